@@ -14,6 +14,8 @@ WEIGHTS = {"colorscale": SCALE, "cmin": 0, "cmax": 1}
 WIDTH = 500  # pixels, roughly, for tables side by side next to other content
 MOST_LABELS = 64  # more would overlap on a projector
 MOST_NAMED_CELLS = 128 * 128  # cells whose hover text names both tokens
+MOST_CLICKED = 2048  # cells of a table that can be clicked: each is a point of its own
+CLICKED = 12  # pixels: the size of such a point, beyond which Plotly takes the nearest
 MOST_LETTERS = 70  # total length of labels side by side; longer ones are turned
 MOST_NUMBERED = 14  # columns; with more, the numbers in the cells would be too small to read
 OVER_DIFFERENCES = "numbers over a diverging scale"
@@ -75,13 +77,15 @@ def mask(allowed: np.ndarray, query: Axis, key: Axis) -> go.Figure:
     return _finish(figure, height=_height(query, 34))
 
 
-def comparison(ours: np.ndarray, theirs: np.ndarray, query: Axis, key: Axis) -> go.Figure:
+def comparison(
+    ours: np.ndarray, theirs: np.ndarray, query: Axis, key: Axis, cell: tuple[int, int]
+) -> go.Figure:
     """Two versions of one head, (query, key), and ours minus theirs on a scale of its own,
-    symmetric around zero."""
+    symmetric around zero. The `cell` is framed; a click on one gives its number, row by row."""
     delta = ours - theirs
     finite = np.abs(delta[np.isfinite(delta)])
     largest = float(finite.max()) if finite.any() else 1e-9  # all equal: the middle colour
-    ends = [-largest, 0, largest]
+    ends, targets = [-largest, 0, largest], []
     figure = make_subplots(
         1,
         3,
@@ -97,7 +101,12 @@ def comparison(ours: np.ndarray, theirs: np.ndarray, query: Axis, key: Axis) -> 
         ],
         start=1,
     ):
-        figure.add_trace(_cells(values, query, key, name, colours), row=1, col=column)
+        place = {"row": 1, "col": column}
+        figure.add_trace(_cells(values, query, key, name, colours), **place)
+        _frame(figure, cell, **place)
+        targets.append((_targets(values, query, key, _numbered(values), name, CLICKED), place))
+    for target, place in targets:  # above the cells
+        figure.add_trace(target, **place)
     _sides(figure, query, key, width=240)
     figure.update_yaxes(title_text="", col=2)
     figure.update_yaxes(title_text="", col=3)
@@ -126,7 +135,7 @@ def vectors(
     """One vector per row, (position, d_model), on a scale symmetric around zero; with `numbers` in
     the cells if they fit."""
     largest = float(np.abs(values).max()) if largest is None else largest
-    dimension = Axis("dimension", [str(i) for i in range(values.shape[1])])
+    dimension = dimensions(values)
     figure = go.Figure(_cells(values, position, dimension, "value"))
     if numbers:
         _write_numbers(figure, values)
@@ -144,6 +153,21 @@ def vectors(
         }
     )
     return _finish(figure, height=_height(position, 24))
+
+
+def dimensions(values: np.ndarray) -> Axis:
+    return Axis("dimension", [str(i) for i in range(values.shape[1])])
+
+
+def clickable(
+    figure: go.Figure, values: np.ndarray, rows: Axis, columns: Axis, cell: tuple[int, int] | None
+) -> go.Figure:
+    """The same, a heatmap of these `values`, with cells that can be clicked: a click gives the
+    number of a cell, row by row. The selected `cell` is framed."""
+    figure.add_trace(_targets(values, rows, columns, _numbered(values), "value", CLICKED))
+    if cell:
+        _frame(figure, cell)
+    return figure
 
 
 def tables(
@@ -297,16 +321,8 @@ def effects(
         figure.add_trace(_cells(values, rows, columns, name), **place)
         room = (height - 150) / len(rows.labels), WIDTH / across / len(columns.labels)
         figure.add_trace(_targets(values, rows, columns, numbers, name, min(room)), **place)
-        for row, column in np.argwhere(numbers == selected) if selected is not None else ():
-            figure.add_shape(
-                type="rect",
-                x0=column - 0.5,
-                x1=column + 0.5,
-                y0=row - 0.5,
-                y1=row + 0.5,
-                line={"color": FOCUS, "width": 3},
-                **place,
-            )
+        for cell in np.argwhere(numbers == selected) if selected is not None else ():
+            _frame(figure, cell, **place)
         longest = max(map(len, columns.labels))
         angle = 0 if 0.6 * FONT * longest <= room[1] else -90
         figure.update_xaxes(tickangle=angle, **columns.layout(WIDTH // across), **place)
@@ -477,6 +493,26 @@ def turn(points: np.ndarray, k: int, matrix: np.ndarray, sides: tuple[str, str])
     return _finish(figure, height=560, top=40)
 
 
+def _frame(figure: go.Figure, cell: Sequence[int], **place: int) -> None:
+    """Frames the selected cell, (row, column)."""
+    row, column = cell
+    figure.add_shape(
+        type="rect",
+        x0=column - 0.5,
+        x1=column + 0.5,
+        y0=row - 0.5,
+        y1=row + 0.5,
+        line={"color": FOCUS, "width": 3},
+        **place,
+    )
+
+
+def _numbered(values: np.ndarray) -> np.ndarray:
+    """The numbers of the cells, row by row; −1 where there are too many to be clicked."""
+    numbers = np.arange(values.size).reshape(values.shape)
+    return numbers if values.size <= MOST_CLICKED else np.full_like(numbers, -1)
+
+
 def _write_numbers(figure: go.Figure, values: np.ndarray) -> None:
     if values.shape[1] <= MOST_NUMBERED:
         figure.update_traces(texttemplate="%{z:.2f}", textfont={"size": FONT})
@@ -501,7 +537,6 @@ def _cells(
         cells[..., 0] = np.array([*names], dtype=object)[:, None]
         cells[..., 1] = np.array([plain(label) for label in columns.labels], dtype=object)
         row, column = "%{customdata[0]}", "%{customdata[1]}"
-    digits = ".2e" if name == "difference" else ".6f"
     gap = 1 if max(z.shape) <= 32 else 0
     return go.Heatmap(
         z=z,
@@ -509,14 +544,18 @@ def _cells(
         coloraxis=colours,
         hoverongaps=False,
         hovertemplate=f"{rows.title}: <b>{row}</b><br>{columns.title}: <b>{column}</b>"
-        f"<br>{name} %{{z:{digits}}}<extra></extra>",
+        f"<br>{name} %{{z:{_digits(name)}}}<extra></extra>",
         xgap=gap,
         ygap=gap,
     )
 
 
+def _digits(name: str) -> str:
+    return ".2e" if name == "difference" else ".6f"
+
+
 def _named(axis: Axis, at: int) -> str:
-    return f"{axis.title} {axis.labels[at]}".strip()
+    return f"{axis.title} {(axis.hover or axis.labels)[at]}".strip()
 
 
 def _targets(
@@ -543,7 +582,7 @@ def _targets(
         customdata=selected,
         text=[
             f"<b>{plain(_named(rows, row))}, {plain(_named(columns, column))}</b><br>"
-            f"{name} {values[row, column]:.6f}"
+            f"{name} {values[row, column]:{_digits(name)}}"
             for row, column in zip(down, across, strict=True)
         ],
         hovertemplate="%{text}<extra></extra>",
@@ -554,6 +593,8 @@ def _targets(
 def _sides(figure: go.Figure, rows: Axis, columns: Axis, width: int) -> None:
     figure.update_xaxes(side="top", tickangle=-90, **columns.layout(width))
     figure.update_yaxes(**rows.layout(34 * len(rows.labels)))
+    # Points that are clicked would leave room around the cells.
+    figure.update_xaxes(range=[-0.5, len(columns.labels) - 0.5])
     figure.update_yaxes(range=[len(rows.labels) - 0.5, -0.5])
 
 

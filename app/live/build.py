@@ -24,8 +24,8 @@ from tokenizers import Regex, pre_tokenizers
 from headlight.app.components.scripts import read, script
 from headlight.app.live import lesson
 from headlight.app.theme import DIFFERENCES, FOCUS, INK, PAPER, PRIMARY, WEIGHTS
+from headlight.app.wording import output_texts
 from headlight.app.wording.alignment_texts import alignment_note
-from headlight.app.wording.output_texts import LANGUAGES
 from headlight.model.analysis.alignment import aligning_kind
 from headlight.model.arguments import parser_of
 from headlight.model.checkpoint import SHIPPED, Checkpoint, folder_of, load
@@ -64,7 +64,8 @@ def page(name: str | Path, most: float = MOST, carried: dict | None = None) -> s
         "opens": checkpoint.card.get("opens"),
         "classes": checkpoint.classes,
         "alignment": _alignment(checkpoint),
-        "output": LANGUAGES.get((checkpoint.card.get("direction") or [""])[-1], "Output"),
+        "output": output_texts.wrote(folder.name),
+        "typed": output_texts.TYPED,
         "tokenizer": json.loads(read_within(folder / "tokenizer.json", LARGEST_TOKENIZER)),
         "characters": _characters(),
         "examples": _examples(folder),

@@ -1,16 +1,18 @@
 // Sentences that say what a change did, in parts, [text, tag or ""] (app/wording/findings.py).
 
-const NOTHING = 0.001; // a probability that moves by no more is said not to move
+import { percent } from "../components/shared/numbers.js";
 
-/** A probability as whole percent; what rounds to 0 but is none is “<1%”. */
-export const wholePercent = (share) =>
-  (share > 0 && share < 0.005 ? "<1%" : `${(100 * share).toFixed(0)}%`);
+const NOTHING = 0.001; // a probability that moves by no more is said not to move
 
 /** A token as part of a sentence: punctuation, which italics hardly change, in quotes. */
 function word(token) {
   const text = token.trim() || token;
   return /[\p{L}\p{N}_]/u.test(text) ? [text, "em"] : [`“${text}”`, ""];
 }
+
+/** What the model writes because of a change: the differences from its text before, as quoted words. */
+export const nowWrites = (differences, text) => [
+  ["Now it writes: “", ""], ...differences, [/[.?!…]\s*$/.test(text) ? "” " : "”. ", ""]];
 
 /** “After *roten*, the probability of *Kleid* falls from 93% to 7%.” Of the row and token that move most, or null. */
 export function moved(most) {
@@ -21,16 +23,16 @@ export function moved(most) {
   const bound = (Math.ceil(1000 * by) / 10).toFixed(1);
   const ends = Math.round(100 * after) === Math.round(100 * before)
     ? ` changes most, by at most ${bound} percentage points.`
-    : ` ${verb} from ${wholePercent(before)} to ${wholePercent(after)}.`;
+    : ` ${verb} from ${percent(before)} to ${percent(after)}.`;
   return [["After ", ""], word(row), [", the probability of ", ""], word(token), [ends, ""]];
 }
 
 /** The class before and now, and the probability of the latter. */
 export const classMoved = ({ old, now, before, after }) => [
   [old === now ? "The class stays " : "The class changes to ", ""], word(now),
-  [`: ${wholePercent(before)} → ${wholePercent(after)}.`, ""]];
+  [`: ${percent(before)} → ${percent(after)}.`, ""]];
 
 /** What a decoder row sees without the causal mask, and in which head. */
 export const peeking = ({ layer, head, row, next, weight }) => [
   [`The decoder can peek: in its head ${layer + 1}.${head + 1}, `, ""], word(row),
-  [" attends to the next token, ", ""], word(next), [` (${wholePercent(weight)}). `, ""]];
+  [" attends to the next token, ", ""], word(next), [` (${percent(weight)}). `, ""]];

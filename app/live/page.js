@@ -7,7 +7,7 @@ import { percent } from "../components/shared/numbers.js";
 import { WordLines } from "../components/word_lines/lines.js";
 import { hidden, paintedCell, parse, toggled, VERBS, weighed, written } from "./changes.js";
 import { drawStep, isOpen } from "./lesson_panel.js";
-import { classMoved, moved, peeking, wholePercent } from "./findings.js";
+import { classMoved, moved, nowWrites, peeking } from "./findings.js";
 
 const MASKS = { // switch → its name, and what it does
   causal: ["Causal mask", "No token may attend to a later one"],
@@ -90,6 +90,15 @@ function fragment() {
   if (isPresented()) fields.set("present", "true");
   if (view() !== "attention") fields.set("view", view());
   return `#${fields}`;
+}
+
+/** The length to pad to: one step from no padding leads to the least that pads, and back. */
+function padding(before, now) {
+  const lengths = Object.values(grid.data?.sides ?? {}).map(({ labels }) =>
+    labels.filter((label) => label !== "<pad>").length);
+  const shortest = Math.min(...lengths);
+  if (Math.abs(now - before) !== 1 || now > shortest) return now;
+  return now > before ? shortest + 1 : 0;
 }
 
 /** The state of a fragment; what is invalid in it stays as at the start. */
@@ -203,7 +212,8 @@ function drawGeneration() {
     else focusOn({ kind, layer: a, head: b });
   };
   new Walk(rootOf("generation"), { ...generation, colour: data.colour, palette: data.palette,
-    rows: generation.kinds.find((rows) => rows.kind === kind), focus: options.focus, branches: [] }, tell);
+    rows: generation.kinds.find((rows) => rows.kind === kind), focus: options.focus, branches: [],
+    writer: data.name, given: state.beginning.split("-").filter(Boolean).length }, tell);
 }
 
 function draw(bytes, look) {
@@ -275,8 +285,8 @@ function changedTiles(shows) {
  * follows it, each in parts, [text, tag or ""]; and where the decoder peeks most, if it can. */
 function find({ title, best, bestTrained, before, after, peek, most, classMoved: classes }) {
   const { writes, predicts } = model.sides.at(-1);
-  const answer = ([label, share]) => `${label}, ${wholePercent(share)}`;
-  const [was, now] = writes ? [before, after].map(wholePercent) : [bestTrained, best].map(answer);
+  const answer = ([label, share]) => `${label}, ${percent(share)}`;
+  const [was, now] = writes ? [before, after].map((share) => percent(share)) : [bestTrained, best].map(answer);
   const whose = state.target ? "your target" : "this translation";
   byId("numbers").textContent = `${writes ? `Probability of ${whose}` : title}: ` +
     (now === was ? now : `${was} → ${now}`);
@@ -288,13 +298,13 @@ function find({ title, best, bestTrained, before, after, peek, most, classMoved:
 
 /** Shows the text; returns the finding, in parts. */
 function write({ written: text, again }, { first, last }) {
-  const title = model.sides.at(-1).writes ? data.output : "Continuation";
+  const title = !model.sides.at(-1).writes ? "Continuation" : state.target ? data.typed : data.output;
   const shown = again === null || state.shows === "before" ? text : again;
   byId("written").replaceChildren(element("b", {}, `${title}: `), shown);
   byId("written").title = shown;
   if (again === null) return [...first, ...last];
   const stays = model.sides.at(-1).writes ? "The translation stays the same. " : "The continuation stays the same. ";
-  return [...first, ...(again === text ? [[stays, ""]] : [...differences(text, again), [/[.?!…]\s*$/.test(again) ? " " : " · ", ""]]), ...last];
+  return [...first, ...(again === text ? [[stays, ""]] : nowWrites(differences(text, again), again)), ...last];
 }
 
 /** Two texts as one, in parts: words of the first alone are struck out, of the second alone bold. */
@@ -468,7 +478,7 @@ function listen() {
     choose({ source: target.value, target: "", beginning: "" });
     target.selectedIndex = 0;
   };
-  byId("pad_to").onchange = ({ target }) => choose({ pad_to: whole(target.value) });
+  byId("pad_to").onchange = ({ target }) => choose({ pad_to: padding(state.pad_to, whole(target.value)) });
   byId("beam").onchange = ({ target }) => {
     if (target.value === "0") turnTo("generate");
     choose({ beam: Number(target.value) });

@@ -487,8 +487,11 @@ class Lesson:
             self.query,
             self.key,
             weights,
+            ("score {}, poor match", "{}, good match"),
             follow=self.row,
             chooses="follow",
+            column=self.column,
+            chooses_column="to",
         )
 
     def _shape(self, name: str, *sides: str) -> str:

@@ -61,7 +61,7 @@ def _effect(plain: Run, run: Run) -> Parts:
         where, what = (peek.layer, peek.head), (peek.row, peek.next_token)
         parts += [*findings.peeking(*where, *what, peek.weight), (" ", "")]
     both = (view, plain), (view, run)
-    return [*parts, *_moved(*both, _lines(*both))]
+    return [*parts, *_moved(*both, _lines(*both), "Now it writes:")]
 
 
 def _lines(before: ModelRun, after: ModelRun) -> list[str]:
@@ -70,9 +70,11 @@ def _lines(before: ModelRun, after: ModelRun) -> list[str]:
     return [session.values()["line"]] * 2 if writes and not session.values()["target"] else []
 
 
-def _moved(before: ModelRun, after: ModelRun, lines: Sequence[str]) -> Parts:
+def _moved(
+    before: ModelRun, after: ModelRun, lines: Sequence[str], lead: str = "it writes"
+) -> Parts:
     """What differs between two runs that translate these lines, if any: the texts, the class, or
-    the next-token probability that changed most."""
+    the next-token probability that changed most. `lead` comes before what `after` writes."""
     if moved := consequences.class_moved(before, after):
         return findings.class_moved(moved.row, moved.token, moved.before, moved.after)
     parts = []
@@ -84,7 +86,7 @@ def _moved(before: ModelRun, after: ModelRun, lines: Sequence[str]) -> Parts:
         if was == now:
             parts.append(("The translation stays the same. ", ""))
         else:
-            parts += [*formats.differences(was, now), (findings.after_text(now), "")]
+            parts += findings.writes(lead, formats.differences(was, now), now)
     moved = consequences.moved_most(before, after)
     if moved is None:
         was, now = (
@@ -142,5 +144,5 @@ def _target_title(name: str) -> str:
         return output_texts.TYPED
     writer, chosen = catalog.trained(name), session.values()
     if concerns("hold") and chosen["hold"] and not chosen["target"]:
-        return output_texts.wrote(f"{writer} (final model)")
+        return output_texts.wrote(f"{writer} (final weights)")
     return output_texts.wrote(writer, name)

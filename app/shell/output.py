@@ -53,11 +53,11 @@ def draw_output() -> None:
             )
         if concerns("hold"):
             widgets.draw("hold")
-    if new := new_translation():
+    if new_translation():
         st.button(
             "Use the new translation",
             icon=":material/translate:",
             on_click=selection.translate_again,
-            help=f"The decoder then reads: {formats.escaped(new)}",
+            help="The decoder then reads the new translation.",
             key="use_new_translation",
         )

@@ -25,6 +25,7 @@ from headlight.app.wording import change_texts
 from headlight.model.probing.changes import CannotChange
 from headlight.model.probing.trace import CannotRead
 
+OF_A_CELL = HOME, "lines", "compare"  # pages where a query is clicked in the picture
 READING = ("pattern", "show", "scale", "order", "average", "special", "words", "least")
 
 
@@ -64,7 +65,7 @@ def draw_picker(page: Page, **options) -> None:
     with menu(label, "head_picker") as picker:
         for key in ("kind", "layer", "head"):
             widgets.draw(key, widget_options=options)
-        if page.key == HOME:
+        if page.key in OF_A_CELL:
             _draw_cell(picker.open, options)
 
 

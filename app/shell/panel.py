@@ -20,7 +20,14 @@ def draw_change() -> None:
     st.markdown("**Change**")
     for key in filter(concerns, MASKS):
         widgets.draw(key)
-    widgets.draw("pad_to")
+    widgets.draw("pad_to", widget_options={"on_change": _pass_over_idle_padding})
+
+
+def _pass_over_idle_padding() -> None:
+    """A callback: one step from no padding leads to the least length that pads, and back."""
+    before, now = session.values()["pad_to"], st.session_state["pad_to"]
+    if abs(now - before) == 1 and (longest := selection.unpadded(now)):
+        session.choose(pad_to=longest + 1 if now > before else 0)
 
 
 def draw_head(then: Callable[[], None] | None = None) -> None:
@@ -29,7 +36,7 @@ def draw_head(then: Callable[[], None] | None = None) -> None:
     _draw_peek(on_click=partial(_in_turn, session.choose, then))
     draw_switch(on_click=partial(_in_turn, switch, then))
     if not running_lesson.veils():
-        _draw_importance()
+        draw_importance()
 
 
 def _in_turn(act: Callable[..., None], then: Callable[[], None] | None, **given) -> None:
@@ -69,12 +76,14 @@ def draw_switch(**options) -> None:
     )
 
 
-def _draw_importance() -> None:
-    """Whether the selected head is important, if the model has been surveyed."""
+def draw_importance(beside: bool = False) -> None:
+    """Whether the selected head is important, if the model has been surveyed; `beside` another
+    measure, why the two can differ."""
     focus, layer = session.focus(), session.values()["layer"]
     survey, *_ = head_results.survey_of(selection.view())
     if survey and (said := head_card.importance(survey, focus.kind, layer - 1, focus.head)):
-        st.caption(said)
+        why = head_card.why_measures_differ(survey) if beside else ""
+        st.caption(f"{said} {why}")
 
 
 def switch(**head) -> None:

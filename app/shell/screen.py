@@ -69,7 +69,8 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                         if page.key == HOME:
                             lesson.draw_offer()
                     veiled = bool(running_lesson.veils())
-                    if page.key != HOME and not veiled and (parts := places.effect()):
+                    says = page.key != HOME and "switches" not in page.idle and not veiled
+                    if says and (parts := places.effect()):
                         places.finding.markdown(formats.as_markdown(parts))
                     with places.change:
                         panel.draw_change()

@@ -14,7 +14,7 @@ from headlight.app.shell.output import draw_output
 from headlight.app.state import catalog, session, widgets
 from headlight.app.state.options import DIFFERENCE, TO_OTHER
 from headlight.app.state.pages import HOME, Page
-from headlight.app.wording import change_texts, formats
+from headlight.app.wording import change_texts, formats, model_texts
 from headlight.model.probing.changes import CannotChange
 
 VISIBLE_BADGES = 3  # badges that are shown; further ones go into a popover
@@ -23,7 +23,7 @@ PRESENTED_BADGES = 2  # the same in Present, where letters are large
 
 def draw_state(page: Page) -> None:
     """The whole line. It is always there, so that no change moves the page."""
-    draw_badges()
+    draw_badges(page)
     if concerns("shows"):
         shows = widgets.draw(
             "shows", widget_options={"label_visibility": "collapsed", "width": "content"}
@@ -80,11 +80,14 @@ def draw_undo() -> None:
     )
 
 
-def draw_badges() -> None:
+def draw_badges(page: Page) -> None:
     """Draw a badge for each act."""
     badges = [partial(_badge, key, label) for key, label in session.badges()]
     badges += _badges_of_changes()
-    if message := catalog.random_weights(session.values()["model"]):
+    message = catalog.random_weights(session.values()["model"])
+    if page.untrained:
+        message = model_texts.UNTRAINED_HERE
+    if message:
         st.badge("Random weights", icon=":material/casino:", color="orange", help=message)
     elif not badges:
         st.caption("As trained", width="content")

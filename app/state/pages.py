@@ -15,7 +15,8 @@ class Page:
     """A page. `group`: its entry in the menu, of which it is a view; `view`: its name among the
     group's views, "" where it is the only one; `place`: its place among them; `path`: its path in
     the address, the name of its file unless given. `head`: it shows the selected head; `reading`:
-    the display options apply; `idle`: other controls without effect there. `settings`: those that
+    the display options apply; `untrained`: it shows models with random weights, whichever is
+    selected; `idle`: other controls without effect there. `settings`: those that
     it draws itself; `script`: its file in views/, which need not be given."""
 
     title: str
@@ -24,6 +25,7 @@ class Page:
     place: int = 100
     path: str | None = None
     head: bool = False
+    untrained: bool = False
     reading: bool = False
     idle: tuple[str, ...] = ()
     settings: tuple[Setting, ...] = field(default=(), compare=False)
@@ -43,6 +45,7 @@ class Page:
 HOME, EXPORT = "attention", "take-away"
 PADDING_MASKS = "src_padding", "tgt_padding", "memory_padding"
 CHANGES = "what_if", "shows"
+OUTPUT = "output", "use_new_translation"  # in the state line
 LEARN, ATTENTION, GENERATE, INSIDE = "Learn", "Attention", "Generate", "Inside a head"
 EXPERIMENTS, MODEL, CHECK, SHARE = "Experiments", "Model", "Check", "Share"
 MENU = LEARN, ATTENTION, GENERATE, INSIDE, EXPERIMENTS, MODEL, CHECK, SHARE

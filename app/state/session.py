@@ -329,19 +329,27 @@ def choose_cell(query: int, key: int) -> None:
     the row that Attention marks, and its largest weight. A callback. Ignored while tokens are
     merged or hidden, because rows are then not tokens."""
     if shows_tokens():
-        for setting, place in (("follow", query), ("to", key)):
-            choose(**{setting: f"{place + 1} " if place >= 0 else SETTINGS[setting].default})
+        choose_tokens(follow=query, to=key)
+
+
+def choose_tokens(**places: int) -> None:
+    """Choose the query (`follow`), the key (`to`) or both, each from 0; below 0 none. A callback of
+    pages where every row and column is one token."""
+    for setting, place in places.items():
+        choose(**{setting: f"{place + 1} " if place >= 0 else SETTINGS[setting].default})
 
 
 def chosen_cell() -> dict[str, int]:
     """The selected row and column, from 0, each −1 if there is none; empty where rows are not
     tokens."""
+    places = {"query": chosen_token("follow"), "key": chosen_token("to")}
+    return places if shows_tokens() else {}
 
-    def place(setting: str) -> int:
-        number = values().get(setting, "").partition(" ")[0]
-        return int(number) - 1 if number.isdecimal() and len(number) < 6 else -1
 
-    return {"query": place("follow"), "key": place("to")} if shows_tokens() else {}
+def chosen_token(setting: str) -> int:
+    """The place, from 0, of the chosen query (`follow`) or key (`to`); −1 if there is none."""
+    number = values().get(setting, "").partition(" ")[0]
+    return int(number) - 1 if number.isdecimal() and len(number) < 6 else -1
 
 
 def shows_tokens() -> bool:

@@ -7,7 +7,13 @@ import numpy as np
 
 from headlight.app.charts import Points
 from headlight.app.wording.formats import escaped, percent
-from headlight.app.wording.head_card import INTERVAL, SHARES, P, head_numbers
+from headlight.app.wording.head_card import (
+    INTERVAL,
+    SHARES,
+    P,
+    head_numbers,
+    why_measures_differ,
+)
 from headlight.app.wording.part_names import layer_number
 from headlight.model.analysis.head_metrics import (
     ANY,
@@ -18,7 +24,7 @@ from headlight.model.analysis.head_metrics import (
     nearest_names,
 )
 from headlight.model.corpus.survey import ALIGNMENT, IN_WORDS, POSITIONAL, SIGNIFICANT, Survey
-from headlight.model.corpus.survey import RULES as NAMING
+from headlight.model.corpus.survey import SURVEY_RULES as NAMING
 from headlight.model.probing.trace import Trace
 
 SCORE = "match"  # the column for the pattern that filters the table
@@ -240,6 +246,6 @@ def surveyed_on(survey: Survey, as_trained: bool) -> str:
         f"Over {survey.card['sentences']:,} sentences ({escaped(survey.card['data'])}), with "
         f"95% intervals by bootstrap. **{lost}**: the change in {change} without the head. "
         f"p{test} is adjusted for all heads (Holm); above {SIGNIFICANT:.2f} the change is not "
-        "significant. **named**: by the rules of Voita et al. and Clark et "
-        f"al.{aligned}{changed}"
+        f"significant. {why_measures_differ(survey)} **named**: by the rules of Voita et "
+        f"al. and Clark et al.{aligned}{changed}"
     )

@@ -39,7 +39,7 @@ CONTROLS = (
 )
 PAGE = Page("Ablation", EXPERIMENTS, "Without it", place=1, settings=CONTROLS)
 
-HEIGHT, TABLE_HEIGHT = 430, 480  # pixels
+HEIGHT, TABLE_HEIGHT = 375, 480  # pixels
 TABLE, FIGURE = "effects_table", "effects_figure"
 
 
@@ -96,6 +96,7 @@ def page() -> None:
                 )
                 st.markdown(formats.as_markdown(sentence), width="content")
             panel.draw_switch(type="secondary")
+        panel.draw_importance(beside=True)
     with frame.numbers():
         st.dataframe(
             pd.DataFrame(rows).drop(columns="head"),

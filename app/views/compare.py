@@ -1,21 +1,32 @@
 """The same weights in torch.nn.Transformer: do the two agree, head by head?"""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from headlight.app import charts, selection
 from headlight.app.components.figure import figure
-from headlight.app.results import passes, system_results
+from headlight.app.results import head_results, passes, system_results
 from headlight.app.shell import frame
-from headlight.app.state import messages, session
+from headlight.app.state import messages, session, widgets
+from headlight.app.state.page_settings import FOLLOW, KEY
 from headlight.app.state.pages import CHECK, Page
-from headlight.app.wording import model_texts, notices, part_names
+from headlight.app.wording import model_texts, notices, part_names, system_texts
 
-PAGE = Page("PyTorch", CHECK, "PyTorch", place=1, head=True)
+PAGE = Page("PyTorch", CHECK, "PyTorch", place=1, head=True, settings=(FOLLOW, KEY))
+
+FIGURE = "comparison_figure"
 
 HEADS_WITHIN = 1e-5
 LOGITS_WITHIN = 1e-5  # times the largest logit, where that is above 1
+
+
+def choose_cell(columns: int) -> None:
+    """Choose the query and the key of the clicked cell, or none where it was let go. A callback."""
+    query, key = widgets.clicked_cell(FIGURE, columns) or (-1, -1)
+    session.choose_tokens(follow=query, to=key)
 
 
 def page() -> None:
@@ -74,13 +85,22 @@ def page() -> None:
         )
 
     name = part_names.head_name(trace, focus.kind, focus.layer, focus.head)
+    row, column = (session.chosen_token(setting) for setting in ("follow", "to"))
+    if not 0 <= row < len(ours):
+        row = head_results.opening_row(view, run, focus.kind, focus.layer, focus.head)
+    if not 0 <= column < len(key.labels):
+        column = int(ours[row].argmax())
     figure(
-        charts.comparison(ours, theirs, query, key),
-        key="comparison_figure",
+        charts.comparison(ours, theirs, query, key, (row, column)),
+        key=FIGURE,
         alt=f"{name}: ours, torch.nn.Transformer's, and the difference",
         projector=session.values()["projector"],
         compact=True,
+        on_select=partial(choose_cell, len(key.labels)),
     )
+    moments = part_names.moments(trace, focus.kind) or [f"Row “{word}”" for word in query.labels]
+    both = float(ours[row, column]), float(theirs[row, column])
+    st.markdown(system_texts.cell_compared(moments[row], key.labels[column], *both))
 
     with frame.numbers():
         st.markdown(

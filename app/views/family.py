@@ -8,7 +8,7 @@ from headlight.app.results import layer_results, passes, system_results
 from headlight.app.shell import frame
 from headlight.app.state import session, widgets
 from headlight.app.state.page_settings import PICTURE
-from headlight.app.state.pages import CHANGES, CHECK, Page
+from headlight.app.state.pages import CHANGES, CHECK, OUTPUT, Page
 from headlight.app.state.setting import Setting
 from headlight.app.views import _small_examples as little_examples
 from headlight.app.wording import system_texts
@@ -33,7 +33,8 @@ PAGE = Page(
     CHECK,
     "Implementations",
     place=2,
-    idle=("switches", "hold", "step", "player", *CHANGES),
+    untrained=True,
+    idle=("switches", "hold", "step", "player", *OUTPUT, *CHANGES),
     settings=CONTROLS,
 )
 

@@ -15,10 +15,10 @@ from headlight.app.shell import frame
 from headlight.app.shell.layout import menu
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import BEAM, DECODING, GREEDY, SAMPLING
-from headlight.app.state.pages import GENERATE, Page
+from headlight.app.state.pages import GENERATE, OUTPUT, Page
 from headlight.app.state.setting import MAX_POSITION, Setting
 from headlight.app.theme import FOCUS
-from headlight.app.wording import findings, formats, part_names
+from headlight.app.wording import formats, part_names
 from headlight.model.analysis.residual import Lens
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.decoding.generate import Beam, Generation, Greedy, How, Sampling, no_text
@@ -107,7 +107,7 @@ CONTROLS = (
         most=9999,
     ),
 )
-PAGE = Page("Generate", GENERATE, head=True, idle=("hold",), settings=CONTROLS)
+PAGE = Page("Generate", GENERATE, head=True, idle=("hold", *OUTPUT), settings=CONTROLS)
 
 SHOWN = 10  # most probable tokens
 MOST_BRANCHES = 12  # branches; each is generated again
@@ -273,20 +273,6 @@ def parting(generation: Generation, other: Generation) -> str:
     return "the same tokens"
 
 
-def least_certain(shown: Generation, given: int, checkpoint: Checkpoint) -> formats.Parts:
-    """The finding: of the tokens that the model chose, after the `given` ones, the least probable,
-    and the best alternative to it. Empty if it chose none,
-    or a probability is no number."""
-    if len(shown.path) <= given or not all(np.isfinite(step).all() for step in shown.probabilities):
-        return []
-    steps = range(given, len(shown.path))
-    step = min(steps, key=lambda step: shown.probabilities[step, shown.path[step]])
-    shares, token = shown.probabilities[step], shown.path[step]
-    other = next(id for id in np.argsort(-shares, kind="stable")[:2].tolist() if id != token)
-    names = checkpoint.outputs([token, other])
-    return findings.least_certain(step + 1, *names, float(shares[token]), float(shares[other]))
-
-
 def page() -> None:
     """A function, because callbacks would keep alive whatever a page computes at its top level."""
     run = selection.run()
@@ -312,11 +298,7 @@ def page() -> None:
         other = write(chosen["beginning"], plain)
         whose = "Comparison" if session.context().has_other else "Before the changes"
         text = formats.escaped(view.tokenizer.target.decode(other.ids))
-        frame.finding(f"**{whose}**: {text} ({parting(shown, other)})")
-    else:
-        given = len(ids_of(chosen["beginning"], len(view.tokenizer)))
-        if said := least_certain(shown, given, checkpoint):
-            frame.finding(formats.as_markdown(said))
+        frame.finding(f"**{whose}**: “{text}” ({parting(shown, other)})")
     if (count := len(branches())) > MOST_BRANCHES:
         frame.notices().info(
             f"Only {MOST_BRANCHES} of {count:,} branches are shown, including the selected one."
@@ -329,6 +311,8 @@ def page() -> None:
     text = next(iter(trace.texts.values())).tokens
     colour_key(WEIGHT, Swatch("weight of the selected head, in the texts", FOCUS))
     generation(
+        writer=view.name,
+        given=len(ids_of(chosen["beginning"], len(view.tokenizer))),
         title=next(iter(trace.sides.values())).title.capitalize(),
         text=text[: shown.first + 1] if len(trace.sides) == 1 else text,
         written=(*shown.tokens, *checkpoint.outputs(shown.path[len(shown.tokens) :])),

@@ -55,11 +55,6 @@ def selected() -> tuple[ModelView, Run, Trace]:
 LOOK = {"width": 165}
 
 
-def choose_row(of: str, row: int) -> None:
-    """Choose the query (`of` "follow") or the key ("to"). A callback."""
-    session.choose(**{of: f"{row + 1} "})
-
-
 @st.fragment
 def lesson() -> None:
     """A fragment is kept as long as the page, with everything it closes over."""
@@ -97,7 +92,7 @@ def lesson() -> None:
             st.code(step.code, language="python")
     with pictures:
         if not ablated:
-            matrices(step.pictures, key="pictures", on_choose=choose_row)
+            matrices(step.pictures, key="pictures", on_choose=session.choose_tokens)
             return
         as_it_is = head_results.head_steps_of(view, run, *where)
         moved = formats.percent(float(total_variation(steps.weights, as_it_is.weights)))
@@ -110,7 +105,7 @@ def lesson() -> None:
         ):
             with box:
                 st.markdown(f"**{title}**")
-                matrices(both, key=name, on_choose=choose_row)
+                matrices(both, key=name, on_choose=session.choose_tokens)
 
 
 def page() -> None:

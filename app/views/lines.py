@@ -11,6 +11,7 @@ from headlight.app.components.word_lines import word_lines
 from headlight.app.results import passes
 from headlight.app.shell import frame
 from headlight.app.state import messages, session
+from headlight.app.state.page_settings import FOLLOW, KEY
 from headlight.app.state.pages import ATTENTION, Page
 from headlight.app.views._word_links import links_before
 from headlight.app.wording import part_names
@@ -18,12 +19,15 @@ from headlight.model.analysis.alignment import Links, WordWeights
 from headlight.model.analysis.reading import LabelledWeights
 from headlight.model.probing.run import Run
 
-PAGE = Page("Lines", ATTENTION, "Lines", place=2, head=True, reading=True)
+PAGE = Page("Lines", ATTENTION, "Lines", place=2, head=True, reading=True, settings=(FOLLOW, KEY))
 
 LEAST = 0.05  # smaller weights get no line
 MOST = 256  # tokens of a text: more lines cannot be told apart
 TITLES = "Keys", "Queries"
-NOTE = f"A line for every weight of at least {100 * LEAST:.0f}%. Point at a word for its weights."
+NOTE = (
+    f"A line for every weight of at least {100 * LEAST:.0f}%. Point at a word for its weights; "
+    "click to keep it."
+)
 EXPLAINED = (
     "A line joins a query below to a key above that it attends to. The thicker the line, the "
     "larger the weight. Weights too small for a line are left out."
@@ -48,6 +52,11 @@ def links(words: WordWeights) -> Links:
     return frozenset((int(key), int(query)) for query, key in strong)
 
 
+def choose_query(row: int | None) -> None:
+    """Choose the query that pages about one row show, or none. A callback."""
+    session.choose_cell(-1 if row is None else row, -1)
+
+
 def page() -> None:
     run, focus = selection.run(), session.focus()
     picture = picture_of(run)
@@ -65,7 +74,17 @@ def page() -> None:
     words = replace(words, source=tuple(key.labels), target=tuple(query.labels))
     dashed = " Dashed: lines that were there before the change." if before - now else ""
     colour_key(LINE_SWATCH, POINTED)
-    word_lines(words, TITLES, (now, before), NOTE + dashed, tall=True)
+    row = session.chosen_cell().get("query", -1)
+    word_lines(
+        words,
+        TITLES,
+        (now, before),
+        NOTE + dashed,
+        tall=True,
+        moments=part_names.moments(trace, focus.kind, session.reading()),
+        chosen=row if 0 <= row < len(words.target) else None,
+        on_pin=choose_query,
+    )
     frame.explain(f"{EXPLAINED} Above: {key.title}. Below: {query.title}.")
     if picture.notes:
         frame.notices().caption(" ".join(picture.notes))

@@ -1,5 +1,8 @@
 """How the model knows word order: the positional table, the input of layer 1, and a lab."""
 
+from collections.abc import Sequence
+from functools import partial
+
 import numpy as np
 import streamlit as st
 
@@ -24,6 +27,7 @@ from headlight.app.views._positions_lab import (
 from headlight.app.wording import model_texts, part_names
 from headlight.model.probing import position_tables
 
+NO_CELL = "no position"
 CONTROLS = (
     Setting(
         "side",
@@ -101,8 +105,34 @@ CONTROLS = (
         "A source token. The target stays the same.",
     ),
     PICTURE,
+    Setting(
+        "position",
+        "Position",
+        NO_CELL,
+        "select",
+        "The position of the cell that is read out. You can also click a cell.",
+        look={"label_visibility": "collapsed", "width": 150},
+    ),
+    Setting(
+        "dimension",
+        "Dimension",
+        0,
+        "select",
+        "The dimension of the cell that is read out.",
+        most=MAX_POSITION,
+        look={"label_visibility": "collapsed", "width": 160},
+    ),
 )
 PAGE = Page("Positional encoding", MODEL, "Positions", place=3, idle=CHANGES, settings=CONTROLS)
+
+
+def choose_cell(figure: str, positions: Sequence[str], columns: int) -> None:
+    """Choose the position and the dimension of the clicked cell, or none where it was let go. A
+    callback."""
+    if cell := widgets.clicked_cell(figure, columns):
+        session.choose(position=positions[cell[0]], dimension=cell[1])
+    else:
+        session.choose(position=NO_CELL)
 
 
 def page() -> None:
@@ -173,13 +203,33 @@ def page() -> None:
         }
         shown = widgets.draw("picture", line, options=list(panels), default=next(iter(panels)))
         key, title, caption, values, scale = panels[shown]
-        frame.finding(f"{title}. {caption}")
+        chosen_position = widgets.draw("position", line, options=[NO_CELL, *position.labels])
+        dimension = widgets.draw(
+            "dimension",
+            line,
+            {"format_func": "dimension {}".format},
+            options=range(values.shape[1]),
+        )
+        cell = None
+        if chosen_position != NO_CELL:
+            cell = position.labels.index(chosen_position), dimension
+            numbers = {name: each[3][cell] for name, each in panels.items() if name != "Scaled"}
+            frame.finding(model_texts.input_number(cell, encoding.tokens[cell[0]], numbers))
+        else:
+            frame.finding(f"{title}. {caption}")
         figure(
-            charts.vectors(values, position, scale),
+            charts.clickable(
+                charts.vectors(values, position, scale),
+                values,
+                position,
+                charts.dimensions(values),
+                cell,
+            ),
             key=f"{key}_figure",
             alt=f"{title}: {values.shape[0]} positions, {values.shape[1]} dimensions",
             projector=projector,
             compact=True,
+            on_select=partial(choose_cell, f"{key}_figure", position.labels, values.shape[1]),
         )
 
     if chosen not in DRAW_SECTION:

@@ -10,9 +10,11 @@ NO_CHANGE = "No next-token probability changes by more than 0.1 percentage point
 SAME_OUTPUT = "The output stays the same."
 
 
-def after_text(text: str) -> str:
-    """What separates a text that a model wrote from the sentence that follows."""
-    return " " if text.rstrip().endswith((".", "?", "!", "…")) else " · "
+def writes(lead: str, differences: Parts, text: str) -> Parts:
+    """What a model writes, as the differences from another text, in quotes: the text may be in
+    another language than the sentences around it."""
+    ends = "” " if text.rstrip().endswith((".", "?", "!", "…")) else "”. "
+    return [(f"{lead} “", ""), *differences, (ends, "")]
 
 
 def word(token: str) -> tuple[str, str]:
@@ -30,14 +32,6 @@ def moved(row: str, token: str, before: float, after: float) -> Parts:
         most = math.ceil(1000 * abs(after - before)) / 10
         ends = f" changes most, by at most {most:.1f} percentage points."
     return [("After ", ""), word(row), (", the probability of ", ""), word(token), (ends, "")]
-
-
-def least_certain(number: int, token: str, other: str, share: float, best_other: float) -> Parts:
-    """Where a model that writes a text was least certain: the token, counted from 1, and its best
-    alternative, with their probabilities."""
-    least = [(f"Least certain: token {number}, ", ""), word(token)]
-    ends = f". It had a probability of {whole_percent(share)}; the best alternative, "
-    return [*least, (ends, ""), word(other), (f", {whole_percent(best_other)}.", "")]
 
 
 def class_moved(old: str, new: str, before: float, after: float) -> Parts:

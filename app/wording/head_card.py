@@ -13,7 +13,7 @@ from headlight.model.analysis.head_metrics import (
     tokens_of,
     with_one_key,
 )
-from headlight.model.corpus.survey import Survey
+from headlight.model.corpus.survey import IN_WORDS, Survey
 from headlight.model.probing.long_trace import LongTrace
 from headlight.model.probing.trace import Trace
 
@@ -94,6 +94,20 @@ def importance(survey: Survey, kind: str, layer: int, head: int) -> str:
     model, from 0. Empty for a head that was not surveyed."""
     answer = survey.importance(kind, layer, head)
     return answer and f"*Is this head important?* {answer}"
+
+
+def why_measures_differ(survey: Survey) -> str:
+    """Why the loss, or the probability of one sentence, can change while the measure that
+    `importance` goes by does not."""
+    measure = IN_WORDS[survey.measure].removesuffix(" (in points)")
+    return (
+        ""
+        if survey.measure == "loss"
+        else (
+            f"{measure[0].upper()}{measure[1:]} counts only what the model writes, so it can stay "
+            "the same while probabilities and the loss change."
+        )
+    )
 
 
 def head_numbers(measured: Measured, layer: int, head: int) -> dict[str, float]:

@@ -1,6 +1,6 @@
 """Sentences on how a model is built: positions, norms, queries and keys."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from headlight.app.wording.formats import escaped, percent
 from headlight.model.analysis.projection import Answer, Plane
@@ -8,7 +8,17 @@ from headlight.model.probing.reference import without_counterpart
 from headlight.model.probing.sites import embeddings_of
 from headlight.model.probing.trace import Pass
 
+UNTRAINED_HERE = "The models on this page have random weights, whichever model is selected."
 ALTERNATING = "Sines and cosines alternate, from fast waves on the left to slow ones on the right."
+
+
+def input_number(cell: tuple[int, int], token: str, numbers: Mapping[str, float]) -> str:
+    """One number of the input of layer 1 and what it is made of; `cell`: position and dimension."""
+    table, word, total = (f"{numbers[name]:.3f}".replace("-", "−") for name in numbers)
+    return (
+        f"Position {cell[0]}, “{escaped(token)}”, dimension {cell[1]}: **{table}** in the "
+        f"positional table, **{word}** in the embedding, **{total}** in the input of layer 1."
+    )
 
 
 def in_plane(plane: Plane, answer: Answer, sides: tuple[str, str], width: int) -> str:

@@ -53,15 +53,15 @@ def wrote(writer: str, reader: str = "") -> str:
     """Who wrote a target, before the target itself; `reader`: the model that reads it, if that is
     another one."""
     return (
-        f"{writer} wrote, this model only reads"
+        f"Model {writer} wrote, this model only reads"
         if reader not in ("", writer)
-        else f"{writer} wrote"
+        else f"Model {writer} wrote"
     )
 
 
 def only_reads(writer: str) -> str:
     """The same as a sentence of its own."""
-    return f"{writer} wrote the target; this model only reads it."
+    return f"Model {writer} wrote the target; this model only reads it."
 
 
 def output(view, run: Run, trace: Callable[[], Trace | LongTrace]) -> tuple[str, str]:

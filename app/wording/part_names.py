@@ -49,6 +49,17 @@ def following(trace: Pass, reading: Reading) -> Sequence[str]:
     return [tokens[i] for i in first]
 
 
+def moments(trace: Pass, kind: str, reading: Reading = READING) -> Sequence[str]:
+    """For each row of the text that a decoder writes, both words that it stands for, in words;
+    empty for other rows."""
+    query, _ = trace.sides_of(kind)
+    if query != trace.predicted or not (after := following(trace, reading)):
+        return ()
+    read, _ = reading.shown(trace.texts[query.name])
+    pairs = zip(read, after, strict=True)
+    return [f"Having read “{word}”, about to write “{next_word}”" for word, next_word in pairs]
+
+
 def shared_row_labels(trace: Pass, kind: str, layers: Sequence[int]) -> Sequence[str]:
     """Labels of rows that all heads of some layers share: the word that they follow, or both where
     they differ."""

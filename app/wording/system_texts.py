@@ -137,6 +137,15 @@ def differences(measured: dict) -> str:
     return _table(("What", "Paper", "Others", "On your sentence"), rows)
 
 
+def cell_compared(row: str, key: str, ours: float, theirs: float) -> str:
+    """One weight in both systems; `row` in words."""
+    difference = f"{ours - theirs:.0e}" if ours != theirs else "0"
+    return (
+        f"{escaped(row)}: weight on “{escaped(key)}” **{ours:.6f}** here, **{theirs:.6f}** in "
+        f"PyTorch, difference {difference}."
+    ).replace("-", "−")
+
+
 def _second(waves: dict[str, list[float]]) -> dict[str, str]:
     return {name: f"{wave[1]:.2f}" for name, wave in waves.items() if len(wave) > 1}
 

@@ -187,13 +187,18 @@ class Survey:
         listed = ", ".join(names).replace("-", "−") or "no named pattern"
         return f"Over {self.card['sentences']:,} sentences: {listed}."
 
+    @property
+    def measure(self) -> str:
+        """By what a head is called important."""
+        return self.card["score"] or "loss"
+
     def importance(self, kind: str, layer: int, head: int) -> str:
         """Whether the model is worse without a head, over all sentences; layer and head from 0.
         Empty for a head that was not surveyed."""
         measures = self.head(kind, layer, head)
         if not measures:
             return ""
-        measure = self.card["score"] or "loss"
+        measure = self.measure
         row, digits = measures[measure], 3 if measure == "loss" else 2
         value, low, high = (f"{row[name]:+.{digits}f}" for name in ("value", "low", "high"))
         verdict, sure = "Not by itself", ", not significant after correcting for all heads"

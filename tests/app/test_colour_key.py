@@ -62,7 +62,7 @@ def test_matrices_of_one_scale_share_it():
         Matrix("masked", score, **matrix),
     ]
     both, weights = scales(shown)
-    assert both == Scale("q·kᵀ, masked", theme.DIFFERENCES, "−45", "45")
+    assert both == Scale("q·kᵀ, masked", theme.DIFFERENCES, "value −45", "45")
     assert weights == Scale("weights", theme.WEIGHTS, "0", "1")
 
 

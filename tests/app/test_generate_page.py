@@ -54,22 +54,6 @@ def test_beside_the_changes_stands_the_model_as_it_is_and_where_they_part(opened
     assert "they diverge" not in said(page) and not page.exception
 
 
-def test_the_finding_names_the_least_certain_token_and_its_best_alternative(opened):
-    page, en_de = opened(), load("en-de")
-    written = en_de.generate(en_de.run(TEXT))
-    chosen = [
-        float(shares[id]) for shares, id in zip(written.probabilities, written.path, strict=True)
-    ]
-    step = int(np.argmin(chosen))
-    others = written.probabilities[step].copy()
-    others[written.path[step]] = 0
-    names = en_de.outputs([written.path[step], int(others.argmax())])
-    (finding,) = [t.value for t in page.markdown if t.value.startswith("Least certain")]
-    finding = finding.replace("\\", "")
-    assert f"token {step + 1}, " in finding and all(name in finding for name in names)
-    assert f"{100 * chosen[step]:.0f}%" in finding and f"{100 * others.max():.0f}%" in finding
-
-
 def test_strips_are_explained(opened):
     page = opened()
     assert "Each **strip** is one head" in said(page)
@@ -107,6 +91,6 @@ def test_weights_are_sent_as_one_text_however_many_they_are(monkeypatch):
         weights = np.random.default_rng(0).random(shape).transpose(0, 2, 1, 3)
         rows = component.Rows("", [], [], [], weights)
         callbacks = dict.fromkeys(("on_choose", "on_focus", "on_branch"))
-        component.generation("", [], [], [], rows, {}, [], [], **callbacks)
+        component.generation("", 0, "", [], [], [], rows, {}, [], [], **callbacks)
     few, many = map(count, sent)
     assert few == many

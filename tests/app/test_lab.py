@@ -164,6 +164,18 @@ def test_positions_say_that_they_count_from_0(lab):
     assert "from 0" in lab("Swap two words").selectbox(key="first").label
 
 
+def test_a_chosen_cell_is_read_out_in_the_table_the_embedding_and_the_sum(lab, loaded):
+    page, trace = lab("Table and sum"), loaded[2]
+    token = trace.texts["src"].tokens[1]
+    page.selectbox(key="position").set_value(f"1 {token}")
+    page.selectbox(key="dimension").set_value(5).run()
+    finding = next(text.value for text in page.markdown if "dimension 5" in text.value)
+    numbers = re.findall(r"\*\*(−?\d\.\d+)\*\*", finding)
+    found = [float(number.replace("−", "-")) for number in numbers]
+    parts = [each["src"][1, 5] for each in (trace.table, trace.token, trace.embedded)]
+    assert found == pytest.approx(parts, abs=0.0006)
+
+
 def test_rotation(lab, en_de):
     page = lab("Rotation")
     page.slider(key="pair").set_value(5)

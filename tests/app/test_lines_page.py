@@ -37,6 +37,8 @@ def test_every_weight_of_five_percent_is_a_line(opened, kind):
     rows = trace.next_tokens if shift else query.tokens
     assert data["words"] == [list(key.tokens), list(rows)]
     assert np.allclose(data["weights"], weights, atol=0.0005)
+    both = zip(query.tokens, trace.next_tokens, strict=True) if kind != "encoder" else ()
+    assert data["moments"] == [f"Having read “{a}”, about to write “{b}”" for a, b in both]
 
 
 def test_lines_that_a_mask_made_or_took_are_told_apart(opened):

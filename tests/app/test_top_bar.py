@@ -52,18 +52,18 @@ def test_the_output_is_edited_as_the_target(bar):
 
 def test_the_line_says_who_wrote_the_target(page):
     page.query_params.update(model="en-fr", source="A dog sleeps.")
-    assert plain_text(output(page.run())).startswith("en-fr wrote: ")
+    assert plain_text(output(page.run())).startswith("Model en-fr wrote: ")
     page.text_input(key="target").set_value("Un chien dort.").run()
     assert plain_text(output(page)) == "You typed: Un chien dort."
     page.toggle(key="memory_padding").set_value(False)
     page.button(key="translate_again").click().run()
     assert plain_text(output(page)).startswith(
-        "en-fr wrote: "
+        "Model en-fr wrote: "
     )  # what it wrote is in the box of the target
     page.button(key="badge_target").click().run()
     untrained = next(name for name in catalog.UNTRAINED if "vanilla" in name)
     page.selectbox(key="model").set_value(untrained).run()
-    assert plain_text(output(page)).startswith("en-fr wrote, this model only reads: ")
+    assert plain_text(output(page)).startswith("Model en-fr wrote, this model only reads: ")
 
 
 def test_an_earlier_step_reads_the_final_translation_unless_it_is_let_go(page):
@@ -73,10 +73,10 @@ def test_an_earlier_step_reads_the_final_translation_unless_it_is_let_go(page):
     assert "hold" not in [toggle.key for toggle in page.toggle]
     page.selectbox(key="step").set_value("10").run()
     assert page.text_input(key="target").placeholder == final
-    assert "final model" in output(page)
+    assert "final weights" in output(page)
     page.toggle(key="hold").set_value(False).run()
     assert page.text_input(key="target").placeholder != final
-    assert "final model" not in output(page)
+    assert "final weights" not in output(page)
 
 
 def target_badge(page):

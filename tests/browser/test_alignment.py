@@ -1,5 +1,7 @@
 """The page Alignment: lines between words, by mouse, keys and file."""
 
+import re
+
 import numpy as np
 import pytest
 from playwright.sync_api import expect
@@ -21,7 +23,7 @@ WORDS = WordWeights(
 
 def show(mounted, words=WORDS, before=frozenset()):
     links = words.links()
-    mounted(word_lines, words, ("Source", "Target"), (links, before or links), NOTE)
+    mounted(word_lines, words, ("Source", "Target"), (links, before or links), NOTE, on_pin=print)
     return mounted.page
 
 
@@ -39,7 +41,8 @@ def test_a_line_for_each_word_and_what_is_pointed_at_is_said(mounted):
     at = WORDS.target.index("Hund")
     order = np.argsort(-WORDS.weights[at])
     words_of(page, 1).nth(at).hover()
-    said = ", ".join(f"{WORDS.source[i]} {100 * WORDS.weights[at, i]:.0f}%" for i in order[:3])
+    said = ", ".join(f"{WORDS.source[i]} {100 * WORDS.weights[at, i]:.0f}%" 
+                     for i in order[:3] if WORDS.weights[at, i] >= 0.005)  # fmt: skip
     expect(status).to_have_text(f"Hund: {said}")
     expect(page.locator(".lines .pointed")).to_have_count(1)
     start = float(page.locator(".lines .pointed").get_attribute("d").split()[1])
@@ -52,6 +55,28 @@ def test_a_line_for_each_word_and_what_is_pointed_at_is_said(mounted):
     assert np.allclose(shares, 100 * WORDS.weights[at], atol=0.6)
     page.mouse.move(5, 600)
     expect(status).to_have_text(NOTE)
+
+
+def test_a_word_that_is_clicked_stays_selected_until_it_is_let_go(mounted):
+    page = show(mounted)
+    status, pinned = page.locator(".frame [role=status]"), page.locator(".word.pinned")
+    hund = words_of(page, 1).nth(WORDS.target.index("Hund"))
+    for let_go in (hund.click, lambda: page.keyboard.press("Escape")):
+        page.get_by_role("application").focus()
+        hund.click()
+        words_of(page, 0).first.hover()
+        page.mouse.move(5, 600)
+        expect(pinned).to_have_text("Hund")
+        expect(status).to_have_text(re.compile("^Hund: .* Selected"))
+        show(mounted)  # with the same words
+        expect(pinned).to_have_text("Hund")
+        page.get_by_role("application").focus()
+        let_go()
+        page.mouse.move(5, 600)
+        expect(pinned).to_have_count(0)
+        expect(status).to_have_text(NOTE)
+    sent = [value["word"] for _, value in mounted.sent("word_lines")]
+    assert sent == 2 * [[1, WORDS.target.index("Hund")], None]
 
 
 def test_arrow_keys_point(mounted):

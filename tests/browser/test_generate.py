@@ -33,7 +33,7 @@ class Walk:
             self.page.keyboard.press(key)
 
     def expect_step(self, step: int) -> None:
-        expect(self.frame.get_by_role("status")).to_contain_text(f"token {step + 1} of ")
+        expect(self.frame.get_by_role("status")).to_contain_text(f"Token {step + 1} of ")
         expect(self.page.locator(".written .now")).to_have_attribute("data-step", str(step))
 
 
@@ -49,6 +49,8 @@ class MountedWalk(Walk):
 
     def show(self, **other) -> "MountedWalk":
         given = dict(
+            writer="own",
+            given=0,
             title="Source",
             text=TEXT,
             written=WRITTEN,
@@ -107,6 +109,24 @@ def test_one_walks_by_keys_and_sees_the_probabilities_of_each_step(walk):
     walk.expect_step(4)
 
 
+def test_the_finding_follows_the_step_and_says_who_wrote_it(walk):
+    finding = walk.page.locator(".finding")
+    ordered = -np.sort(-walk.shares, axis=1)
+    least = int(ordered[:, 0].argmin())
+    for step in (0, least):
+        walk.page.locator(".written span").nth(step).click()
+        expect(finding).to_contain_text(
+            f"Token {step + 1} of 7: model own writes “{WRITTEN[step]}”."
+        )
+        best, other = (f"{100 * share:.0f}%" for share in ordered[step, :2])
+        expect(finding).to_contain_text(f"a probability of {best}; the best alternative, ")
+        expect(finding).to_contain_text(f"{other}. The model is least certain")
+    expect(finding).to_contain_text("least certain here.")
+    walk.show(given=2)
+    walk.press("Home")
+    expect(finding).to_contain_text(f"“{WRITTEN[0]}” was given.")
+
+
 def test_it_plays_pauses_and_plays_on_when_other_data_come(walk):
     clock = walk.page.clock
     walk.press(" ")
@@ -135,7 +155,7 @@ def test_the_heads_rows_are_those_of_the_step_and_a_click_selects_one(walk):
     expect(strips).to_have_count(16)
     titles = strips.nth(6).locator("i").evaluate_all("all => all.map((cell) => cell.title)")
     row = walk.weights[1, 1, 2]
-    shares = [int(title.rpartition(" ")[2].rstrip("%")) for title in titles]
+    shares = [int(title.rpartition(" ")[2].strip("<%")) for title in titles]
     assert np.abs(np.array(shares) - 100 * row).max() <= 0.75  # rounded twice
     assert [title.rpartition(" ")[0] for title in titles] == TEXT
     strips.nth(6).click()

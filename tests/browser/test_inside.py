@@ -97,16 +97,17 @@ def test_hidden_pictures_wait_for_room_and_another_ink_is_drawn(mounted):
     )
 
 
-def test_a_click_chooses_a_row_where_one_is_followed(mounted):
+def test_a_click_chooses_a_row_and_a_column_where_they_are_followed(mounted):
     values = np.ones((3, 4), np.float32)
-    scores = Matrix("scores", values, "query", "key", "ABC", "abcd", follow=1, chooses="follow")
+    scores = Matrix("scores", values, "query", "key", "ABC", "abcd", follow=1, chooses="follow",
+                    chooses_column="to")  # fmt: skip
     page = mounted(matrices, [scores, Matrix("x", values, "row", "number")],
                    key="pictures", on_choose=None).page  # fmt: skip
     for title in ("scores", "x"):
         canvas = page.get_by_role("img", name=f"{title}: 3 rows")
         box = canvas.bounding_box()
         canvas.click(position={"x": box["width"] - 20, "y": box["height"] - 10})
-    assert mounted.sent("pictures") == [("chosen", {"of": "follow", "row": 2})]
+    assert mounted.sent("pictures") == [("chosen", {"follow": 2, "to": 3})]
 
 
 def test_the_label_of_a_row_chooses_it_and_the_pointer_says_where(mounted):
@@ -123,7 +124,7 @@ def test_the_label_of_a_row_chooses_it_and_the_pointer_says_where(mounted):
             canvas.hover(position=place)
             assert canvas.evaluate(cursor) == shape
             canvas.click(position=place)
-    assert mounted.sent("pictures") == [("chosen", {"of": "follow", "row": 2})]
+    assert mounted.sent("pictures") == [("chosen", {"follow": 2})]
 
 
 @pytest.mark.parametrize("width", [420, 262])  # with “Leave out” two stand in the place of one

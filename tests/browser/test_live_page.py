@@ -583,7 +583,12 @@ def test_a_sentence_is_read_and_translated(opened):
         assert labels == [list(trace.texts[side].tokens) for side in ("src", "tgt")]
         assert len(canvases) == 3 and len(set(canvases)) == 3
         target = checkpoint.tokenizer.decode(trace.texts["tgt"].ids[1:])
-        assert tab.text("written") == f"German: {target}"
+        assert tab.text("written") == f"Model en-de wrote: {target}"
+    shortest = min(map(len, labels))
+    box = tab.page.get_by_label("Pad to length")
+    for key, state in (("ArrowUp", f"Padded to {shortest + 1} ×"), ("ArrowDown", "As trained")):
+        box.press(key)  # what pads nothing is passed over
+        assert tab.answered().text("state") == state
 
 
 def moved(checkpoint, text, line):
@@ -612,9 +617,11 @@ def test_a_head_off_changes_text_and_probability(opened):
     text = "Did you see the man who stole my bike?"
     again = checkpoint.tokenizer.decode(checkpoint.translate(text, changes=line).ids)
     assert tab.text("state") == "Cross L1 H2 off ×"
-    assert tab.text("written") == f"German: {again}" != trained
+    assert tab.text("written") == f"Model en-de wrote: {again}" != trained
     finding = tab.finding()
-    assert finding.startswith("Hast du den ") and finding.endswith(moved(checkpoint, text, line))
+    assert finding.startswith("Now it writes: “Hast du den ") and finding.endswith(
+        moved(checkpoint, text, line)
+    )
     assert tab.text("numbers") == "Probability of this translation: 4% → <1%"
     deleted, new = (tab.page.locator(f".message {tag}").all_inner_texts() for tag in "sb")
     assert set(" ".join(deleted).split()) <= set(trained.split())
@@ -793,7 +800,7 @@ def test_the_newest_sentence_wins(opened):
     tab.answered()
     checkpoint = load("en-de")
     target = checkpoint.translate("The dog runs.")
-    assert tab.text("written") == f"German: {checkpoint.tokenizer.decode(target.ids)}"
+    assert tab.text("written") == f"Model en-de wrote: {checkpoint.tokenizer.decode(target.ids)}"
     assert tab.grid()[0][0] == ["The", "dog", "runs", ".", "</s>"]
 
 

@@ -6,6 +6,7 @@ import time
 import pytest
 from playwright.sync_api import expect
 
+from headlight.model import load
 from tests.browser.conftest import SETTLED, Visit
 from tests.conftest import ROOT, serve
 
@@ -146,7 +147,7 @@ def test_the_first_view_has_name_sentence_translation_masks_tiles_and_the_head(v
         assert seen["scrolled"] == 0
         assert seen["logo"] and visit.page.title() == "Headlight"
         assert seen["source"] == "She has never seen the red car of my sister."
-        assert seen["target"].startswith("en-fr wrote: Elle n'a jamais")
+        assert seen["target"].startswith("Model en-fr wrote: Elle n'a jamais")
         assert seen["tiles"] >= LEAST_TILES
         assert seen["head"], seen
         for key in ("causal", "src_padding", "tgt_padding", "memory_padding", "pad_to",
@@ -218,6 +219,17 @@ def test_pytorch_fits_into_a_small_window_in_present(visit):
         ".map((text) => text.getBoundingClientRect().bottom))"
     )
     assert lowest <= 720
+    x, y = plot.evaluate("""(plot) => {
+      const { xaxis, yaxis } = plot._fullLayout, box = plot.getBoundingClientRect();
+      return [box.x + xaxis._offset + xaxis.l2p(3), box.y + yaxis._offset + yaxis.l2p(2)];
+    }""")
+    visit.page.mouse.move(x - 3, y)
+    visit.page.mouse.move(x, y)
+    visit.page.mouse.click(x, y)
+    trace = load("en-fr").trace("She has never seen the red car of my sister.")
+    read, key = trace.texts["tgt"].tokens, trace.texts["src"].tokens
+    said = f"Having read “{read[2]}”, about to write “{read[3]}”: weight on “{key[3]}” "
+    expect(visit.page.locator(".st-key-hero")).to_contain_text(said)
 
 
 def test_who_wrote_the_target_is_said_beside_two_chips_and_in_present(visit):
@@ -229,10 +241,10 @@ def test_who_wrote_the_target_is_said_beside_two_chips_and_in_present(visit):
         expect(state.locator("[class*='st-key-change_'] button >> visible=true")).to_have_count(2)
         told = state.locator(".st-key-output button p >> visible=true")
         if "projector" not in address:  # there the finding tells it
-            expect(told).to_contain_text("en-fr wrote:")
+            expect(told).to_contain_text("Model en-fr wrote:")
         assert state.evaluate("(row) => row.scrollWidth <= row.clientWidth")
     visit.open("?projector=true")
-    expect(visit.page.locator(".st-key-state")).to_contain_text("en-fr wrote: Elle")
+    expect(visit.page.locator(".st-key-state")).to_contain_text("Model en-fr wrote: Elle")
 
 
 def test_what_is_not_drawn_yet_fades_once_a_run_is_slow(visit):

@@ -47,6 +47,8 @@ class Rows:
 
 
 def generation(
+    writer: str,
+    given: int,
     title: str,
     text: Sequence[str],
     written: Sequence[str],
@@ -59,9 +61,10 @@ def generation(
     on_focus: Callable[[int, int], None],
     on_branch: Callable[[str, bool], None],
 ) -> None:
-    """`text` is the model's input, under its `title`; `written` has one label per step, eos
-    included. Callbacks: `on_choose` gets another token for a step, (step, id); `on_focus` a head,
-    (layer, head); `on_branch` a branch to show or to remove."""
+    """`writer`: the model, which continues the first `given` tokens; `text` is its input, under its
+    `title`; `written` has one label per step, eos included. Callbacks: `on_choose` gets another
+    token for a step, (step, id); `on_focus` a head, (layer, head); `on_branch` a branch to show or
+    to remove."""
 
     def hear(name: str, tell: Callable) -> Callable[[], None]:
         def told():
@@ -73,6 +76,8 @@ def generation(
         data={
             "colour": FOCUS,
             "palette": WEIGHTS,
+            "writer": writer,
+            "given": given,
             "title": title,
             "text": list(text),
             "written": list(written),

@@ -37,10 +37,10 @@ export class Walk {
       return made;
     };
     this.play = button("▶", "Play", () => this.toggle());
-    this.where = element("span", { role: "status" });
+    this.finding = element("p", { class: "finding", role: "status" });
     const controls = element("div", { class: "controls" },
       button("◀", "Previous token (←)", () => this.walk(-1)), this.play,
-      button("▶❘", "Next token (→)", () => this.walk(1)), this.where);
+      button("▶❘", "Next token (→)", () => this.walk(1)));
     this.text = element("p", { class: "tokens source" }, element("b", {}, data.title),
       ...data.text.map((label) => element("span", { dir: "auto" }, label)));
     this.written = element("p", { class: "tokens written" }, element("b", {}, "Output"),
@@ -58,7 +58,7 @@ export class Walk {
     const right = element("div", { class: "right" }, this.bars);
     const frame = element("div", { class: "frame", tabindex: "0", role: "application",
       "aria-label": "The output token by token. Arrow keys step, the space bar plays." },
-    controls, this.text, this.written, this.beams, element("div", { class: "both" }, left, right), this.branches);
+    this.finding, controls, this.text, this.written, this.beams, element("div", { class: "both" }, left, right), this.branches);
     frame.onkeydown = (event) => this.key(event);
     const focused = this.root.activeElement ?? this.root.contains(document.activeElement);
     this.root.querySelector(".frame")?.remove();
@@ -114,7 +114,7 @@ export class Walk {
     const { steps, written } = this.data;
     if (!steps.length) return;
     state.step = Math.min(Math.max(step, 0), steps.length - 1);
-    this.where.textContent = `token ${state.step + 1} of ${steps.length}`;
+    this.finding.textContent = this.sentence(state.step);
     [...this.written.querySelectorAll("span")].forEach((token, i) => {
       token.classList.toggle("now", i === state.step);
       token.classList.toggle("later", i > state.step);
@@ -125,6 +125,23 @@ export class Walk {
     this.showLens(steps[state.step]);
     if (gone) this.frame.focus({ preventScroll: true }); // with the button that had the keyboard
     requestAnimationFrame(() => painted("generate", state.step));
+  }
+
+  /** Who wrote the token of a step, and how certain the model is of it and elsewhere, unless a
+   * probability is no number. */
+  sentence(step) {
+    const { steps, written, writer, given } = this.data;
+    const shares = steps.map(({ best, chosen }) => best.find(([id]) => id === chosen)[2]);
+    const other = steps[step].best.find(([id]) => id !== steps[step].chosen);
+    const where = `Token ${step + 1} of ${steps.length}: `;
+    const who = where + (step < given ? `“${written[step]}” was given.`
+      : `model ${writer} writes “${written[step]}”.`);
+    if (!shares.every(Number.isFinite) || !other) return who;
+    const own = shares.slice(given);
+    const least = given + own.indexOf(Math.min(...own));
+    const place = step === least ? "here" : `at token ${least + 1}, “${written[least]}”`;
+    return `${who} It has a probability of ${percent(shares[step])}; the best alternative, “${other[1]}”, ` +
+      `${percent(other[2])}.${own.length ? ` The model is least certain ${place}.` : ""}`;
   }
 
   showBars({ best, rest, chosen }, label) {

@@ -32,11 +32,14 @@ class Matrix:
     rows: Sequence[str] = ()
     columns: Sequence[str] = ()
     weights: bool = False  # from 0 to 1, on the scale of weights
+    ends: tuple[str, str] = ("value {}", "{}")  # what the ends of another scale are
     bands: int = 1
     band: int = 0
     across: bool = True
     follow: int = -1  # the highlighted row
     chooses: str = ""  # what a click on a row chooses, if anything
+    column: int = -1  # the highlighted column
+    chooses_column: str = ""  # what a click on a cell chooses too, if anything
     largest: float = 0.0  # the value with the strongest colour; 0: the matrix's own maximum
 
 
@@ -60,7 +63,8 @@ def scales(shown: Sequence[Matrix]) -> list[Scale]:
             or float(np.max(np.abs(matrix.values), where=np.isfinite(matrix.values), initial=0))
             or 1
         )
-        ends = ("0", "1") if matrix.weights else (f"−{most:.2g}", f"{most:.2g}")
+        both = zip(matrix.ends, (f"−{most:.2g}", f"{most:.2g}"), strict=True)
+        ends = ("0", "1") if matrix.weights else tuple(end.format(value) for end, value in both)
         titles.setdefault((matrix.weights, *ends), []).append(matrix.title)
     return [
         Scale(", ".join(dict.fromkeys(names)), _palette(weights), low, high)
@@ -72,13 +76,12 @@ def _palette(weights: bool) -> Sequence[str] | Mapping[str, Sequence[str]]:
     return theme.WEIGHTS if weights else theme.DIFFERENCES
 
 
-def matrices(shown: Sequence[Matrix], key: str, on_choose: Callable[[str, int], None]) -> None:
-    """Side by side if there is room, or else stacked. `on_choose` is called with what a matrix
-    `chooses` and the row that is clicked."""
+def matrices(shown: Sequence[Matrix], key: str, on_choose: Callable[..., None]) -> None:
+    """Side by side if there is room, or else stacked. `on_choose` is called with the clicked row,
+    named by what a matrix `chooses`, and the column, by its `chooses_column`."""
 
     def hear():
-        chosen = st.session_state[key].chosen
-        on_choose(chosen["of"], chosen["row"])
+        on_choose(**st.session_state[key].chosen)
 
     colour_key(*scales(shown))
     _mount(data=pack(shown), key=key, on_chosen_change=hear)

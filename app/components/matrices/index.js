@@ -169,8 +169,12 @@ class Matrices {
       if (one.across) context.strokeRect(one.left + at, one.top, size, height);
       else context.strokeRect(one.left, one.top + at, width, size);
     }
-    if (one.follow >= 0)
-      context.strokeRect(one.left, one.top + one.follow * one.down, width, one.down);
+    const top = one.top + one.follow * one.down;
+    if (one.follow >= 0) context.strokeRect(one.left, top, width, one.down);
+    if (one.follow >= 0 && one.column >= 0) {
+      context.lineWidth = 1.5;
+      context.strokeRect(one.left + one.column * one.across_, one.top, one.across_, height);
+    }
   }
 
   /** The row whose cells, or whose label, an event is on; −1 if it is on none. */
@@ -180,9 +184,13 @@ class Matrices {
     return cellUnder(...pointIn(one.canvas, event), whole)?.[0] ?? -1;
   }
 
+  /** Chooses the row of a cell or of a label, and of a cell the column, where that can be chosen. */
   click(one, event) {
     const row = this.rowUnder(one, event);
-    if (row >= 0 && row !== one.follow) this.choose({ of: one.chooses, row });
+    const column = cellUnder(...pointIn(one.canvas, event), this.box(one))?.[1];
+    const isCell = one.chooses_column && column !== undefined;
+    if (row < 0 || (row === one.follow && (!isCell || column === one.column))) return;
+    this.choose({ [one.chooses]: row, ...(isCell ? { [one.chooses_column]: column } : {}) });
   }
 
   point(one, event) {

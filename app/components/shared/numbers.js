@@ -1,10 +1,14 @@
 // Numbers as they are written on the screen.
 
-export const percent = (weight, digits = 0) => `${(100 * weight).toFixed(digits)}%`;
+/** A share in percent; a positive one that rounds to 0 is “<1%”, or “<0.1%” with one digit. */
+export const percent = (share, digits = 0) => {
+  const unit = 10 ** -digits;
+  return share > 0 && 100 * share < unit / 2 ? `<${unit}%` : `${(100 * share).toFixed(digits)}%`;
+};
 
 export const minus = (text) => text.replace("-", "−");
 
-export const signedPercent = (share) => (share < 0 ? "−" : "+") + percent(Math.abs(share));
+export const signedPercent = (share) => `${share < 0 ? "−" : "+"}${(100 * Math.abs(share)).toFixed(0)}%`;
 
 /** One decimal, where there is one. */
 export const tenths = (number) =>

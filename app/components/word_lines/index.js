@@ -2,10 +2,12 @@
 
 import { WordLines } from "./lines.js";
 
-export default function ({ parentElement, data }) {
+export default function ({ parentElement, data, setTriggerValue }) {
   if (!data) return;
   const text = JSON.stringify(data);
   if (parentElement.shown === text) return; // what is there is right
   parentElement.shown = text;
-  new WordLines(parentElement, data).point(null);
+  const lines = new WordLines(parentElement, data);
+  if (data.tells) lines.onPin = (word) => setTriggerValue("pinned", { word });
+  lines.point(null);
 }

@@ -6,12 +6,18 @@ import { shape } from "../shared/svg.js";
 
 const SMALLEST = 0.65; // of the page's letters: longer sentences stand upright, side by side
 const NAMED = 3; // words that a sentence names, the largest weight first
+const LEAST = 0.005; // of those after the first
 const SOURCE = 0, TARGET = 1;
 
 export class WordLines {
   constructor(root, data) {
     this.data = data;
-    this.at = null; // [side, word] that is pointed at
+    this.pointed = null; // [side, word] under the pointer, or where the keys are
+    const before = root.lines;
+    root.lines = this;
+    // What was clicked stays while the words do; else it is what was chosen on another page.
+    const isSame = before && String(before.data.words) === String(data.words);
+    this.pinned = isSame ? before.pinned : data.chosen ?? null;
     this.status = element("p", { class: "status", role: "status" });
     this.rows = data.words.map((words, side) => {
       const row = element("div", { class: "row" }, element("b", {}, data.titles[side]),
@@ -38,6 +44,7 @@ export class WordLines {
   word(text, side, i) {
     const node = element("span", { class: "word", dir: "auto" }, text);
     node.onmouseenter = () => this.point([side, i]);
+    node.onclick = () => this.pin([side, i]);
     return node;
   }
 
@@ -53,8 +60,13 @@ export class WordLines {
     this.draw();
   }
 
+  /** The word whose weights are shown. */
+  get at() {
+    return this.pointed ?? this.pinned;
+  }
+
   draw() {
-    const { data, upright } = this;
+    const { data, upright, at } = this;
     const box = this.lines.getBoundingClientRect();
     const middles = this.rows.map((row) => [...row.querySelectorAll(".word")].map((word) => {
       const { left, top, width, height } = word.getBoundingClientRect();
@@ -67,7 +79,7 @@ export class WordLines {
       const path = shape("path", { class: kind, d: `M ${point(from, 0)} ` +
         `C ${point(from, far / 2)}, ${point(to, far / 2)}, ${point(to, far)}` });
       path.style.setProperty("--weight", data.weights[target][source]);
-      path.classList.toggle("pointed", this.at !== null && [source, target][this.at[0]] === this.at[1]);
+      path.classList.toggle("pointed", at !== null && [source, target][at[0]] === at[1]);
       return path;
     };
     this.lines.replaceChildren(...data.before.map((link) => line(link, "before")),
@@ -83,18 +95,35 @@ export class WordLines {
     const within = (on, to) => Math.min(Math.max(to, 0), this.data.words[on].length - 1);
     if (by) this.point([side, within(side, i + by)]);
     else if (row !== undefined) this.point([row, within(row, i)]);
-    else if (event.key === "Escape" && this.at) this.point(null);
+    else if (event.key === "Enter" && this.at) this.pin(this.at);
+    else if (event.key === "Escape" && this.at) {
+      this.pointed = null;
+      this.pin(null);
+    }
     else return;
     event.preventDefault();
   }
 
-  point(at) {
-    this.at = at;
-    const { words, weights, note } = this.data;
+  /** Selects a word, or lets the one go that is selected. */
+  pin(word) {
+    const before = this.pinned;
+    this.pinned = String(word) === String(before) ? null : word;
+    this.point(this.pinned ? this.pointed : null);
+    if (String(this.pinned) !== String(before)) this.onPin(this.pinned);
+  }
+
+  onPin() {}
+
+  point(word) {
+    this.pointed = word;
+    const { at, pinned } = this;
+    const { words, weights, note, moments } = this.data;
     const partners = at === null ? [] : at[0] === TARGET
       ? weights[at[1]] : weights.map((row) => row[at[1]]);
     this.rows.forEach((row, side) => [...row.querySelectorAll(".word")].forEach((word, i) => {
-      word.classList.toggle("pointed", at !== null && at[0] === side && at[1] === i);
+      const here = [side, i].join();
+      word.classList.toggle("pointed", String(at) === here);
+      word.classList.toggle("pinned", String(pinned) === here);
       const share = at !== null && at[0] !== side ? partners[i] : 0;
       word.style.setProperty("--share", `${Math.round(100 * share)}%`);
     }));
@@ -105,8 +134,12 @@ export class WordLines {
       return;
     }
     const others = words[1 - at[0]];
-    const best = partners.map((share, i) => [share, others[i]]).sort(([a], [b]) => b - a);
-    this.status.textContent = `${words[at[0]][at[1]]}: ${best.slice(0, NAMED)
-      .map(([share, word]) => `${word} ${percent(share)}`).join(", ")}`;
+    const best = partners.map((share, i) => [share, others[i]]).sort(([a], [b]) => b - a)
+      .filter(([share], rank) => !rank || share >= LEAST);
+    const name = (at[0] === TARGET && moments?.[at[1]]) || words[at[0]][at[1]];
+    const isPinned = String(at) === String(pinned);
+    this.status.textContent = `${name}: ${best.slice(0, NAMED)
+      .map(([share, word]) => `${word} ${percent(share)}`).join(", ")}` +
+      (isPinned ? ". Selected; Esc lets it go." : "");
   }
 }
