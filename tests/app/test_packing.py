@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from headlight.app.components.packing import (
-    LARGEST,
+    PICTURE_CELLS,
     MOST_PROBABLE,
     GridText,
     PackedAttention,
@@ -98,13 +98,13 @@ def test_same_pictures_have_the_same_id_and_others_another():
     assert ids[0] == ids[1] != ids[2]
 
 
-@pytest.mark.parametrize("length", [1, LARGEST, LARGEST + 1, 1024])
+@pytest.mark.parametrize("length", [1, PICTURE_CELLS, PICTURE_CELLS + 1, 1024])
 def test_of_a_long_text_each_cell_is_the_largest_it_stands_for(length):
     part = PackedAttention("cross", "C", "target", "source", rows_of_weights(1, 1, 3, length), [1])
     header, found = unpack(pack(sides(length, 3), [part]))
     every = header["sides"]["source"]["every"]
     cells = found["cross"][0, 0]
-    assert cells.shape == (3, -(-length // every)) and cells.shape[1] <= LARGEST
+    assert cells.shape == (3, -(-length // every)) and cells.shape[1] <= PICTURE_CELLS
     for i in range(cells.shape[1]):
         largest = part.weights[0, 0, :, i * every : (i + 1) * every].max(axis=1)
         assert np.array_equal(cells[:, i], weight_bytes(largest))

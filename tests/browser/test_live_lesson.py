@@ -256,7 +256,9 @@ def test_the_command_names_what_is_left_out(tmp_path, capsys):
         in capsys.readouterr().out
     )
     own = tmp_path / "own.md"
-    own.write_text((live_lesson.SHIPPED / "1-shares.md").read_text("utf-8"), encoding="utf-8")
+    own.write_text(
+        (live_lesson.SHIPPED_LESSONS / "1-shares.md").read_text("utf-8"), encoding="utf-8"
+    )
     main(["page", "en-de", "--lesson", str(own), "--out", str(out)])
     for name, message in {
         "score": "cannot ask any question of the lesson “The score",

@@ -8,7 +8,7 @@ from plotly.colors import find_intermediate_color, unlabel_rgb
 
 from headlight.app import theme
 from headlight.app.components import matrices, packing
-from headlight.app.components.packing import LARGEST, GridText, PackedAttention
+from headlight.app.components.packing import PICTURE_CELLS, GridText, PackedAttention
 from headlight.app.components.scripts import HERE, script
 from tests.app.test_packing import weights_of as weights_seen
 
@@ -98,7 +98,7 @@ def attention(source, target, layers=(2, 3, 3), numbers=((), (), ())):
     ]
 
 
-SIZES = [(1, 1), (5, 7), (0, 3), (3, 0), (LARGEST + 1, 2), (2, 2 * LARGEST + 1)]
+SIZES = [(1, 1), (5, 7), (0, 3), (3, 0), (PICTURE_CELLS + 1, 2), (2, 2 * PICTURE_CELLS + 1)]
 
 
 @pytest.mark.parametrize("source, target", SIZES)
@@ -108,7 +108,7 @@ def test_the_grid_is_unpacked_as_it_was_packed(page, source, target):
         f"(packed) => {{ {PACKED} return grid.parts.map((p) => [...p.cells]); }}",
         packed({"source": source, "target": target}, parts),
     )
-    every = {"source": -(-source // LARGEST) or 1, "target": -(-target // LARGEST) or 1}
+    every = {"source": -(-source // PICTURE_CELLS) or 1, "target": -(-target // PICTURE_CELLS) or 1}
     for part, cells in zip(parts, found, strict=True):
         shrunk = packing.shrink(part.weights, every[part.query], every[part.key])
         assert cells == packing.weight_bytes(shrunk).ravel().tolist()
@@ -132,7 +132,7 @@ def test_bytes_in_the_midst_of_others_are_unpacked(page):
     assert cells == values.ravel().tolist()
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (0, 4), (3, LARGEST + 1)])
+@pytest.mark.parametrize("shape", [(1, 1), (0, 4), (3, PICTURE_CELLS + 1)])
 def test_matrices_are_unpacked_as_they_were_packed(page, shape):
     values = random.normal(size=shape).astype(np.float32)
     if values.size:
@@ -241,10 +241,10 @@ def test_cells_rows_and_layers_of_the_square_go_both_ways(page, layers, numbers)
 
 
 def test_a_cell_of_a_long_text_stands_for_the_first_of_its_tokens(page):
-    parts = attention(LARGEST + 1, 2)
+    parts = attention(PICTURE_CELLS + 1, 2)
     cell = page.evaluate(
         f"(packed) => {{ {PACKED} return cellOf(grid.parts[2], grid.sides, 5, 1, 100); }}",
-        packed({"source": LARGEST + 1, "target": 2}, parts),
+        packed({"source": PICTURE_CELLS + 1, "target": 2}, parts),
     )
     assert cell["column"] == {"side": "source", "index": 200}
     assert cell["row"] == {"side": "target", "index": 1}
