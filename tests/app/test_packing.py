@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from headlight.app.components.packing import (
-    PICTURE_CELLS,
     MOST_PROBABLE,
+    PICTURE_CELLS,
     GridText,
     PackedAttention,
     answers_of,
