@@ -45,7 +45,7 @@ class Page:
 HOME, EXPORT = "attention", "take-away"
 PADDING_MASKS = "src_padding", "tgt_padding", "memory_padding"
 CHANGES = "what_if", "shows"
-OUTPUT = "output", "use_new_translation"  # in the state line
+OUTPUT_SETTINGS = "output", "use_new_translation"  # in the state line
 LEARN, ATTENTION, GENERATE, INSIDE = "Learn", "Attention", "Generate", "Inside a head"
 EXPERIMENTS, MODEL, CHECK, SHARE = "Experiments", "Model", "Check", "Share"
 MENU = LEARN, ATTENTION, GENERATE, INSIDE, EXPERIMENTS, MODEL, CHECK, SHARE

@@ -8,7 +8,7 @@ from headlight.app.results import layer_results, passes, system_results
 from headlight.app.shell import frame
 from headlight.app.state import session, widgets
 from headlight.app.state.page_settings import PICTURE
-from headlight.app.state.pages import CHANGES, CHECK, OUTPUT, Page
+from headlight.app.state.pages import CHANGES, CHECK, OUTPUT_SETTINGS, Page
 from headlight.app.state.setting import Setting
 from headlight.app.views import _small_examples as little_examples
 from headlight.app.wording import system_texts
@@ -34,7 +34,7 @@ PAGE = Page(
     "Implementations",
     place=2,
     untrained=True,
-    idle=("switches", "hold", "step", "player", *OUTPUT, *CHANGES),
+    idle=("switches", "hold", "step", "player", *OUTPUT_SETTINGS, *CHANGES),
     settings=CONTROLS,
 )
 

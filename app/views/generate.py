@@ -15,7 +15,7 @@ from headlight.app.shell import frame
 from headlight.app.shell.layout import menu
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import BEAM, DECODING, GREEDY, SAMPLING
-from headlight.app.state.pages import GENERATE, OUTPUT, Page
+from headlight.app.state.pages import GENERATE, OUTPUT_SETTINGS, Page
 from headlight.app.state.setting import MAX_POSITION, Setting
 from headlight.app.theme import FOCUS
 from headlight.app.wording import formats, part_names
@@ -107,7 +107,7 @@ CONTROLS = (
         most=9999,
     ),
 )
-PAGE = Page("Generate", GENERATE, head=True, idle=("hold", *OUTPUT), settings=CONTROLS)
+PAGE = Page("Generate", GENERATE, head=True, idle=("hold", *OUTPUT_SETTINGS), settings=CONTROLS)
 
 SHOWN = 10  # most probable tokens
 MOST_BRANCHES = 12  # branches; each is generated again

@@ -8,7 +8,7 @@ from headlight.app.results import system_results
 from headlight.app.shell import frame
 from headlight.app.state import session, widgets
 from headlight.app.state.page_settings import PICTURE
-from headlight.app.state.pages import CHANGES, MODEL, OUTPUT, Page
+from headlight.app.state.pages import CHANGES, MODEL, OUTPUT_SETTINGS, Page
 from headlight.app.state.setting import Setting
 from headlight.app.wording import system_texts
 from headlight.model.analysis import lineage
@@ -32,7 +32,7 @@ PAGE = Page(
     "From 2017 to Llama",
     place=4,
     untrained=True,
-    idle=("switches", "hold", "step", "player", *OUTPUT, *CHANGES),
+    idle=("switches", "hold", "step", "player", *OUTPUT_SETTINGS, *CHANGES),
     settings=CONTROLS,
 )
 

@@ -200,7 +200,7 @@ def test_a_pack_and_its_link_bring_the_view_its_page_and_controls_back(visit, tm
 
     def expect_inside():
         expect(visit.page.get_by_role("heading", name="6. Softmax")).to_be_visible()
-        expect(visit.page.get_by_text("Without scaling:")).to_be_visible()
+        expect(visit.page.get_by_text("Without scaling,")).to_be_visible()
         expect_view("at=Softmax")
 
     for pack in (of_inside, of_attention):

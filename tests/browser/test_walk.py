@@ -66,8 +66,9 @@ WITHOUT_TRANSITIONS = """() => {
   sheet.replaceSync("*, *::before, *::after { transition: none !important; }");
   document.adoptedStyleSheets = [sheet];
 }"""
-INKS = """() => [...document.querySelectorAll(".js-plotly-plot")]
-  .map((plot) => plot.layout.font.color)"""
+# The app draws figures anew a moment after the page has taken other colours.
+HAVE_INK = """(ink) => [...document.querySelectorAll(".js-plotly-plot")]
+  .every((plot) => plot.layout.font.color === ink)"""
 OPEN = "Attention", "Residual stream", "Positional encoding"  # while the scheme changes
 PICTURES = {  # of components, by page
     "Attention": 2,  # the grid, and its predictions in the panel
@@ -127,7 +128,8 @@ def expect_first_view(visit, title: str) -> None:
 
 def expect_scheme(visit, scheme: str) -> None:
     visit.page.wait_for_function(HAS_SCHEME, arg=scheme)
-    assert set(visit.page.evaluate(INKS)) <= {INK[scheme]}, visit.page.url
+    visit.page.wait_for_function(HAVE_INK, arg=INK[scheme])
+    visit.idle()
 
 
 def begin(visit, scheme: str, path: str = "") -> None:
@@ -145,8 +147,6 @@ def expect_to_follow_the_scheme(visit, title: str) -> None:
         visit.zoom()
     for scheme in ("dark", "light"):
         visit.page.emulate_media(color_scheme=scheme)
-        visit.page.wait_for_function(HAS_SCHEME, arg=scheme)
-        visit.idle()
         expect_scheme(visit, scheme)
         assert not serious(visit, OF_COLOUR), f"{title}, {scheme}"
 
