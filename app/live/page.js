@@ -375,7 +375,7 @@ function readable(change) {
   const { kind, layer, head: at, verb } = change;
   const name = kind.replaceAll("_", " ");
   const place = name[0].toUpperCase() + name.slice(1) +
-    (layer === null ? "" : ` L${layer + 1}`) + (at === null ? "" : ` H${at + 1}`);
+    (layer === null ? "" : at === null ? ` layer ${layer + 1}` : ` ${layer + 1}.${at + 1}`);
   return `${place} ${IN_WORDS[verb](VERBS[verb].write(change))}`;
 }
 

@@ -76,14 +76,12 @@ def draw_switch(**options) -> None:
     )
 
 
-def draw_importance(beside: bool = False) -> None:
-    """Whether the selected head is important, if the model has been surveyed; `beside` another
-    measure, why the two can differ."""
+def draw_importance() -> None:
+    """Whether the selected head is important, if the model has been surveyed."""
     focus, layer = session.focus(), session.values()["layer"]
     survey, *_ = head_results.survey_of(selection.view())
     if survey and (said := head_card.importance(survey, focus.kind, layer - 1, focus.head)):
-        why = head_card.why_measures_differ(survey) if beside else ""
-        st.caption(f"{said} {why}")
+        st.caption(f"{said} {head_card.why_measures_differ(survey)}")
 
 
 def switch(**head) -> None:

@@ -96,7 +96,7 @@ def page() -> None:
                 )
                 st.markdown(formats.as_markdown(sentence), width="content")
             panel.draw_switch(type="secondary")
-        panel.draw_importance(beside=True)
+        panel.draw_importance()
     with frame.numbers():
         st.dataframe(
             pd.DataFrame(rows).drop(columns="head"),

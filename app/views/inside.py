@@ -95,9 +95,15 @@ def lesson() -> None:
             matrices(step.pictures, key="pictures", on_choose=session.choose_tokens)
             return
         as_it_is = head_results.head_steps_of(view, run, *where)
-        moved = formats.percent(float(total_variation(steps.weights, as_it_is.weights)))
+        moved, moved_here = (
+            formats.percent(float(total_variation(steps.weights[rows], as_it_is.weights[rows])))
+            for rows in (slice(None), slice(row, row + 1))
+        )
         names = " and ".join(ablated)
-        st.markdown(f"Without **{names}**, {moved} of the weight moves to other tokens.")
+        st.markdown(
+            f"Without **{names}**, {moved_here} of this row's weight moves to other tokens "
+            f"({moved} of all rows' weight)."
+        )
         shown = on_one_scale(step_of(as_it_is).pictures, step.pictures)
         # Titles of one line, so that the two pictures stand at one height.
         for box, title, both, name in zip(

@@ -76,11 +76,14 @@ def sweep_explained(measure: str, score: float, has_other: bool) -> str:
 
 
 def chip(change: Change) -> str:
-    """A change in a few words: “Cross L1 H2 off”, “Encoder token 3 hidden”."""
+    """A change in a few words: “Cross 1.2 off”, “Encoder token 3 hidden”."""
     return f"{_place(change.scope)} {change.in_words()}"
 
 
 def _place(scope: Scope) -> str:
     kind = scope.kind.replace("_", " ").capitalize()
-    layer = "" if scope.layer is None else f" L{scope.layer + 1}"
-    return f"{kind}{layer}" + ("" if scope.head is None else f" H{scope.head + 1}")
+    if scope.layer is None:
+        return kind
+    if scope.head is None:
+        return f"{kind} layer {scope.layer + 1}"
+    return f"{kind} {scope.layer + 1}.{scope.head + 1}"

@@ -193,7 +193,8 @@ RULES = {
     "diagonal": _share("diagonal", "on the token at the same position in the source"),
     "one-to-one": PatternRule(
         "coverage",
-        "rows pick different tokens: {number:.0%} of the maximum (uniform head: {uniform:.0%})",
+        "its rows pick different tokens, {number:.0%} of the possible number "
+        "(uniform head: {uniform:.0%})",
     ),
     "same token": _share("same_token", "on other copies of the token, where there are any"),
     "end-of-sentence sink": _share("end", f"on {END}"),

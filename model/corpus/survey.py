@@ -201,7 +201,8 @@ class Survey:
         measure = self.measure
         row, digits = measures[measure], 3 if measure == "loss" else 2
         value, low, high = (f"{row[name]:+.{digits}f}" for name in ("value", "low", "high"))
-        verdict, sure = "Not by itself", ", not significant after correcting for all heads"
+        tested = len(self.of(measure))
+        verdict, sure = "Not by itself", f", not significant when all {tested} heads are tested"
         if row["p_holm"] <= SIGNIFICANT:
             is_worse = (row["value"] > 0) == (measure == "loss")
             verdict, sure = "Yes" if is_worse else "No", ""

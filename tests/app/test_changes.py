@@ -46,7 +46,7 @@ def test_a_head_is_switched_off_and_on(changed, models):
     page = changed(kind="cross", layer="2", head="3")
     assert "After" not in words(page)
     page.button(key="switch_head").click().run()
-    assert not page.exception and badges(page) == ["Cross L2 H3 off ×"]
+    assert not page.exception and badges(page) == ["Cross 2.3 off ×"]
     assert page.session_state["changes"] == "cross.2.3=off"
     uneven = load(models / "uneven")
     after = uneven.translate("the dog sees the cat", changes="cross.2.3=off")

@@ -13,15 +13,15 @@ def test_every_verb_has_words():
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("cross.1.2=off", "Cross L1 H2 off"),
+        ("cross.1.2=off", "Cross 1.2 off"),
         ("all=uniform", "All uniform"),
         ("encoder=hide:3,4", "Encoder token 3,4 hidden"),
-        ("decoder.2=mask:window-2", "Decoder L2 mask window-2"),
-        ("encoder_feed_forward.2=skip", "Encoder feed forward L2 skipped"),
-        ("cross.3.4=patch", "Cross L3 H4 patched"),
-        ("cross.3.4=patch:2,3", "Cross L3 H4 patched at 2,3"),
+        ("decoder.2=mask:window-2", "Decoder layer 2 mask window-2"),
+        ("encoder_feed_forward.2=skip", "Encoder feed forward layer 2 skipped"),
+        ("cross.3.4=patch", "Cross 3.4 patched"),
+        ("cross.3.4=patch:2,3", "Cross 3.4 patched at 2,3"),
         ("source=positions:none", "Source positions: none"),
-        ("cross.4=temperature:0.5", "Cross L4 temperature 0.5"),
+        ("cross.4=temperature:0.5", "Cross layer 4 temperature 0.5"),
     ],
 )
 def test_a_chip_says_what_is_changed(line, says):

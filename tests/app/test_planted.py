@@ -168,7 +168,7 @@ def check_setting() -> None:
 def check_change() -> None:
     """In the menu What if with its help, as a chip, in a trace, and in PyTorch's twin."""
     page = opened(changes="cross.1.2=twice")
-    assert page.button(key="change_0").label == "Cross L1 H2 output doubled ×"
+    assert page.button(key="change_0").label == "Cross 1.2 output doubled ×"
     page.session_state["what_if"] = True
     page.run()
     assert "twice" in page.selectbox(key="ready_made").options

@@ -188,7 +188,8 @@ def test_a_menu_that_was_closed_brings_nothing_old_back(visit):
     visit.page.locator(".stage").press("ArrowUp")
     visit.settle().switch("Causal mask").expect_head("Encoder self-attention", 1, 1)
     badges = visit.page.locator("[class*='st-key-change_'] button >> visible=true")
-    expect(badges).to_have_text(["Cross L1 off ×"])  # behind three chips the others are counted
+    # Behind three chips the others are counted.
+    expect(badges).to_have_text(["Cross layer 1 off ×"])
     expect(visit.page.get_by_text("+1 more")).to_be_visible()
     for page in ("Attention", "PyTorch"):
         visit.go(page).settle()

@@ -894,7 +894,7 @@ def test_selections_reach_the_server_the_address_and_other_pages(here, uneven):
     visit.settle()
     assert all(part in page.url for part in ("kind=decoder", "layer=3", "head=2"))
     page.keyboard.press("o")
-    badge = page.get_by_role("button", name="Decoder L3 H2 off ×")
+    badge = page.get_by_role("button", name="Decoder 3.2 off ×")
     expect(badge).to_be_visible()
     visit.settle()
     assert here.picture("grid.look.off.decoder") == [2 * 4 + 1]

@@ -616,7 +616,7 @@ def test_a_head_off_changes_text_and_probability(opened):
     line = "cross.1.2=off"
     text = "Did you see the man who stole my bike?"
     again = checkpoint.tokenizer.decode(checkpoint.translate(text, changes=line).ids)
-    assert tab.text("state") == "Cross L1 H2 off ×"
+    assert tab.text("state") == "Cross 1.2 off ×"
     assert tab.text("written") == f"Model en-de wrote: {again}" != trained
     finding = tab.finding()
     assert finding.startswith("Now it writes: “Hast du den ") and finding.endswith(
@@ -643,12 +643,12 @@ def test_a_head_off_changes_text_and_probability(opened):
     assert tab.grid()[1] == tiles and "attends most to" in tab.finding()
     tab.page.keyboard.press("Control+y")
     tab.answered()
-    for key, state in (("u", "As trained"), ("y", "Cross L1 H2 off ×"), ("x", "As trained"),
-                       ("u", "Cross L1 H2 off ×")):  # fmt: skip
+    for key, state in (("u", "As trained"), ("y", "Cross 1.2 off ×"), ("x", "As trained"),
+                       ("u", "Cross 1.2 off ×")):  # fmt: skip
         tab.page.keyboard.press(key)
         assert tab.answered().text("state") == state
-    assert tab.text("state") == "Cross L1 H2 off ×"
-    tab.page.get_by_role("button", name="Cross L1 H2 off ×").click()
+    assert tab.text("state") == "Cross 1.2 off ×"
+    tab.page.get_by_role("button", name="Cross 1.2 off ×").click()
     assert tab.answered().text("state") == "As trained"
 
 

@@ -270,7 +270,7 @@ def test_all_tiles_and_the_head_are_in_view_when_the_bar_has_grown(visit, addres
     before = visit.page.evaluate(FIRST_VIEW)
     visit.page.mouse.click(*tile(visit, "cross", 0, 1))
     visit.page.keyboard.press("o")
-    expect(visit.page.get_by_role("button", name="Cross L1 H2 off ×")).to_be_visible()
+    expect(visit.page.get_by_role("button", name="Cross 1.2 off ×")).to_be_visible()
     visit.settle()
     seen = visit.page.evaluate(FIRST_VIEW)
     print(before, seen, sep="\n")

@@ -1,6 +1,6 @@
 // Streamlit scrolls inside the page, where the browser keeps no place for Back. One listener serves
-// all pages and outlives each. It asks for a run when the page takes other colours, and says when
-// one is slow. And it hears keys: Enter runs the sentence; in Present, B shows the bar and P the
+// all pages and outlives each. It asks for a run when the page takes other colours, shows a page's
+// panel from its top, and says when a run is slow. And it hears keys: Enter runs the sentence; in Present, B shows the bar and P the
 // panel, and Esc goes one step back: out of a field or a menu, then without bar and panel, then
 // without a selected word or cell, then out of Present.
 
@@ -47,10 +47,12 @@ function goBack() {
 // (style in theme.py).
 function watchRuns() {
   const root = document.documentElement;
-  let timer;
+  let [timer, place] = [null, location.pathname];
   const hear = () => {
     clearTimeout(timer);
     delete root.dataset.slow;
+    if (place !== location.pathname) document.querySelector(".st-key-panel")?.scrollTo(0, 0);
+    place = location.pathname;
     if (idle()) return;
     runs++;
     timer = setTimeout(() => (root.dataset.slow = ""), SLOW);

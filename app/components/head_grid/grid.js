@@ -688,7 +688,7 @@ export class Grid {
     const token = this.act && this.token();
     this.hider.toggleAttribute("hidden", !token);
     this.hiderHere.toggleAttribute("hidden", !token || !this.isKeyHere());
-    this.hiderHere.textContent = "in this head alone (Shift+H)";
+    this.hiderHere.textContent = "Hide in this head only (Shift+H)";
     if (token) {
       const isHidden = this.look.hidden?.[token.side]?.includes(token.index);
       this.hider.replaceChildren(isHidden ? "Show " : "Hide ", this.label(token), " (H)");
@@ -927,6 +927,13 @@ export class Grid {
   rowStart(token, shift, having = "Having") {
     if (!shift) return [this.label(token)];
     return [`${having} read `, this.label(token), ", about to write ", this.rowLabel(token, shift), ", it"];
+  }
+
+  /** As changes name it: “Decoder 2.3”. */
+  shortName({ kind, layer, head }) {
+    const word = kind.replaceAll("_", " ");
+    const number = this.part(kind).numbers[layer];
+    return `${word[0].toUpperCase()}${word.slice(1)} ${number}.${head + 1}`;
   }
 
   name({ kind, layer, head }) {

@@ -508,7 +508,7 @@ export class SelectedHead {
     const name = (tokens) => tokens.map((token) => grid.labelText(token)).join(" + ");
     const buttons = best.map(({ kind, layer, head, queries, keys, weight }) => {
       const button = element("button", { class: "bar", type: "button" },
-        element("span", {}, grid.name({ kind, layer, head })),
+        element("span", {}, grid.shortName({ kind, layer, head })),
         element("span", { class: "length", style: `--share: ${100 * weight}%` }),
         element("span", {}, percent(weight)));
       button.title = `${name(queries)} attends to ${name(keys)}`;

@@ -4,7 +4,7 @@
 import { ramp, stopsOf } from "../shared/colours.js";
 import { element, onRecolour, outwards, painted, roomBelow } from "../shared/dom.js";
 import { cellUnder, drawCells, hatching, pointIn, sized, writeTurned } from "../shared/heatmap.js";
-import { exact } from "../shared/numbers.js";
+import { exact, percent } from "../shared/numbers.js";
 import { headerOf } from "../shared/packed.js";
 
 const LEAST_NUMBER = 2.4; // in letters: the narrowest cell that holds a number
@@ -32,7 +32,8 @@ class Matrices {
     Object.assign(this, header);
     this.message = element("p", { class: "message" });
     this.all = element("div", { class: "all" });
-    this.frame = element("div", { class: "frame" }, this.all, this.message);
+    // Above: a window may end with the pictures.
+    this.frame = element("div", { class: "frame" }, this.message, this.all);
     root.querySelector(".frame")?.remove(); // the style beside it stays
     root.append(this.frame);
     for (const one of this.matrices) this.add(one);
@@ -205,7 +206,8 @@ class Matrices {
     const value = one.cells[row * one.values[1] + column];
     this.message.textContent = `${one.title}: ${name(one.rows, row, one.row_name)}, ` +
       `${name(one.columns, column, one.column_name)}: ` +
-      (Number.isFinite(value) ? exact(value) : "masked");
+      (!Number.isFinite(value) ? "masked"
+        : one.weights ? `${percent(value)} (${exact(value)})` : exact(value));
   }
 }
 
