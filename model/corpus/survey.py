@@ -59,7 +59,7 @@ MEASURES = {  # those that are no head metric, see analysis/head_metrics.py
     "ρ": "mean Spearman correlation of two rankings of the source words (analysis/attribution.py)",
 }
 IN_WORDS = {"bleu": "BLEU", "loss": "the loss", "accuracy": "accuracy (in points)",
-            "exact": "exact targets (in points)"}  # fmt: skip
+            "exact": "the share of exact targets (in points)"}  # fmt: skip
 SURVEY_COLUMNS = (
     "part", "kind", "layer", "head", "measure", "at", "value", "low", "high", "uniform", "p",
     "p_holm", "sentences", "rows", "best",
