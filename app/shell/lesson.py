@@ -189,7 +189,7 @@ def _draw_feedback(now: Running) -> None:
         st.success(mark.sentence)
     elif question.kind in WRITTEN:
         why = "" if mark.sentence == "No." else f" {mark.sentence}"
-        yours = f"You yours {_written(now, mine)}. " if mine is not None else ""
+        yours = f"You said {_written(now, mine)}. " if mine is not None else ""
         st.warning(f"{yours}The answer is {_written(now, question.answer)}.{why}")
     else:
         st.warning("That is not it." if mark.sentence == "No." else mark.sentence)
