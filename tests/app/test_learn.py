@@ -283,6 +283,7 @@ def test_what_a_browser_kept_is_taken_up(page):
     for _ in range(2):
         click(page, "step_on")
     give(page, right=False)
+    assert page.warning[0].value.startswith("You said ")
     progress = memo(page).lesson.progress
     kept = json.dumps(
         vars(progress) | {"answers": {k: [vars(a) for a in v] for k, v in progress.answers.items()}}
