@@ -61,7 +61,7 @@ def _effect(plain: Run, run: Run) -> Parts:
         where, what = (peek.layer, peek.head), (peek.row, peek.next_token)
         parts += [*findings.peeking(*where, *what, peek.weight), (" ", "")]
     both = (view, plain), (view, run)
-    return [*parts, *_moved(*both, _lines(*both), "Now it writes:")]
+    return [*parts, *_moved(*both, _lines(*both), "Now it writes:", "In the former translation, ")]
 
 
 def _lines(before: ModelRun, after: ModelRun) -> list[str]:
@@ -71,13 +71,18 @@ def _lines(before: ModelRun, after: ModelRun) -> list[str]:
 
 
 def _moved(
-    before: ModelRun, after: ModelRun, lines: Sequence[str], lead: str = "it writes"
+    before: ModelRun,
+    after: ModelRun,
+    lines: Sequence[str],
+    lead: str = "it writes",
+    where: str = "",
 ) -> Parts:
     """What differs between two runs that translate these lines, if any: the texts, the class, or
-    the next-token probability that changed most. `lead` comes before what `after` writes."""
+    the next-token probability that changed most. `lead` comes before what `after` writes, and if
+    that is another text, `where` before a row, which belongs to the text of `before`."""
     if moved := consequences.class_moved(before, after):
         return findings.class_moved(moved.row, moved.token, moved.before, moved.after)
-    parts = []
+    parts, start = [], "After"
     if lines:
         was, now = (
             _written(view, line, run)
@@ -87,6 +92,7 @@ def _moved(
             parts.append(("The translation stays the same. ", ""))
         else:
             parts += findings.writes(lead, formats.differences(was, now), now)
+            start = f"{where}after" if where else start
     moved = consequences.moved_most(before, after)
     if moved is None:
         was, now = (
@@ -96,7 +102,7 @@ def _moved(
         return parts or [(f"{was} → {now}" if now != was else findings.SAME_OUTPUT, "")]
     if moved.by <= findings.NOTHING:
         return [*parts, (findings.NO_CHANGE, "")]
-    return [*parts, *findings.moved(**vars(moved))]
+    return [*parts, *findings.moved(**vars(moved), start=start)]
 
 
 def peek() -> Peek | None:

@@ -174,7 +174,7 @@ def page() -> None:
             "Positions": (
                 "table",
                 "The positional table",
-                "Recorded from the model for these positions. It is the same for every sentence. "
+                "These numbers come from the model. They are the same for every sentence. "
                 f"{model_texts.positions(view.model)}",
                 table,
                 None,
@@ -237,7 +237,8 @@ def page() -> None:
     if chosen not in RELATIVE:
         frame.explain(
             "Attention alone cannot tell “dog bites man” from “man bites dog”. So a **table** with "
-            "one row per position is added to the words. In the paper it holds sines and cosines.",
+            "one row per position is added to the words. In “Attention Is All You Need” it holds "
+            "sines and cosines.",
             ""
             if chosen in DRAW_SECTION
             else "repeat a word. Its embedding rows are equal; which picture tells them apart?",

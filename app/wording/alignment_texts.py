@@ -24,7 +24,7 @@ def alignment_note(
         most = "Each target word is linked to the source word with the most weight"
         if len(heads) == 1:
             row = measured.shifts[tuple(heads[0])] if shift is None else shift
-            note = f"{most} in {names[0]}, where it is the {SHIFT_NAMES[row]}."
+            note = f"{most} in {names[0]}. A target word here is the {SHIFT_NAMES[row]}."
         elif len(heads) > MOST_NAMED and len(layers) == 1:
             note = f"{most} in layer {layers.pop()}, averaged over its {len(heads)} heads."
         else:
@@ -58,8 +58,9 @@ def alignment_explained(measured: HeadAlignment, sites, known: bool) -> str:
         "target word falls most)"
     )
     return (
-        "A row of the decoder reads one token and predicts the next. We measured which of the "
-        "two each head follows. **Agreement**: how often the source word with the largest "
+        "A row of the decoder has just read one token and predicts the next. Some heads follow "
+        "the first, others the second, as measured here. **Agreement**: how often the source word "
+        "with the largest "
         f"weight is {right}. Best set: {heads}, which agree on {measured.together:.0%} of "
         f"{measured.words:,} target words {where}. Click a row to show that head."
     )

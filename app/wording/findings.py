@@ -24,14 +24,14 @@ def word(token: str) -> tuple[str, str]:
     return (text, "em") if re.search(r"\w", text) else (f"“{text}”", "")
 
 
-def moved(row: str, token: str, before: float, after: float) -> Parts:
+def moved(row: str, token: str, before: float, after: float, start: str = "After") -> Parts:
     """“After *roten*, the probability of *Kleid* falls from 93% to 7%.”"""
     verb = "falls" if after < before else "rises"
     ends = f" {verb} from {whole_percent(before)} to {whole_percent(after)}."
     if abs(round(100 * after) - round(100 * before)) < 1:
         most = math.ceil(1000 * abs(after - before)) / 10
         ends = f" changes most, by at most {most:.1f} percentage points."
-    return [("After ", ""), word(row), (", the probability of ", ""), word(token), (ends, "")]
+    return [(f"{start} ", ""), word(row), (", the probability of ", ""), word(token), (ends, "")]
 
 
 def class_moved(old: str, new: str, before: float, after: float) -> Parts:

@@ -97,7 +97,7 @@ def test_the_note_names_the_heads_that_the_lines_show(en_de):
         return alignment_note(measured, heads, cross, shift, dashed=False)
 
     assert note((1, 0), shift=1).endswith(
-        "in layer 2 head 1, where it is the word about to be written."
+        "in layer 2 head 1. A target word here is the word about to be written."
     )
     assert note((1, 0), (2, 3)).endswith("averaged over two heads: 2.1 and 3.4.")
     assert note(*[(2, head) for head in range(4)]).endswith(

@@ -180,7 +180,8 @@ def check(act, line, plain, after, parts) -> bool:
     for row in rows[moved >= moved.max() - 1e-5]:  # any of those that move alike
         last = row + 1 == len(tokens)
         token = checkpoint.outputs([int(ids[row])])[0] if last else tokens[row + 1]
-        start = f"After {in_sentence(tokens[row])}, the probability of {in_sentence(token)} "
+        where = "In the former translation, after" if "Now it writes: " in text else "After"
+        start = f"{where} {in_sentence(tokens[row])}, the probability of {in_sentence(token)} "
         before, current = was[row, ids[row]], now[row, ids[row]]
         if start not in text:
             continue

@@ -494,7 +494,7 @@ def test_a_difference_names_the_row_that_was_marked_before_or_changed_most(grid)
     grid.show(packed(changed, signed=0.3), replace(look, focus=dict(kind="cross", layer=0, head=0)))
     assert grid.picture("grid.telling().word") is None  # nothing has changed here
     grid.show(packed(changed, signed=0.3), replace(look, focus=focus))
-    assert f"{TARGET[4]} attends most differently to" in grid.said()
+    assert f"{TARGET[4]} changes most in its weight on" in grid.said()
 
 
 def test_heads_that_are_off_changed_or_without_the_pattern_look_it(grid):

@@ -996,8 +996,8 @@ export class Grid {
     const isPinned = JSON.stringify(pointed) === JSON.stringify(this.pinned);
     let roles = 0; // it is a query, a key, or both
     for (const [asQuery, verb, changing] of [
-      [true, " attends most to ", " attends most differently to "],
-      [false, " is attended to most by ", " is attended to most differently by "],
+      [true, " attends most to ", " changes most in its weight on "],
+      [false, " is attended to most by ", " changes most in the weight it gets from "],
     ]) {
       const others = this.between(asQuery ? queries : pointed.tokens, asQuery);
       if (!others) continue;
