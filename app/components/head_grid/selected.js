@@ -280,6 +280,7 @@ export class SelectedHead {
     context.textAlign = "right";
     context.fillText(most, wide - 2, letters);
     context.fillText(least, left - letters / 4, letters);
+    this.legendStart = left - letters / 4 - context.measureText(least).width;
     const shades = context.createLinearGradient(left, 0, left + long, 0);
     for (let share = 0; share <= 1; share += 1 / 16) shades.addColorStop(share, `rgb(${colour(share)})`);
     context.fillStyle = shades;
@@ -431,7 +432,22 @@ export class SelectedHead {
           top + (row + 0.5) * down + 0.35 * letters, place.left - 1.6 * letters);
       }
     }, [0, place.top]);
+    this.nameFrames(context);
     if (grid.isPresented) this.writeWeights(context);
+  }
+
+  /** Beside the scale: that the frames stay, and until when. */
+  nameFrames(context) {
+    const { grid, part } = this;
+    const { letters } = this.place;
+    if (!grid.pinned) return;
+    context.font = `${letters}px ${grid.family}`;
+    context.textAlign = "left";
+    const text = "selected; Esc lets go";
+    const left = this.legendStart - context.measureText(text).width - 1.5 * letters;
+    if (left - 2 * letters < context.measureText(`key (${part.key})`).width) return; // no room
+    context.strokeRect(left - 1.6 * letters, 0.3 * letters, 1.2 * letters, 0.7 * letters);
+    context.fillText(text, left, letters);
   }
 
   /** The weights in their cells, where they fit. */
