@@ -574,7 +574,7 @@ def test_two_tokens_list_the_heads_between_them_and_a_click_selects_one(grid):
     layer, head = np.unravel_index(weights.argmax(), weights.shape)
     links = grid.page.locator("button.bar")
     expect(links).to_have_count(5)
-    expect(links.first).to_contain_text(f"Cross-attention, layer {layer + 1} head {head + 1}")
+    expect(links.first).to_contain_text(f"Cross {layer + 1}.{head + 1}")
     expect(links.first).to_contain_text(f"{round(100 * float(weights.max()))}")
     links.first.click()
     heading = f"Cross-attention, layer {layer + 1}, head {head + 1}"
