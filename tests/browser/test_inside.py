@@ -36,7 +36,7 @@ SHOWN = """(titles) => {
         if (!said.textContent) continue;
         if (!said.textContent.startsWith(`${title}: `)) throw Error(said.textContent);
         const [, row, column, number] =
-          said.textContent.slice(title.length + 2).match(/^(.*), (.*): (.*)$/);
+          said.textContent.slice(title.length + 2).match(/^(.*), (.*): (?:<?\\d+% \\()?(.*?)\\)?$/);
         cells.set(`${row} ${column}`, [row, column, number]);
       }
     return [title, [...cells.values()]];
@@ -190,7 +190,7 @@ def expect_hidden_pictures_not_to_halt(visit):
 def test_a_step_is_linked_to_and_every_press_counts(visit):
     visit.open(LINK + "&at=Softmax&without=scaling")
     expect(visit.page.get_by_role("heading", name="6. Softmax")).to_be_visible()
-    expect(visit.page.get_by_text("of the weight moves")).to_contain_text("Without scaling")
+    expect(visit.page.get_by_text("of this row's weight moves")).to_contain_text("Without scaling")
     tops = [
         visit.page.locator(f".st-key-{name} canvas").first.bounding_box()["y"]
         for name in ("as_it_is", "pictures")
