@@ -260,7 +260,10 @@ html {{ font-size: 20px !important; }}
 .stHorizontalBlock.st-key-state {{ height: {PRESENT_STATE}px; }}
 .st-key-state > .st-key-step {{ min-width: 160px; }}
 .st-key-state > :is(.st-key-undo, .st-key-redo, .st-key-no_changes),
-.st-key-state:has(> .st-key-shows) > .st-key-output {{ display: none; }} /* the finding tells it */
+.st-key-state:has(> .st-key-shows) > .st-key-output, /* the finding tells it */
+.st-key-state > .st-key-shows ~ .stElementContainer:has([data-testid="stCaptionContainer"]) {{
+  display: none;
+}}
 .st-key-finding p {{ font-size: 28px; }}
 .st-key-finding:not(:empty) {{ min-height: 76px; }}
 .st-key-panel {{ max-height: calc(100vh - {PRESENT_STATE + 12}px); }}
