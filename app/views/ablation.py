@@ -40,7 +40,7 @@ CONTROLS = (
 )
 PAGE = Page("Ablation", EXPERIMENTS, "Without it", place=1, settings=CONTROLS)
 
-HEIGHT, TABLE_HEIGHT = 375, 480  # pixels
+HEIGHT, TABLE_HEIGHT = 350, 480  # pixels
 TABLE, FIGURE = "effects_table", "effects_figure"
 
 

@@ -72,6 +72,11 @@ HAVE_INK = """(ink) => [...document.querySelectorAll(".js-plotly-plot")]
   .every((plot) => plot.layout.font.color === ink)"""
 OPEN = "Attention", "Residual stream", "Positional encoding"  # while the scheme changes
 NAMED = "Lines", "Generate", "Inside a head", "PyTorch"  # in Present their picker is hidden
+WHOLE = "Generate", "PyTorch", "Positional encoding", "Ablation"  # with the bar too, in Present
+LOWEST = """() => Math.max(...[document, ...[...document.querySelectorAll("*")]
+  .flatMap((node) => node.shadowRoot ?? [])].flatMap((root) =>
+    [...root.querySelectorAll(".bar, .js-plotly-plot text, .st-key-switch_head button")])
+  .map((node) => node.getBoundingClientRect().bottom))"""
 PICTURES = {  # of components, by page
     "Attention": 2,  # the grid, and its predictions in the panel
     "Generate": 1,
@@ -179,3 +184,9 @@ def test_dark_and_for_a_projector(visit):
         if title in NAMED:
             expect(visit.page.locator(".st-key-state")).to_contain_text("layer 3 · head 3")
         expect_to_fit(visit, title, 1920, 1280)
+        if title in WHOLE:
+            visit.idle()
+            assert visit.page.evaluate(LOWEST) <= LOW, title
+            rows = visit.page.locator(".st-key-controls")
+            cut = "(rows) => rows.some((row) => row.scrollWidth > row.clientWidth + 1)"
+            assert not rows.evaluate_all(cut), title
