@@ -309,6 +309,8 @@ def effects(
     alike = len({tuple(rows.labels) for _, rows, *_ in named.values()}) == 1
     titles = [f"<b>{plain(title)}</b>" for title in named]
     down, across = (len(named), 1) if flat else (1, len(named))
+    if across > 1:  # side by side in two lines: “Encoder” and “self-attention”
+        titles = [title.replace(" ", "<br>", 1) for title in titles]
     figure = make_subplots(
         down,
         across,
@@ -336,7 +338,7 @@ def effects(
             figure.update_yaxes(title_text="", **place)
     every = np.concatenate([values[np.isfinite(values)] for values, *_ in named.values()])
     figure.update_layout(coloraxis=_scale(every, None) | {"colorbar": _colorbar(name)})
-    return _finish(figure, height, top=40)
+    return _finish(figure, height, top=60)
 
 
 def bars(names: Sequence[str], values: Sequence[float], across: str, height: int) -> go.Figure:

@@ -29,12 +29,13 @@ PAPER = {"light": "#ffffff", "dark": "#171614"}  # as Streamlit draws it
 PRIMARY = {"light": "#0b5cad", "dark": "#7cc0ff"}  # as in app/.streamlit/config.toml
 
 FONT = 16  # pixels
-PROJECTOR = 1.5  # factor for text and lines in Present
+PROJECTOR = 1.5  # factor for text and lines of BertViz in Present
 PAGE = 17  # pixels of the page's own text, as in app/.streamlit/config.toml
-LARGER = 1.3  # factor for the text of figures in Present that fill their place
+LARGER = 1.3  # factor for the text of figures in Present
 # Pixels: the three lines of the bar (pages and sentence, state, the page's own controls), the
 # finding, and the panel. They keep their height whatever stands in them, so that nothing moves.
 BAR, STATE, ROW_OF_PAGE, FINDING, PANEL = 44, 28, 40, 52, 330
+PANEL_FADE = 24  # pixels at its foot
 PRESENT_STATE = 36  # pixels: STATE in Present
 TOOLBAR = 26  # pixels: of Plotly, above a figure
 CONTROL = 32  # pixels: the height of a control in the bar
@@ -42,7 +43,7 @@ FINDING_LETTERS = 20  # pixels
 GRID = 560  # pixels: the grid of heads is higher with any model
 # Pixels: the height of a picture that is fully visible in a window 720 high; the least height of a
 # row.
-PICTURE_HEIGHT, ROW = 480, 12
+PICTURE_HEIGHT, ROW = 440, 12
 
 # Seconds, once per session, if a page has a style beyond the document's: the browser fetches a
 # script before it applies one, and what it has drawn by then would jump.
@@ -139,6 +140,9 @@ STYLE = f"""
   font-size: 0.88rem; border-left: 1px solid color-mix(in srgb, currentColor 18%, transparent);
   padding-left: 1rem; max-height: calc(100vh - {BAR + STATE + ROW_OF_PAGE + 12}px);
   overflow-y: auto;
+  /* What goes on below fades out; at its end the panel has room for that. */
+  padding-bottom: {PANEL_FADE}px;
+  mask-image: linear-gradient(to top, transparent, black {PANEL_FADE}px);
 }}
 .st-key-panel :is(p, li, label) {{ font-size: 0.85rem; line-height: 1.42; }}
 .stVerticalBlock.st-key-switches {{ gap: 1px; }}
@@ -221,7 +225,7 @@ NARROW_STYLE = f"""
   .st-key-body > :has(> .st-key-panel), .st-key-body > :has(> .st-key-content) {{
     flex: none; width: 100%; max-width: 100%;
   }}
-  .st-key-panel {{ border: 0; padding: 0; max-height: none; }}
+  .st-key-panel {{ border: 0; padding: 0; max-height: none; mask-image: none; }}
   /* The step of a lesson stands above the picture that it is about. */
   .st-key-body:has(.st-key-panel .st-key-lesson_ways) :is(.st-key-panel, :has(> .st-key-panel)) {{
     display: contents;
@@ -260,10 +264,19 @@ html {{ font-size: 20px !important; }}
 .stHorizontalBlock.st-key-state {{ height: {PRESENT_STATE}px; }}
 .st-key-state > .st-key-step {{ min-width: 160px; }}
 .st-key-state > :is(.st-key-undo, .st-key-redo, .st-key-no_changes),
-.st-key-state:has(> .st-key-shows) > .st-key-output {{ display: none; }} /* the finding tells it */
+.st-key-state:has(> .st-key-shows) > .st-key-output, /* the finding tells it */
+.st-key-state > .st-key-shows ~ .stElementContainer:has([data-testid="stCaptionContainer"]) {{
+  display: none;
+}}
 .st-key-finding p {{ font-size: 28px; }}
 .st-key-finding:not(:empty) {{ min-height: 76px; }}
 .st-key-panel {{ max-height: calc(100vh - {PRESENT_STATE + 12}px); }}
+[data-bar] .st-key-finding p {{ font-size: {FINDING_LETTERS}px; }}
+[data-bar] .st-key-finding:not(:empty) {{ min-height: {FINDING}px; }}
+[data-bar] :is(.st-key-bar, .st-key-page) :is(p, label, input, button, textarea, [data-baseweb]) {{
+  font-size: 0.7rem;
+}}
+[data-bar] .st-key-controls .stButtonGroup button {{ padding-inline: 0.4rem; }}
 [data-bar] .st-key-panel {{ max-height: calc(100vh - {BAR + PRESENT_STATE + ROW_OF_PAGE + 12}px); }}
 """
 

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from headlight.app.charts import OVER_DIFFERENCES
-from headlight.app.theme import DIFFERENCES, INK, LARGER, PICTURE_HEIGHT, PROJECTOR, ROW
+from headlight.app.theme import DIFFERENCES, INK, LARGER, PICTURE_HEIGHT, ROW
 
 
 def figure(
@@ -36,11 +36,11 @@ def figure(
             both, selector=_selects, overwrite=True
         )  # updating traces that do not exist is slow
     if projector:
-        _enlarge(drawn, LARGER if compact else PROJECTOR)
+        _enlarge(drawn, LARGER)
     if compact:
         _compress(drawn)
     elif projector:
-        drawn.layout.height *= 1.2
+        drawn.layout.height *= 1.1
     st.plotly_chart(
         drawn,
         key=key,

@@ -44,5 +44,12 @@ def shows_head(page: Page) -> bool:
     return page.head and (page.key != "alignment" or by in (SELECTED, OF_LAYER))
 
 
+def head_label() -> str:
+    """The selected head, as its picker names it."""
+    chosen = session.values()
+    name = session.context().structure.kinds[chosen["kind"]][0].title.capitalize()
+    return f"{name} · layer {chosen['layer']} · head {chosen['head']}"
+
+
 def concerns(key: str) -> bool:
     return SETTINGS[key].concerns(session.context())

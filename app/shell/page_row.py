@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from headlight.app import selection
 from headlight.app.results import passes
 from headlight.app.shell import sweeps
-from headlight.app.shell.layout import draw_where_open, menu, row, shows_head
+from headlight.app.shell.layout import draw_where_open, head_label, menu, row, shows_head
 from headlight.app.shell.what_if import (
     OTHER_RUN,
     draw_minimal_pairs,
@@ -59,10 +59,7 @@ def draw_picker(page: Page, **options) -> None:
     widgets."""
     if not shows_head(page):
         return
-    chosen = session.values()
-    name = session.context().structure.kinds[chosen["kind"]][0].title.capitalize()
-    label = f"{name} · layer {chosen['layer']} · head {chosen['head']}"
-    with menu(label, "head_picker") as picker:
+    with menu(head_label(), "head_picker") as picker:
         for key in ("kind", "layer", "head"):
             widgets.draw(key, widget_options=options)
         if page.key in OF_A_CELL:

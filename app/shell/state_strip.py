@@ -1,5 +1,5 @@
 """What differs from the model as trained: a chip for each difference, which of both is shown, undo
-and redo, the training step."""
+and redo, the training step; in Present also which head is shown."""
 
 from collections.abc import Callable
 from functools import partial
@@ -9,13 +9,13 @@ import streamlit as st
 from headlight.app import selection
 from headlight.app.components.player import player
 from headlight.app.shell import edits, running_lesson
-from headlight.app.shell.layout import concerns
+from headlight.app.shell.layout import concerns, head_label, shows_head
 from headlight.app.shell.output import draw_output
 from headlight.app.state import catalog, session, widgets
 from headlight.app.state.options import DIFFERENCE, TO_OTHER
 from headlight.app.state.pages import HOME, Page
 from headlight.app.wording import change_texts, formats, model_texts
-from headlight.model.probing.changes import CannotChange
+from headlight.model.probing.changes import CannotChange, Scope
 
 VISIBLE_BADGES = 3  # badges that are shown; further ones go into a popover
 PRESENTED_BADGES = 2  # the same in Present, where letters are large
@@ -24,6 +24,12 @@ PRESENTED_BADGES = 2  # the same in Present, where letters are large
 def draw_state(page: Page) -> None:
     """The whole line. It is always there, so that no change moves the page."""
     draw_badges(page)
+    if names_head(page):
+        # Beside chips there is room for its short name.
+        chosen = session.values()
+        head = Scope(chosen["kind"], chosen["layer"] - 1, chosen["head"] - 1)
+        name = change_texts.short_name(head) if concerns("shows") else head_label()
+        st.markdown(f"**{name}**", width="content")
     if concerns("shows"):
         shows = widgets.draw(
             "shows", widget_options={"label_visibility": "collapsed", "width": "content"}
@@ -47,6 +53,11 @@ def draw_state(page: Page) -> None:
             key="leave_present",
             type="tertiary",
         )
+
+
+def names_head(page: Page) -> bool:
+    """In Present, where the picker is hidden. On Attention the sentence above the picture does."""
+    return session.values()["projector"] and page.key != HOME and shows_head(page)
 
 
 def _draw_steps() -> None:
@@ -92,6 +103,8 @@ def draw_badges(page: Page) -> None:
     elif not badges:
         st.caption("As trained", width="content")
     visible = PRESENTED_BADGES if session.values()["projector"] else VISIBLE_BADGES
+    if len(badges) > visible and names_head(page):
+        visible -= 1
     for badge in badges[:visible]:
         badge()
     if more := badges[visible:]:

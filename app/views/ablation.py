@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from headlight.app import charts, selection
-from headlight.app.components.colour_key import NEGATIVE, POSITIVE, Swatch, colour_key
+from headlight.app.components.colour_key import Scale, colour_key
 from headlight.app.components.figure import figure
 from headlight.app.results import passes, sweep_results
 from headlight.app.shell import edits, frame, panel, sweeps
@@ -15,6 +15,7 @@ from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import SWEEPS
 from headlight.app.state.pages import EXPERIMENTS, Page
 from headlight.app.state.setting import Context, Setting
+from headlight.app.theme import DIFFERENCES
 from headlight.app.wording import change_texts, formats, part_names
 from headlight.model.probing.sweeps import NEED_ANOTHER
 
@@ -39,7 +40,7 @@ CONTROLS = (
 )
 PAGE = Page("Ablation", EXPERIMENTS, "Without it", place=1, settings=CONTROLS)
 
-HEIGHT, TABLE_HEIGHT = 375, 480  # pixels
+HEIGHT, TABLE_HEIGHT = 350, 480  # pixels
 TABLE, FIGURE = "effects_table", "effects_figure"
 
 
@@ -65,10 +66,8 @@ def page() -> None:
     heads = sweeps.settings(swept)
     focus = {key: session.values()[key] for key in ("kind", "layer", "head")}
     measure = "log-probability" if sweeps.is_probability(trace, score) else "metric"
-    colour_key(
-        Swatch(f"the {measure} falls: the output needs this part", NEGATIVE),
-        Swatch(f"the {measure} rises", POSITIVE),
-    )
+    ends = "falls: the output needs this part", "rises"
+    colour_key(Scale(f"the {measure}", DIFFERENCES, *ends))
     figure(
         charts.effects(
             {

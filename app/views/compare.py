@@ -107,15 +107,17 @@ def page() -> None:
             f"One pass: ours **{timing.ours * 1e3:.1f} ms**, PyTorch's "
             f"**{timing.theirs * 1e3:.1f} ms**"
         )
-        number = st.column_config.NumberColumn(format="%.1e", width=75)
+        numbers = {  # name → pixels
+            name: st.column_config.NumberColumn(format="%.1e", width=width)
+            for name, width in (("max |Δ|", 68), ("tolerance", 86))
+        }
         st.dataframe(
             table,
             hide_index=True,
             column_config={
-                "part": st.column_config.Column(width=100),
-                "max |Δ|": number,
-                "tolerance": number,
-                "agrees": st.column_config.Column(width=60),
+                "part": st.column_config.Column(width=92),
+                **numbers,
+                "agrees": st.column_config.Column(width=64),
             },
             alt="Largest difference for every head and for the logits",
         )

@@ -77,10 +77,11 @@ def sweep_explained(measure: str, score: float, has_other: bool) -> str:
 
 def chip(change: Change) -> str:
     """A change in a few words: “Cross 1.2 off”, “Encoder token 3 hidden”."""
-    return f"{_place(change.scope)} {change.in_words()}"
+    return f"{short_name(change.scope)} {change.in_words()}"
 
 
-def _place(scope: Scope) -> str:
+def short_name(scope: Scope) -> str:
+    """A head, its layer or its kind of attention: “Cross 1.2”."""
     kind = scope.kind.replace("_", " ").capitalize()
     if scope.layer is None:
         return kind

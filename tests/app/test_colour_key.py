@@ -36,6 +36,9 @@ def test_a_page_names_its_scale(page, name):
     page.switch_page(PAGES[name].file).run()
     assert NAMED.get(name, "") in key_of(page)
     drawn = finished(page) if name == "ablation" else page
+    if name == "ablation":  # in both schemes the colours of its cells
+        for light, dark in zip(*theme.DIFFERENCES.values(), strict=True):
+            assert f"light-dark({light}, {dark})" in key_of(drawn)
     for chart in drawn.get("plotly_chart"):
         figure = json.loads(chart.proto.spec)
         for trace in figure["data"]:

@@ -495,6 +495,13 @@ def test_a_difference_names_the_row_that_was_marked_before_or_changed_most(grid)
     assert grid.picture("grid.telling().word") is None  # nothing has changed here
     grid.show(packed(changed, signed=0.3), replace(look, focus=focus))
     assert f"{TARGET[4]} changes most in its weight on" in grid.said()
+    grid.page.locator(".text .target span").nth(4).hover()
+    fills = grid.page.locator(".text .source span").evaluate_all(
+        "(words) => words.map((word) => word.style.getPropertyValue('--attends-by'))"
+    )
+    of_picture = [theme.ramp(theme.DIFFERENCES["light"], 11)[i] for i in (2, 8)]
+    colours = {f"rgb({','.join(map(str, colour))})" for colour in of_picture}
+    assert any(fills) and {*fills} - {""} <= colours
 
 
 def test_heads_that_are_off_changed_or_without_the_pattern_look_it(grid):

@@ -234,14 +234,17 @@ def test_pytorch_fits_into_a_small_window_in_present(visit):
 
 def test_who_wrote_the_target_is_said_beside_two_chips_and_in_present(visit):
     two = "changes=cross.1.2=off;cross.1.3=off"
-    for address in (f"?{two}", f"?{two}&projector=true&shows=After"):
+    for address in (f"?{two}", f"lines?{two}&projector=true&shows=Difference"):
         visit.page.set_viewport_size({"width": 1280, "height": 720})
         visit.open(address)
         state = visit.page.locator(".st-key-state")
         expect(state.locator("[class*='st-key-change_'] button >> visible=true")).to_have_count(2)
         told = state.locator(".st-key-output button p >> visible=true")
-        if "projector" not in address:  # there the finding tells it
+        if "projector" not in address:
             expect(told).to_contain_text("Model en-fr wrote:")
+        else:  # there the finding tells it, and the picker is hidden
+            expect(state).to_contain_text("Cross 3.3")
+            expect(state.locator(".st-key-leave_present")).to_be_in_viewport(ratio=1)
         assert state.evaluate("(row) => row.scrollWidth <= row.clientWidth")
     visit.open("?projector=true")
     expect(visit.page.locator(".st-key-state")).to_contain_text("Model en-fr wrote: Elle")

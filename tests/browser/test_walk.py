@@ -3,6 +3,7 @@ page, on a laptop, on a wide screen and for a projector."""
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
+from playwright.sync_api import expect
 
 from headlight.app.theme import INK
 from tests.browser.conftest import PAGES
@@ -70,6 +71,12 @@ WITHOUT_TRANSITIONS = """() => {
 HAVE_INK = """(ink) => [...document.querySelectorAll(".js-plotly-plot")]
   .every((plot) => plot.layout.font.color === ink)"""
 OPEN = "Attention", "Residual stream", "Positional encoding"  # while the scheme changes
+NAMED = "Lines", "Generate", "Inside a head", "PyTorch"  # in Present their picker is hidden
+WHOLE = "Generate", "PyTorch", "Positional encoding", "Ablation"  # with the bar too, in Present
+LOWEST = """() => Math.max(...[document, ...[...document.querySelectorAll("*")]
+  .flatMap((node) => node.shadowRoot ?? [])].flatMap((root) =>
+    [...root.querySelectorAll(".bar, .js-plotly-plot text, .st-key-switch_head button")])
+  .map((node) => node.getBoundingClientRect().bottom))"""
 PICTURES = {  # of components, by page
     "Attention": 2,  # the grid, and its predictions in the panel
     "Generate": 1,
@@ -174,4 +181,12 @@ def test_dark_and_for_a_projector(visit):
         assert "projector=true" in visit.page.url, title
         expect_scheme(visit, "dark")
         assert not serious(visit, OF_COLOUR), title
+        if title in NAMED:
+            expect(visit.page.locator(".st-key-state")).to_contain_text("layer 3 · head 3")
         expect_to_fit(visit, title, 1920, 1280)
+        if title in WHOLE:
+            visit.idle()
+            assert visit.page.evaluate(LOWEST) <= LOW, title
+            rows = visit.page.locator(".st-key-controls")
+            cut = "(rows) => rows.some((row) => row.scrollWidth > row.clientWidth + 1)"
+            assert not rows.evaluate_all(cut), title

@@ -1,13 +1,15 @@
 // A text as a model writes it, one token at a time.
 
 import { ramp } from "../shared/colours.js";
-import { asOneStop, element, painted } from "../shared/dom.js";
+import { asOneStop, element, outwards, painted, roomBelow } from "../shared/dom.js";
 import { minus, percent } from "../shared/numbers.js";
 import { shape } from "../shared/svg.js";
 import { weightOf } from "../shared/weights.js";
 
 const PAUSE = 1100; // ms for a look at each step
 const FATES = { grew: "kept", ended: "finished", "left-out": "dropped" };
+const LEAST = 0.6; // of the page's letters: heads and bars shrink so far to end within the window
+const MARGIN = 8; // px
 const MANY_LAYERS = 12; // more than these stand closely, so that all are in view
 
 /** What stays when the server sends other data: where one is, and whether it plays. */
@@ -56,9 +58,10 @@ export class Walk {
     this.beams = this.search();
     const left = element("div", { class: "left" }, this.heads, this.lens);
     const right = element("div", { class: "right" }, this.bars);
+    this.both = element("div", { class: "both" }, left, right);
     const frame = element("div", { class: "frame", tabindex: "0", role: "application",
       "aria-label": "The output token by token. Arrow keys step, the space bar plays." },
-    this.finding, controls, this.text, this.written, this.beams, element("div", { class: "both" }, left, right), this.branches);
+    this.finding, controls, this.text, this.written, this.beams, this.both, this.branches);
     frame.onkeydown = (event) => this.key(event);
     const focused = this.root.activeElement ?? this.root.contains(document.activeElement);
     this.root.querySelector(".frame")?.remove();
@@ -66,6 +69,21 @@ export class Walk {
     if (focused) frame.focus({ preventScroll: true });
     frame.style.setProperty("--hl-focus", data.colour);
     this.frame = frame;
+    const observer = new ResizeObserver(() => {
+      if (frame.isConnected) this.fit();
+      else observer.disconnect(); // others stand in its place
+    });
+    for (const node of outwards(frame)) observer.observe(node); // the bar may grow
+  }
+
+  /** Letters of heads and bars that end where the window does; in a narrow one all is scrolled. */
+  fit() {
+    const { style } = this.both;
+    const room = roomBelow(this.both) - MARGIN;
+    style.fontSize = "";
+    if (matchMedia("(max-width: 640px)").matches) return;
+    const share = Math.max(LEAST, room / this.both.scrollHeight);
+    if (share < 1) style.fontSize = `${share}em`;
   }
 
   key(event) {
@@ -123,6 +141,7 @@ export class Walk {
     this.showBars(steps[state.step], written[state.step]);
     this.showHeads();
     this.showLens(steps[state.step]);
+    this.fit();
     if (gone) this.frame.focus({ preventScroll: true }); // with the button that had the keyboard
     requestAnimationFrame(() => painted("generate", state.step));
   }

@@ -1,6 +1,6 @@
 // All heads at once: for each kind of attention a canvas of tiles, and the text that they read.
 
-import { pixelColours, stopsOf } from "../shared/colours.js";
+import { pixelColours, ramp, stopsOf } from "../shared/colours.js";
 import { element, onRecolour, outwards, painted, roomBelow } from "../shared/dom.js";
 import {
   cellUnder, cross, hatching, pixelSheet, pointIn, sized, veiled, writeTurned,
@@ -862,8 +862,8 @@ export class Grid {
   shade(pointed) {
     for (const span of this.shaded ?? []) {
       span.classList.remove("here");
-      span.style.removeProperty("--attends");
-      span.style.removeProperty("--attended");
+      for (const name of ["--attends", "--attended", "--attends-by", "--attended-by"])
+        span.style.removeProperty(name);
     }
     this.shaded = [];
     const set = (token, name, value) => {
@@ -886,11 +886,18 @@ export class Grid {
       others?.weights.forEach((weight, i) => {
         const { every } = this.data.sides[others.side];
         const share = Math.abs(weight);
-        for (let k = 0; k < every && share > 0.004; k++)
-          set({ side: others.side, index: i * every + k + (asQuery ? 0 : shift) }, name,
-            `${Math.round(100 * share)}%`);
+        for (let k = 0; k < every && share > 0.004; k++) {
+          const token = { side: others.side, index: i * every + k + (asQuery ? 0 : shift) };
+          set(token, name, `${Math.round(100 * share)}%`);
+          if (part.signed) set(token, `${name}-by`, `rgb(${this.hue(weight)})`);
+        }
       });
     }
+  }
+
+  /** The colour of a weight that was lost or gained, as the picture has it. */
+  hue(change) {
+    return ramp(this.palette)(change < 0 ? 0.2 : 0.8).map(Math.round);
   }
 
   labelText({ side, index }) {

@@ -7,8 +7,8 @@ import { cellUnder, drawCells, hatching, pointIn, sized, writeTurned } from "../
 import { exact, percent } from "../shared/numbers.js";
 import { headerOf } from "../shared/packed.js";
 
-const LEAST_NUMBER = 2.4; // in letters: the narrowest cell that holds a number
-const [LEAST_LABEL, LABEL] = [0.62, 0.9]; // in letters: a label, smaller where cells are small
+const [LEAST, LABEL, NUMBER] = [0.62, 0.9, 0.85]; // in letters: smaller where cells are small
+const AROUND = [2.8, 1.25]; // across and down: a cell that holds a number, in the number's letters
 const TALL = 26; // rows up to which each gets the height of a letter
 const FLATTEST = 0.45; // in letters: the least height of a row, to end where the window ends
 
@@ -67,7 +67,6 @@ class Matrices {
     if (shown.every((value, i) => value === this.shown?.[i])) return;
     [this.width, this.ink] = this.shown = shown;
     this.letter = parseFloat(style.fontSize);
-    this.least = (style.getPropertyValue("--hl-present") ? LABEL : LEAST_LABEL) * this.letter;
     this.font = (size) => `${size}px ${style.fontFamily}`;
     for (const one of this.matrices) this.paint(one);
     painted("matrices");
@@ -97,8 +96,9 @@ class Matrices {
   }
 
   cells(one, context) {
-    const numbers = one.across_ >= this.letter * LEAST_NUMBER && one.down >= this.letter * 1.2;
-    context.font = this.font(this.letter * 0.85);
+    const { letter } = this;
+    const size = Math.min(NUMBER * letter, one.across_ / AROUND[0], one.down / AROUND[1]);
+    context.font = this.font(size);
     context.fillStyle = hatching(this.ink);
     one.cells.forEach((value, at) => {
       if (Number.isFinite(value)) return; // what is no number is masked
@@ -106,7 +106,7 @@ class Matrices {
       context.fillRect(one.left + column * one.across_, one.top + row * one.down,
         one.across_, one.down);
     });
-    drawCells(context, this.box(one), one.cells, one.colour, numbers);
+    drawCells(context, this.box(one), one.cells, one.colour, size >= LEAST * letter);
   }
 
   /** Where on its canvas the cells of a matrix are. */
@@ -118,7 +118,7 @@ class Matrices {
     const [rows, columns] = one.values;
     const { letter } = this;
     context.fillStyle = this.ink;
-    const size = (cell) => Math.min(LABEL * letter, Math.max(this.least, cell / 1.15));
+    const size = (cell) => Math.min(LABEL * letter, Math.max(LEAST * letter, cell / 1.15));
     context.font = this.font(size(one.down));
     context.textBaseline = "middle";
     context.textAlign = "right";
