@@ -24,7 +24,7 @@ def test_sine_and_cosine_and_why_distance_counts_are_three_clicks_away(visit):
     menu = visit.page.locator(".st-key-menu")
     menu.get_by_role("link", name="Model").click()
     visit.page.locator(".st-key-views").get_by_role("link", name="Positions").click()
-    expect(visit.page.get_by_text("In the paper it holds sines and cosines")).to_be_visible()
+    expect(visit.page.get_by_text("it holds sines and cosines")).to_be_visible()
     visit.choose("lab", "Distance")
     expect(visit.page.get_by_text("k tokens to the left")).to_be_in_viewport()
 
