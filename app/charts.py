@@ -11,11 +11,8 @@ from headlight.app.theme import DIFFERENCES, FOCUS, FONT, LINES
 from headlight.app.theme import WEIGHTS as SCALE
 
 WEIGHTS = {"colorscale": SCALE, "cmin": 0, "cmax": 1}
-WIDTH = 500  # pixels, roughly, for tables side by side next to other content
 MOST_LABELS = 64  # more would overlap on a projector
 MOST_NAMED_CELLS = 128 * 128  # cells whose hover text names both tokens
-MOST_CLICKED = 2048  # cells of a table that can be clicked: each is a point of its own
-CLICKED = 12  # pixels: the size of such a point, beyond which Plotly takes the nearest
 MOST_LETTERS = 70  # total length of labels side by side; longer ones are turned
 MOST_NUMBERED = 14  # columns; with more, the numbers in the cells would be too small to read
 OVER_DIFFERENCES = "numbers over a diverging scale"
@@ -55,10 +52,14 @@ def plain(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
+def blank_empty_rows(weights: np.ndarray) -> np.ndarray:
+    return np.where(weights.any(axis=1, keepdims=True), weights, np.nan)
+
+
 def attention(weights: np.ndarray, query: Axis, key: Axis, numbers: bool = False) -> go.Figure:
     """One head, (query, key); with `numbers` in the cells if they fit. A row that may attend to
     nothing is left blank."""
-    figure = go.Figure(_cells(_blank_empty_rows(weights), query, key, "weight"))
+    figure = go.Figure(_cells(blank_empty_rows(weights), query, key, "weight"))
     if numbers:
         _write_numbers(figure, weights)
     _sides(figure, query, key, width=400)
@@ -77,65 +78,13 @@ def mask(allowed: np.ndarray, query: Axis, key: Axis) -> go.Figure:
     return _finish(figure, height=_height(query, 34))
 
 
-def comparison(
-    ours: np.ndarray, theirs: np.ndarray, query: Axis, key: Axis, cell: tuple[int, int]
-) -> go.Figure:
-    """Two versions of one head, (query, key), and ours minus theirs on a scale of its own,
-    symmetric around zero. The `cell` is framed; a click on one gives its number, row by row."""
-    delta = ours - theirs
-    finite = np.abs(delta[np.isfinite(delta)])
-    largest = float(finite.max()) if finite.any() else 1e-9  # all equal: the middle colour
-    ends, targets = [-largest, 0, largest], []
-    figure = make_subplots(
-        1,
-        3,
-        shared_yaxes=True,
-        horizontal_spacing=0.02,
-        column_titles=["<b>ours</b>", "<b>torch.nn.Transformer</b>", "<b>ours − theirs</b>"],
-    )
-    for column, (values, name, colours) in enumerate(
-        [
-            (_blank_empty_rows(ours), "weight", "coloraxis"),
-            (theirs, "weight", "coloraxis"),
-            (delta, "difference", "coloraxis2"),
-        ],
-        start=1,
-    ):
-        place = {"row": 1, "col": column}
-        figure.add_trace(_cells(values, query, key, name, colours), **place)
-        _frame(figure, cell, **place)
-        targets.append((_targets(values, query, key, _numbered(values), name, CLICKED), place))
-    for target, place in targets:  # above the cells
-        figure.add_trace(target, **place)
-    _sides(figure, query, key, width=240)
-    figure.update_yaxes(title_text="", col=2)
-    figure.update_yaxes(title_text="", col=3)
-    figure.update_xaxes(side="bottom")
-    # One above the other at the right: below, they would meet the labels of long tokens.
-    upper, lower = (
-        {"len": 0.5, "y": y, "yanchor": side} for y, side in ((1, "top"), (0, "bottom"))
-    )
-    figure.update_layout(
-        coloraxis=WEIGHTS | {"colorbar": _colorbar("weight") | upper},
-        coloraxis2={
-            "colorscale": DIFFERENCES["light"],
-            "cmin": -largest,
-            "cmax": largest,
-            "colorbar": _colorbar("difference")
-            | lower
-            | {"tickvals": ends, "ticktext": [f"{end:.0e}" if end else "0" for end in ends]},
-        },
-    )
-    return _finish(figure, height=_height(query, 30), top=40)
-
-
 def vectors(
     values: np.ndarray, position: Axis, largest: float | None = None, numbers: bool = False
 ) -> go.Figure:
     """One vector per row, (position, d_model), on a scale symmetric around zero; with `numbers` in
     the cells if they fit."""
     largest = float(np.abs(values).max()) if largest is None else largest
-    dimension = dimensions(values)
+    dimension = Axis("dimension", [str(i) for i in range(values.shape[1])])
     figure = go.Figure(_cells(values, position, dimension, "value"))
     if numbers:
         _write_numbers(figure, values)
@@ -153,21 +102,6 @@ def vectors(
         }
     )
     return _finish(figure, height=_height(position, 24))
-
-
-def dimensions(values: np.ndarray) -> Axis:
-    return Axis("dimension", [str(i) for i in range(values.shape[1])])
-
-
-def clickable(
-    figure: go.Figure, values: np.ndarray, rows: Axis, columns: Axis, cell: tuple[int, int] | None
-) -> go.Figure:
-    """The same, a heatmap of these `values`, with cells that can be clicked: a click gives the
-    number of a cell, row by row. The selected `cell` is framed."""
-    figure.add_trace(_targets(values, rows, columns, _numbered(values), "value", CLICKED))
-    if cell:
-        _frame(figure, cell)
-    return figure
 
 
 def tables(
@@ -294,51 +228,6 @@ def matrices(
     colours = {"colorscale": SCALE, "cmin": ends[0], "cmax": ends[1]}
     figure.update_layout(coloraxis=colours | {"colorbar": _colorbar(name)})
     return _finish(figure, height=_height(rows, 30), top=40)
-
-
-def effects(
-    named: Mapping[str, tuple[np.ndarray, Axis, Axis, np.ndarray]],
-    name: str,
-    height: int,
-    selected: int | None = None,
-) -> go.Figure:
-    """Tables with axes of their own under their names, on one colour scale symmetric around zero:
-    side by side, or stacked if each has one row. The last array numbers the cells that can be
-    clicked, -1 elsewhere; the cell with the `selected` number is framed."""
-    flat = all(len(values) == 1 for values, *_ in named.values())
-    alike = len({tuple(rows.labels) for _, rows, *_ in named.values()}) == 1
-    titles = [f"<b>{plain(title)}</b>" for title in named]
-    down, across = (len(named), 1) if flat else (1, len(named))
-    if across > 1:  # side by side in two lines: “Encoder” and “self-attention”
-        titles = [title.replace(" ", "<br>", 1) for title in titles]
-    figure = make_subplots(
-        down,
-        across,
-        subplot_titles=titles,
-        horizontal_spacing=0.03 if alike else 0.12,
-        vertical_spacing=0.5,
-    )
-    for i, (values, rows, columns, numbers) in enumerate(named.values()):
-        place = {"row": i + 1, "col": 1} if flat else {"row": 1, "col": i + 1}
-        figure.add_trace(_cells(values, rows, columns, name), **place)
-        room = (height - 150) / len(rows.labels), WIDTH / across / len(columns.labels)
-        figure.add_trace(_targets(values, rows, columns, numbers, name, min(room)), **place)
-        for cell in np.argwhere(numbers == selected) if selected is not None else ():
-            _frame(figure, cell, **place)
-        longest = max(map(len, columns.labels))
-        angle = 0 if 0.6 * FONT * longest <= room[1] else -90
-        figure.update_xaxes(tickangle=angle, **columns.layout(WIDTH // across), **place)
-        figure.update_yaxes(
-            range=[len(rows.labels) - 0.5, -0.5],
-            showticklabels=not flat and (i == 0 or not alike),
-            **rows.layout(height - 150),
-            **place,
-        )
-        if i and alike:
-            figure.update_yaxes(title_text="", **place)
-    every = np.concatenate([values[np.isfinite(values)] for values, *_ in named.values()])
-    figure.update_layout(coloraxis=_scale(every, None) | {"colorbar": _colorbar(name)})
-    return _finish(figure, height, top=60)
 
 
 def bars(names: Sequence[str], values: Sequence[float], across: str, height: int) -> go.Figure:
@@ -495,33 +384,9 @@ def turn(points: np.ndarray, k: int, matrix: np.ndarray, sides: tuple[str, str])
     return _finish(figure, height=560, top=40)
 
 
-def _frame(figure: go.Figure, cell: Sequence[int], **place: int) -> None:
-    """Frames the selected cell, (row, column)."""
-    row, column = cell
-    figure.add_shape(
-        type="rect",
-        x0=column - 0.5,
-        x1=column + 0.5,
-        y0=row - 0.5,
-        y1=row + 0.5,
-        line={"color": FOCUS, "width": 3},
-        **place,
-    )
-
-
-def _numbered(values: np.ndarray) -> np.ndarray:
-    """The numbers of the cells, row by row; −1 where there are too many to be clicked."""
-    numbers = np.arange(values.size).reshape(values.shape)
-    return numbers if values.size <= MOST_CLICKED else np.full_like(numbers, -1)
-
-
 def _write_numbers(figure: go.Figure, values: np.ndarray) -> None:
     if values.shape[1] <= MOST_NUMBERED:
         figure.update_traces(texttemplate="%{z:.2f}", textfont={"size": FONT})
-
-
-def _blank_empty_rows(weights: np.ndarray) -> np.ndarray:
-    return np.where(weights.any(axis=1, keepdims=True), weights, np.nan)
 
 
 def _cells(
@@ -546,49 +411,9 @@ def _cells(
         coloraxis=colours,
         hoverongaps=False,
         hovertemplate=f"{rows.title}: <b>{row}</b><br>{columns.title}: <b>{column}</b>"
-        f"<br>{name} %{{z:{_digits(name)}}}<extra></extra>",
+        f"<br>{name} %{{z:.6f}}<extra></extra>",
         xgap=gap,
         ygap=gap,
-    )
-
-
-def _digits(name: str) -> str:
-    return ".2e" if name == "difference" else ".6f"
-
-
-def _named(axis: Axis, at: int) -> str:
-    return f"{axis.title} {(axis.hover or axis.labels)[at]}".strip()
-
-
-def _targets(
-    values: np.ndarray,
-    rows: Axis,
-    columns: Axis,
-    numbers: np.ndarray,
-    name: str,
-    size: float,
-) -> go.Scatter:
-    """What is clicked in a heatmap, of which Plotly reports no clicks that select: an invisible
-    point in every numbered cell."""
-    down, across = np.nonzero(numbers >= 0)
-    selected = numbers[down, across]
-    return go.Scatter(
-        x=across,
-        y=down,
-        mode="markers",
-        marker={
-            "symbol": "square",
-            "size": size,
-            "color": "rgba(0, 0, 0, 0)",
-        },
-        customdata=selected,
-        text=[
-            f"<b>{plain(_named(rows, row))}, {plain(_named(columns, column))}</b><br>"
-            f"{name} {values[row, column]:{_digits(name)}}"
-            for row, column in zip(down, across, strict=True)
-        ],
-        hovertemplate="%{text}<extra></extra>",
-        showlegend=False,
     )
 
 

@@ -236,7 +236,6 @@ NARROW_STYLE = f"""
   [class*="_figure"] {{ overflow-x: auto; }}
   [class*="_figure"] > [data-testid="stFullScreenFrame"] {{ min-width: 40rem; }}
   .st-key-swap_figure > [data-testid="stFullScreenFrame"] {{ min-width: 50rem; }}
-  .st-key-comparison_figure > [data-testid="stFullScreenFrame"] {{ min-width: 60rem; }}
   .stMarkdown table {{ font-size: 0.75rem; overflow-wrap: break-word; }}
   .stMarkdown table code {{ overflow-wrap: anywhere; }}
   .stMarkdown :is(th, td) {{ padding: 0.25rem !important; }}

@@ -8,7 +8,7 @@ from itertools import count
 import numpy as np
 import streamlit as st
 
-from headlight.app import charts
+from headlight.app.components.matrices import Matrix
 from headlight.app.results import passes, sweep_results
 from headlight.app.state import progress, session, widgets
 from headlight.app.state.catalog import ModelView
@@ -120,12 +120,12 @@ def by_head(view: ModelView, run: Run, name: str, score: Score = Score()) -> dic
 
 @dataclass(frozen=True)
 class Panel:
-    """A heatmap of effects, (row, column), NaN where there is nothing, and the place of each change
-    among those of the sweep, or -1."""
+    """A heatmap of effects, (row, column), NaN where there is nothing, with the labels of its rows
+    and columns, and the place of each change among those of the sweep, or -1."""
 
     title: str
-    rows: charts.Axis
-    columns: charts.Axis
+    rows: Sequence[str]
+    columns: Sequence[str]
     values: np.ndarray
     numbers: np.ndarray
 
@@ -169,14 +169,38 @@ def _panel(title: str, effects: Mapping[tuple[str, str], tuple[float, int]]) -> 
     for (row, column), (effect, number) in effects.items():
         place = rows.index(row), columns.index(column)
         values[place], numbers[place] = effect, number
-    return Panel(title, _axis("layer", rows), _axis("head", columns), values, numbers)
+    return Panel(title, rows, columns, values, numbers)
 
 
-def _axis(title: str, labels: list[str]) -> charts.Axis:
-    """An axis that says once what all its labels begin with, if they do."""
-    if all(label.startswith(f"{title} ") for label in labels):
-        return charts.Axis(title, [label.removeprefix(f"{title} ") for label in labels])
-    return charts.Axis("", labels)
+def pictures(
+    panels: Sequence[Panel], measure: str, selected: int | None, chooses: bool
+) -> list[Matrix]:
+    """The panels on one colour scale; the cell of the `selected` change is framed. `chooses`:
+    whether a cell can be clicked."""
+    largest = max(float(np.nanmax(np.abs(panel.values), initial=0)) for panel in panels)
+    found = [np.argwhere(panel.numbers == selected) for panel in panels]
+    cells = [tuple(map(int, cell[0])) if len(cell) else (-1, -1) for cell in found]
+    return [
+        Matrix(
+            panel.title,
+            panel.values,
+            "row",
+            "column",
+            panel.rows,
+            panel.columns,
+            largest=largest,
+            scale=measure,
+            ends=("falls: the output needs this part {}", "{} rises"),
+            blank="not measured",
+            labelled=number == 0 or panel.rows != panels[0].rows,
+            follow=row,
+            column=column,
+            single=True,
+            choice={"panel": number},
+            **({"chooses": "row", "chooses_column": "column"} if chooses else {}),
+        )
+        for number, (panel, (row, column)) in enumerate(zip(panels, cells, strict=True))
+    ]
 
 
 def is_probability(trace: Pass, score: Score) -> bool:

@@ -185,13 +185,6 @@ def point_callback(figure: str, numbered: Sequence[Mapping]) -> Callable[[], Non
     return choose_point
 
 
-def clicked_cell(figure: str, columns: int) -> tuple[int, int] | None:
-    """In a callback of a heatmap: the row and the column of the clicked cell, of so many columns;
-    None where the selected cell was let go."""
-    cells = [int(point["customdata"]) for point in st.session_state[figure].selection.points]
-    return divmod(cells[0], columns) if cells else None
-
-
 def close(key: str) -> None:
     """Close a popover that this run has not drawn yet."""
     if st.session_state.get(key):

@@ -1,21 +1,21 @@
 """What every head, sublayer and token contributes: each is changed on its own."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
-from headlight.app import charts, selection
-from headlight.app.components.colour_key import Scale, colour_key
-from headlight.app.components.figure import figure
+from headlight.app import selection
+from headlight.app.components.matrices import matrices
 from headlight.app.results import passes, sweep_results
 from headlight.app.shell import edits, frame, panel, sweeps
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import SWEEPS
 from headlight.app.state.pages import EXPERIMENTS, Page
 from headlight.app.state.setting import Context, Setting
-from headlight.app.theme import DIFFERENCES
 from headlight.app.wording import change_texts, formats, part_names
 from headlight.model.probing.sweeps import NEED_ANOTHER
 
@@ -40,8 +40,16 @@ CONTROLS = (
 )
 PAGE = Page("Ablation", EXPERIMENTS, "Without it", place=1, settings=CONTROLS)
 
-HEIGHT, TABLE_HEIGHT = 350, 480  # pixels
-TABLE, FIGURE = "effects_table", "effects_figure"
+TABLE, TABLE_HEIGHT = "effects_table", 480  # pixels
+
+
+def choose_head(
+    numbers: Sequence[np.ndarray], heads: Sequence[Mapping], panel: int, row: int, column: int
+) -> None:
+    """Select the head that is changed in the clicked cell of a panel, if it is about one. A
+    callback."""
+    if row >= 0 and (number := numbers[panel][row, column]) >= 0:
+        session.choose(**heads[number])
 
 
 def page() -> None:
@@ -65,27 +73,17 @@ def page() -> None:
         (frame.explain if frame.effect() else frame.finding)(formats.as_markdown(sentence))
     heads = sweeps.settings(swept)
     focus = {key: session.values()[key] for key in ("kind", "layer", "head")}
+    number = heads.index(focus) if focus in heads else None
+    panels = sweeps.panels(swept, trace)
     measure = "log-probability" if sweeps.is_probability(trace, score) else "metric"
-    ends = "falls: the output needs this part", "rises"
-    colour_key(Scale(f"the {measure}", DIFFERENCES, *ends))
-    figure(
-        charts.effects(
-            {
-                cells.title: (cells.values, cells.rows, cells.columns, cells.numbers)
-                for cells in sweeps.panels(swept, trace)
-            },
-            "effect",
-            HEIGHT,
-            heads.index(focus) if focus in heads else None,
-        ),
-        key=FIGURE,
-        alt=f"Effect of {name}",
-        projector=session.values()["projector"],
-        on_select=widgets.point_callback(FIGURE, heads),
+    matrices(
+        sweeps.pictures(panels, f"the {measure}", number, chooses=any(heads)),
+        key="effects",
+        on_choose=partial(choose_head, [panel.numbers for panel in panels], heads),
+        fills=True,
     )
     if name == "heads":
         with st.container(horizontal=True, vertical_alignment="center", key="cell"):
-            number = heads.index(focus) if focus in heads else None
             title = part_names.head_name(trace, **vars(session.focus()))
             if edits.is_off(**vars(session.focus())):
                 st.markdown(f"{title} is off.", width="content")

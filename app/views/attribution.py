@@ -6,6 +6,7 @@ import streamlit as st
 
 from headlight.app import charts, selection
 from headlight.app.components.figure import figure
+from headlight.app.components.matrices import Matrix, matrices
 from headlight.app.results import passes, word_results
 from headlight.app.shell import frame, sweeps
 from headlight.app.state import session, widgets
@@ -74,23 +75,19 @@ def page() -> None:
                 words.values[name] / (np.abs(words.values[name]).max() or 1) for name in shown
             ]
             labelled = [f"{i} {word}" for i, word in enumerate(words.words, start=1)]
-            figure(
-                charts.effects(
-                    {
-                        "": (
-                            np.array(scaled),
-                            charts.Axis("", shown),
-                            charts.Axis("", labelled),
-                            np.full((len(shown), len(labelled)), -1),
-                        )
-                    },
-                    "relative to the largest",
-                    HEIGHT,
-                ),
-                key="words_figure",
-                alt=f"How much each source word contributes to {wanted}, by each method",
-                projector=projector,
-                compact=True,
+            matrices(
+                [
+                    Matrix(
+                        "Source words",
+                        np.array(scaled),
+                        *("method", "word", shown, labelled),
+                        largest=1,
+                        scale="relative to the largest",
+                        ends=("{}", "{}"),
+                    )
+                ],
+                key="words",
+                fills=True,
             )
     else:
         frame.finding(f"How similarly the methods rank the source words behind {name}")

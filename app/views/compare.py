@@ -1,38 +1,29 @@
 """The same weights in torch.nn.Transformer: do the two agree, head by head?"""
 
-from functools import partial
-
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from headlight.app import charts, selection
-from headlight.app.components.figure import figure
+from headlight.app import selection
+from headlight.app.charts import blank_empty_rows
+from headlight.app.components.matrices import compared, matrices
 from headlight.app.results import head_results, passes, system_results
 from headlight.app.shell import frame
-from headlight.app.state import messages, session, widgets
+from headlight.app.state import messages, session
 from headlight.app.state.page_settings import FOLLOW, KEY
 from headlight.app.state.pages import CHECK, Page
 from headlight.app.wording import model_texts, notices, part_names, system_texts
 
 PAGE = Page("PyTorch", CHECK, "PyTorch", place=1, head=True, settings=(FOLLOW, KEY))
 
-FIGURE = "comparison_figure"
-
 HEADS_WITHIN = 1e-5
 LOGITS_WITHIN = 1e-5  # times the largest logit, where that is above 1
-
-
-def choose_cell(columns: int) -> None:
-    """Choose the query and the key of the clicked cell, or none where it was let go. A callback."""
-    query, key = widgets.clicked_cell(FIGURE, columns) or (-1, -1)
-    session.choose_tokens(follow=query, to=key)
 
 
 def page() -> None:
     frame.explain(
         "Our Transformer and PyTorch's, with the same weights, sentence, masks and changes. The "
-        "third picture is the first minus the second.",
+        "third picture is the first minus the second. Rows are queries, columns are keys.",
         "switch a mask off. Both pictures change. Does the difference?",
     )
 
@@ -84,19 +75,29 @@ def page() -> None:
             f"**{logits_row['max |Δ|']:.1e}**"
         )
 
-    name = part_names.head_name(trace, focus.kind, focus.layer, focus.head)
     row, column = (session.chosen_token(setting) for setting in ("follow", "to"))
     if not 0 <= row < len(ours):
         row = head_results.opening_row(view, run, focus.kind, focus.layer, focus.head)
     if not 0 <= column < len(key.labels):
         column = int(ours[row].argmax())
-    figure(
-        charts.comparison(ours, theirs, query, key, (row, column)),
-        key=FIGURE,
-        alt=f"{name}: ours, torch.nn.Transformer's, and the difference",
-        projector=session.values()["projector"],
-        compact=True,
-        on_select=partial(choose_cell, len(key.labels)),
+    pictures = compared(
+        {"ours": blank_empty_rows(ours), "torch.nn.Transformer": theirs},
+        "ours − PyTorch's",
+        row_name=query.title,
+        column_name=key.title,
+        rows=query.labels,
+        columns=key.labels,
+        follow=row,
+        column=column,
+        chooses="follow",
+        chooses_column="to",
+        single=True,
+    )
+    matrices(
+        pictures,
+        key="comparison",
+        on_choose=session.choose_tokens,
+        fills=True,
     )
     moments = part_names.moments(trace, focus.kind) or [f"Row “{word}”" for word in query.labels]
     both = float(ours[row, column]), float(theirs[row, column])

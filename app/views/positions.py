@@ -6,8 +6,8 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from headlight.app import charts, selection
-from headlight.app.components.figure import figure, panel
+from headlight.app import selection
+from headlight.app.components.matrices import Matrix, matrices
 from headlight.app.results import passes, position_results
 from headlight.app.shell import frame
 from headlight.app.state import session, widgets
@@ -126,13 +126,13 @@ CONTROLS = (
 PAGE = Page("Positional encoding", MODEL, "Positions", place=3, idle=CHANGES, settings=CONTROLS)
 
 
-def choose_cell(figure: str, positions: Sequence[str], columns: int) -> None:
+def choose_cell(positions: Sequence[str], position: int, dimension: int) -> None:
     """Choose the position and the dimension of the clicked cell, or none where it was let go. A
     callback."""
-    if cell := widgets.clicked_cell(figure, columns):
-        session.choose(position=positions[cell[0]], dimension=cell[1])
-    else:
+    if position < 0:
         session.choose(position=NO_CELL)
+    else:
+        session.choose(position=positions[position], dimension=dimension)
 
 
 def page() -> None:
@@ -150,20 +150,30 @@ def page() -> None:
     line = st.container(horizontal=True, vertical_alignment="bottom", key="lab_row")
     side = sides[title]
     encoding = trace.texts[side]
-    position = charts.Axis(POSITION, [f"{i} {token}" for i, token in enumerate(encoding.tokens)])
+    labels = [f"{i} {token}" for i, token in enumerate(encoding.tokens)]
 
     if not trace.sides[side].table and chosen not in OF_ALL_SIDES:
-        turned = position_results.rotation_of(view, run)
-        panel(
-            "How far each pair of numbers is rotated",
-            charts.vectors(np.cos(turned), position, 1.0),
+        frame.finding("How far each pair of numbers is rotated")
+        angles = position_results.rotation_of(view, run)
+        matrices(
+            [
+                Matrix(
+                    "Cosine of the angle",
+                    np.cos(angles),
+                    *(POSITION, "pair", labels),
+                    largest=1,
+                    ends=("{}", "{}"),
+                    first=0,
+                )
+            ],
+            key="rotation",
+            fills=True,
+        )
+        st.caption(
             "This model adds no table. It rotates each query and key, two numbers at a time, by an "
             "angle that grows with the position (rotary positions, Su et al. 2021). Shown: the "
             "cosine of that angle, from the fastest pair to the slowest. Two tokens are compared "
-            "by the difference of their angles, that is, by their distance.",
-            key="rotation_figure",
-            alt=f"Cosine of the angles at {turned.shape[0]} positions, {turned.shape[1]} pairs",
-            projector=projector,
+            "by the difference of their angles, that is, by their distance."
         )
     elif chosen in DRAW_SECTION:
         DRAW_SECTION[chosen](Lab(view, run, trace, side, projector, line))
@@ -172,7 +182,6 @@ def page() -> None:
         largest = float(max(np.abs(values).max() for values in (table, token, embedded)))
         panels = {
             "Positions": (
-                "table",
                 "The positional table",
                 "These numbers come from the model. They are the same for every sentence. "
                 f"{model_texts.positions(view.model)}",
@@ -180,21 +189,18 @@ def page() -> None:
                 None,
             ),
             "Words": (
-                "token",
                 part_names.token_title(view.model),
                 "What the words contribute: the same row wherever the token stands.",
                 token,
                 largest,
             ),
             "Scaled": (
-                "added",
                 "The table again, on the same scale as the sum",
                 "How much of the input is position.",
                 table,
                 largest,
             ),
             "Sum": (
-                "embedded",
                 "Their sum, the input of layer 1",
                 "Embedding plus table, number by number.",
                 embedded,
@@ -202,8 +208,8 @@ def page() -> None:
             ),
         }
         shown = widgets.draw("picture", line, options=list(panels), default=next(iter(panels)))
-        key, title, caption, values, scale = panels[shown]
-        chosen_position = widgets.draw("position", line, options=[NO_CELL, *position.labels])
+        title, caption, values, scale = panels[shown]
+        chosen_position = widgets.draw("position", line, options=[NO_CELL, *labels])
         dimension = widgets.draw(
             "dimension",
             line,
@@ -212,24 +218,31 @@ def page() -> None:
         )
         cell = None
         if chosen_position != NO_CELL:
-            cell = position.labels.index(chosen_position), dimension
-            numbers = {name: each[3][cell] for name, each in panels.items() if name != "Scaled"}
+            cell = labels.index(chosen_position), dimension
+            numbers = {name: each[2][cell] for name, each in panels.items() if name != "Scaled"}
             frame.finding(model_texts.input_number(cell, encoding.tokens[cell[0]], numbers))
         else:
             frame.finding(f"{title}. {caption}")
-        figure(
-            charts.clickable(
-                charts.vectors(values, position, scale),
-                values,
-                position,
-                charts.dimensions(values),
-                cell,
-            ),
-            key=f"{key}_figure",
-            alt=f"{title}: {values.shape[0]} positions, {values.shape[1]} dimensions",
-            projector=projector,
-            compact=True,
-            on_select=partial(choose_cell, f"{key}_figure", position.labels, values.shape[1]),
+        row, column = cell or (-1, -1)
+        matrices(
+            [
+                Matrix(
+                    title,
+                    values,
+                    *(POSITION, "dimension", labels),
+                    largest=scale or 0,
+                    ends=("{}", "{}"),
+                    first=0,
+                    follow=row,
+                    column=column,
+                    chooses="position",
+                    chooses_column="dimension",
+                    single=True,
+                )
+            ],
+            key="input",
+            on_choose=partial(choose_cell, labels),
+            fills=True,
         )
 
     if chosen not in DRAW_SECTION:

@@ -139,10 +139,10 @@ def differences(measured: dict) -> str:
 
 def cell_compared(row: str, key: str, ours: float, theirs: float) -> str:
     """One weight in both systems; `row` in words."""
-    difference = f"{ours - theirs:.0e}" if ours != theirs else "0"
+    difference = f", difference {ours - theirs:.0e}" if ours != theirs else ""
     return (
         f"{escaped(row)}: weight on “{escaped(key)}” **{ours:.6f}** here, **{theirs:.6f}** in "
-        f"PyTorch, difference {difference}."
+        f"PyTorch{difference}."
     ).replace("-", "−")
 
 

@@ -97,6 +97,17 @@ def test_each_cell_has_the_number_of_its_change(en_de):
             assert chosen["kind"] in panel.title.lower()
 
 
+def test_the_cells_of_all_panels_have_one_scale_and_the_selected_one_a_frame(en_de):
+    run = en_de.run(TEXT)
+    (swept,) = [*en_de.sweeping(run, "heads", Score())][-1:]
+    panels = sweeps.panels(swept, en_de.trace_run(run))
+    number = int(panels[1].numbers[2, 3])
+    shown = sweeps.pictures(panels, "the log-probability", number, chooses=True)
+    assert {matrix.largest for matrix in shown} == {np.abs(swept.effects).max()}
+    framed = [(matrix.follow, matrix.column) for matrix in shown]
+    assert framed == [(-1, -1), (2, 3), (-1, -1)]
+
+
 def test_a_selected_cell_is_told_and_switched_off_there(opened, en_de):
     page = finished(opened(kind="cross", layer="2", head="3"))
     before, after = (

@@ -44,31 +44,6 @@ def test_a_row_that_attends_to_nothing_is_blank():
     assert np.isnan(z[1]).all() and not np.isnan(z[[0, 2]]).any()
 
 
-def test_difference_is_symmetric_around_zero_and_bears_nan():
-    ours, theirs = rows_of_weights(4, 4), rows_of_weights(4, 4)
-    theirs[2] = np.nan
-    axis = Axis("", "abcd")
-    layout = charts.comparison(ours, theirs, axis, axis, (0, 0)).layout
-    largest = np.nanmax(np.abs(ours - theirs))
-    assert layout.coloraxis2.cmax == pytest.approx(largest)
-    assert layout.coloraxis2.cmin == pytest.approx(-largest)
-    assert list(layout.coloraxis2.colorbar.tickvals) == pytest.approx([-largest, 0, largest])
-    assert charts.comparison(ours, ours, axis, axis, (0, 0)).layout.coloraxis2.cmax > 0
-
-
-@pytest.mark.parametrize(("rows", "columns"), [(3, 4), (50, 60)])
-def test_cells_are_clicked_by_number_while_they_are_few(rows, columns):
-    weights = rows_of_weights(rows, columns)
-    query, key = (Axis("", [str(i) for i in range(count)]) for count in weights.shape)
-    figure = charts.comparison(weights, weights, query, key, (2, 1))
-    for target in figure.select_traces({"type": "scatter"}):
-        numbers = np.arange(rows * columns if rows * columns <= charts.MOST_CLICKED else 0)
-        assert np.array_equal(target.customdata, numbers)
-        assert np.array_equal(target.y * columns + target.x, numbers)
-    frames = [(shape.y0 + 0.5, shape.x0 + 0.5) for shape in figure.layout.shapes]
-    assert frames == 3 * [(2, 1)]
-
-
 def test_many_labels_are_thinned_to_what_fits():
     axis = Axis("", [str(i) for i in range(1000)])
     shown = axis.layout(room=400)

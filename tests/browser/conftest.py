@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 import shutil
 import sys
 from base64 import b64encode
@@ -22,7 +23,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 DRAWN = (  # of any page
     ".st-key-head_grid, .js-plotly-plot, .stDataFrame, .st-key-pictures, .st-key-head_plane, "
     "[class*=st-key-lesson_row], .st-key-look_up, .st-key-files, .st-key-model_map, "
-    ".st-key-generation, .st-key-word_lines, .st-key-swaps"
+    ".st-key-generation, .st-key-word_lines, .st-key-swaps, .st-key-input, .st-key-effects"
 )
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
@@ -277,6 +278,33 @@ class Visit:
             trace,
         )
         return json.loads(numbers)
+
+    def canvas(self, key: str, place: int = 0) -> Locator:
+        """One of the matrices that stand side by side."""
+        canvas = self.page.locator(f".st-key-{key} canvas").nth(place)
+        expect(canvas).to_have_attribute("style", re.compile("width"))  # it is painted
+        return canvas
+
+    def matrix(self, key: str, place: int = 0) -> list[list[float]]:
+        """The numbers of a matrix, masked ones as None."""
+        # As one text, as below.
+        numbers = self.canvas(key, place).evaluate(
+            """({ matrix: { cells, values: [rows, columns] } }) => JSON.stringify(
+                 Array.from({ length: rows }, (_, row) => Array.from(
+                   cells.subarray(row * columns, (row + 1) * columns))))"""
+        )
+        return json.loads(numbers)
+
+    def click_cell(self, key: str, place: int, cell: tuple[int, int]) -> "Visit":
+        """Click a cell, (row, column), of a matrix."""
+        canvas = self.canvas(key, place)
+        at = canvas.evaluate(
+            """({ matrix: { left, top, across_, down } }, [row, column]) =>
+                 ({ x: left + (column + 0.5) * across_, y: top + (row + 0.5) * down })""",
+            cell,
+        )
+        canvas.click(position=at)
+        return self.settle()
 
     def labels(self, key: str, axis: str) -> list[str]:
         if key == "head_figure":

@@ -117,16 +117,15 @@ def test_pages_follow_the_same_settings(visit):
     visit.open("?source=the+dog+the&kind=encoder&layer=2&head=3&causal=false&pad_to=6")
     weights = visit.cells("head_figure")
     visit.go("PyTorch")
-    assert np.allclose(visit.cells("comparison_figure", 0), weights, atol=1e-7)
-    assert np.allclose(visit.cells("comparison_figure", 1), weights, atol=1e-5)
+    assert np.allclose(visit.matrix("comparison", 0), weights, atol=1e-7)
+    assert np.allclose(visit.matrix("comparison", 1), weights, atol=1e-5)
     expect(visit.page.get_by_text("PASS: they agree")).to_be_visible()
     visit.screenshot("compare")
     visit.go("Positional encoding")
-    table = np.array(visit.cells("table_figure"))
+    table = np.array(visit.matrix("input"))
     assert table.shape[0] == 6 and np.allclose(table[0, 0::2], 0) and np.allclose(table[0, 1::2], 1)
     embedding, added, whole = (
-        visit.choose("picture", name).cells(f"{key}_figure")
-        for name, key in (("Words", "token"), ("Scaled", "added"), ("Sum", "embedded"))
+        visit.choose("picture", name).idle().matrix("input") for name in ("Words", "Scaled", "Sum")
     )
     assert np.allclose(np.add(embedding, added), whole, atol=1e-5)
     assert np.allclose(embedding[0], embedding[2])  # the … the
@@ -139,18 +138,18 @@ def test_permalink_restores_the_view(visit):
     visit.open().type("Two dogs run.").type("Zwei Hunde rennen.", "Target")
     visit.choose("kind", "decoder").choose("layer", 3).choose("head", 2).switch("Causal mask")
     visit.go("PyTorch")
-    shown, address = visit.cells("comparison_figure"), visit.page.url
+    shown, address = visit.matrix("comparison"), visit.page.url
     visit.menu("share")
     visit.page.get_by_role("button", name="Copy link").click()
     expect(visit.page.get_by_text("Copied.")).to_be_visible()
     assert visit.page.evaluate("navigator.clipboard.readText()") == address
     other = Visit(visit.page.context.new_page(), visit.address)
     other.open(address.removeprefix(visit.address + "/"))
-    assert other.cells("comparison_figure") == shown
+    assert other.matrix("comparison") == shown
     assert other.page.url == address
     other.page.reload()
     other.settle()
-    assert other.cells("comparison_figure") == shown
+    assert other.matrix("comparison") == shown
     other.expect_well()
 
 
@@ -241,14 +240,4 @@ def test_what_is_reserved_is_what_bar_and_grid_take(visit):
 
 def test_a_click_on_a_cell_of_a_sweep_selects_its_head(visit):
     visit.open("ablation?model=uneven&source=the+dog&kind=cross&layer=1&head=1")
-    at = visit.page.evaluate("""() => {
-      const figure = document.querySelector(".st-key-effects_figure .js-plotly-plot");
-      const box = figure.getBoundingClientRect();
-      const targets = figure._fullData.filter(({ type }) => type === "scatter").at(-1);
-      const [x, y] = [targets.xaxis, targets.yaxis].map((name) =>
-        figure._fullLayout[name.replace(/([xy])/, "$1axis")]);
-      return [box.x + x._offset + x.d2p(1), box.y + y._offset + y.d2p(2)];
-    }""")
-    visit.page.mouse.move(*at)
-    visit.page.mouse.click(*at)
-    visit.settle().go("Attention").expect_head("Cross-attention", 3, 2)
+    visit.click_cell("effects", 2, (2, 1)).go("Attention").expect_head("Cross-attention", 3, 2)

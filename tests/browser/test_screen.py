@@ -212,24 +212,17 @@ def expect_the_sentence_box_to_be_narrow_again_once_enter_is_pressed(visit):
 def test_pytorch_fits_into_a_small_window_in_present(visit):
     visit.page.set_viewport_size({"width": 1280, "height": 720})
     visit.open("compare?projector=true")
-    plot = visit.page.locator(".st-key-comparison_figure .js-plotly-plot")
-    expect(plot.locator(".colorbar").last).to_be_in_viewport()
-    lowest = plot.evaluate(
-        "(plot) => Math.max(...[...plot.querySelectorAll('text')]"
-        ".map((text) => text.getBoundingClientRect().bottom))"
-    )
-    assert lowest <= 720
-    x, y = plot.evaluate("""(plot) => {
-      const { xaxis, yaxis } = plot._fullLayout, box = plot.getBoundingClientRect();
-      return [box.x + xaxis._offset + xaxis.l2p(3), box.y + yaxis._offset + yaxis.l2p(2)];
-    }""")
-    visit.page.mouse.move(x - 3, y)
-    visit.page.mouse.move(x, y)
-    visit.page.mouse.click(x, y)
+    last = visit.page.get_by_text("Having read")
+    expect(last).to_be_in_viewport(ratio=1)
+    box = visit.canvas("comparison", 2).bounding_box()
+    assert box["y"] + box["height"] <= last.bounding_box()["y"]
+    visit.click_cell("comparison", 1, (2, 3))
     trace = load("en-fr").trace("She has never seen the red car of my sister.")
     read, key = trace.texts["tgt"].tokens, trace.texts["src"].tokens
     said = f"Having read “{read[2]}”, about to write “{read[3]}”: weight on “{key[3]}” "
     expect(visit.page.locator(".st-key-hero")).to_contain_text(said)
+    visit.click_cell("comparison", 0, (2, 3))  # lets it go
+    expect(visit.page.locator(".st-key-hero")).not_to_contain_text(said)
 
 
 def test_who_wrote_the_target_is_said_beside_two_chips_and_in_present(visit):

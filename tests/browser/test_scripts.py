@@ -575,9 +575,10 @@ def test_the_cell_under_the_pointer(page):
         ("tenths(-0.04)", "0"),
         ("tenths(-7.25)", "−7.3"),
         ("short(0)", "0.00"),
-        ("short(-9.994)", "-9.99"),
+        ("short(-0.001)", "0.00"),
+        ("short(-9.994)", "−9.99"),
         ("short(12.34)", "12.3"),
-        ("short(-123.4)", "-123"),
+        ("short(-123.4)", "−123"),
         ("short(12345)", "1e+4"),
         ("exact(0)", "0"),
         ("exact(0.5)", "0.5"),
@@ -592,6 +593,7 @@ def test_numbers_are_written(page, call, text):
 def test_short_numbers_are_short(page):
     values = (random.normal(size=200) * 10 ** random.uniform(-3, 4, size=200)).tolist()
     for value, text in zip(values, page.evaluate("(v) => v.map(short)", values), strict=True):
+        text = text.replace("−", "-")
         assert len(text.lstrip("-")) <= 5
         power = math.floor(math.log10(abs(value)))
         digit = power if power >= 4 else min(0, max(-2, power - 2))  # the last one that is shown

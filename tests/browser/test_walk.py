@@ -22,6 +22,9 @@ OURS = [  # Streamlit answers for its own widgets
     ".st-key-model_map",
     ".hl-tokens",
     ".hl-merges",
+    ".st-key-comparison",
+    ".st-key-input",
+    ".st-key-effects",
     "[class*=_figure]",
     ".stMarkdown",
     ".stHeading",
@@ -75,7 +78,7 @@ NAMED = "Lines", "Generate", "Inside a head", "PyTorch"  # in Present their pick
 WHOLE = "Generate", "PyTorch", "Positional encoding", "Ablation"  # with the bar too, in Present
 LOWEST = """() => Math.max(...[document, ...[...document.querySelectorAll("*")]
   .flatMap((node) => node.shadowRoot ?? [])].flatMap((root) =>
-    [...root.querySelectorAll(".bar, .js-plotly-plot text, .st-key-switch_head button")])
+    [...root.querySelectorAll(".bar, .frame canvas, .st-key-hero p, .st-key-switch_head button")])
   .map((node) => node.getBoundingClientRect().bottom))"""
 PICTURES = {  # of components, by page
     "Attention": 2,  # the grid, and its predictions in the panel
@@ -84,6 +87,9 @@ PICTURES = {  # of components, by page
     "Alignment": 1,
     "Architecture": 1,
     "Inside a head": 1,
+    "PyTorch": 1,
+    "Positional encoding": 1,
+    "Ablation": 1,
     "Query–key–value": 1,
 }
 

@@ -3,7 +3,7 @@
 import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import streamlit as st
@@ -18,12 +18,15 @@ _mount = st.components.v2.component(
     js=script("matrices/index.js"),
 )
 
+SMALLEST = 1e-9  # the end of the scale of a difference where there is none
+
 
 @dataclass(frozen=True)
 class Matrix:
     """A matrix (row, column). `row_name`, `column_name`: what rows and columns are; `rows`,
     `columns`: their labels, empty if they have none. `bands`, `band`: the number of heads that
-    share the columns (or, unless `across`, the rows), and the selected one. NaN is left blank."""
+    share the columns (or, unless `across`, the rows), and the selected one. NaN is hatched: `blank`
+    says what it is."""
 
     title: str
     values: np.ndarray
@@ -32,7 +35,12 @@ class Matrix:
     rows: Sequence[str] = ()
     columns: Sequence[str] = ()
     weights: bool = False  # from 0 to 1, on the scale of weights
+    numbers: bool = True  # in the cells, where they fit
+    scale: str = ""  # the name of its scale, if it is not the title
     ends: tuple[str, str] = ("value {}", "{}")  # what the ends of another scale are
+    blank: str = "masked"
+    labelled: bool = True  # whether rows have labels; not, where those of another stand beside them
+    first: int = 1  # the number of the first row or column without a label
     bands: int = 1
     band: int = 0
     across: bool = True
@@ -40,6 +48,8 @@ class Matrix:
     chooses: str = ""  # what a click on a row chooses, if anything
     column: int = -1  # the highlighted column
     chooses_column: str = ""  # what a click on a cell chooses too, if anything
+    single: bool = False  # only cells are chosen and highlighted; a second click lets one go (-1)
+    choice: Mapping[str, int] = field(default_factory=dict)  # what any choice says besides
     largest: float = 0.0  # the value with the strongest colour; 0: the matrix's own maximum
 
 
@@ -54,6 +64,24 @@ def on_one_scale(*groups: Sequence[Matrix]) -> list[list[Matrix]]:
     ]
 
 
+def compared(
+    two: Mapping[str, np.ndarray], difference: str, **options: Sequence[str] | str | int | bool
+) -> list[Matrix]:
+    """Two versions of the same weights, by title, and the first minus the second on a scale of its
+    own, symmetric around zero. `options`: of every Matrix. Rows are labelled once."""
+    first, second = two.values()
+    apart = first - second
+    largest = float(np.nanmax(np.abs(apart), initial=0)) or SMALLEST
+    on_own_scale = {"largest": largest, "scale": "difference", "ends": ("{}", "{}")}
+    return [
+        *(
+            Matrix(title, values, weights=True, scale="weight", labelled=values is first, **options)
+            for title, values in two.items()
+        ),
+        Matrix(difference, apart, numbers=False, labelled=False, **on_own_scale, **options),
+    ]
+
+
 def scales(shown: Sequence[Matrix]) -> list[Scale]:
     """The scales of colours, each with the titles of the matrices that have it."""
     titles: dict[tuple, list[str]] = {}
@@ -65,7 +93,7 @@ def scales(shown: Sequence[Matrix]) -> list[Scale]:
         )
         both = zip(matrix.ends, (f"−{most:.2g}", f"{most:.2g}"), strict=True)
         ends = ("0", "1") if matrix.weights else tuple(end.format(value) for end, value in both)
-        titles.setdefault((matrix.weights, *ends), []).append(matrix.title)
+        titles.setdefault((matrix.weights, *ends), []).append(matrix.scale or matrix.title)
     return [
         Scale(", ".join(dict.fromkeys(names)), _palette(weights), low, high)
         for (weights, low, high), names in titles.items()
@@ -76,23 +104,30 @@ def _palette(weights: bool) -> Sequence[str] | Mapping[str, Sequence[str]]:
     return theme.WEIGHTS if weights else theme.DIFFERENCES
 
 
-def matrices(shown: Sequence[Matrix], key: str, on_choose: Callable[..., None]) -> None:
+def matrices(
+    shown: Sequence[Matrix],
+    key: str,
+    on_choose: Callable[..., None] | None = None,
+    fills: bool = False,
+) -> None:
     """Side by side if there is room, or else stacked. `on_choose` is called with the clicked row,
-    named by what a matrix `chooses`, and the column, by its `chooses_column`."""
+    named by what a matrix `chooses`, and the column, by its `chooses_column`. `fills`: side by side
+    they take the whole width, and the height down to the end of the window."""
 
     def hear():
         on_choose(**st.session_state[key].chosen)
 
     colour_key(*scales(shown))
-    _mount(data=pack(shown), key=key, on_chosen_change=hear)
+    _mount(data=pack(shown, fills), key=key, on_chosen_change=hear)
 
 
-def pack(shown: Sequence[Matrix]) -> bytes:
+def pack(shown: Sequence[Matrix], fills: bool = False) -> bytes:
     """Length of the header (4 bytes, little-endian), header (JSON), then float32 values, matrix
     by matrix."""
     header = {
         "focus": theme.FOCUS,
         "lines": theme.LINES,
+        "fills": fills,
         "matrices": [
             vars(matrix)
             | {

@@ -1,8 +1,8 @@
 // Matrices as pictures: cells in colour, their numbers where they fit, and in words what is under
-// the pointer. The row that is followed has a frame.
+// the pointer. The row that is followed, or the cell that is selected, has a frame.
 
 import { ramp, stopsOf } from "../shared/colours.js";
-import { element, onRecolour, outwards, painted, roomBelow } from "../shared/dom.js";
+import { element, heightBelow, onRecolour, outwards, painted, roomBelow } from "../shared/dom.js";
 import { cellUnder, drawCells, hatching, pointIn, sized, writeTurned } from "../shared/heatmap.js";
 import { exact, percent } from "../shared/numbers.js";
 import { headerOf } from "../shared/packed.js";
@@ -11,6 +11,8 @@ const [LEAST, LABEL, NUMBER] = [0.62, 0.9, 0.85]; // in letters: smaller where c
 const AROUND = [2.8, 1.25]; // across and down: a cell that holds a number, in the number's letters
 const TALL = 26; // rows up to which each gets the height of a letter
 const FLATTEST = 0.45; // in letters: the least height of a row, to end where the window ends
+const GAP = 1.6; // in letters: between matrices, as in the style
+const FILLING = [15, 5]; // in letters: the largest cell, across and down, where they fill the page
 
 /** The bytes of pack(). */
 function unpack(bytes) {
@@ -26,7 +28,7 @@ function unpack(bytes) {
 }
 
 class Matrices {
-  choose = () => {}; // hears of a row that is clicked
+  choose = () => {}; // hears of a row or cell that is clicked
 
   constructor(header, root) {
     Object.assign(this, header);
@@ -46,11 +48,13 @@ class Matrices {
     const [rows, columns] = one.values;
     one.canvas = element("canvas", { role: "img", "aria-label":
       `${one.title}: ${rows} rows (${one.row_name}), ${columns} columns (${one.column_name})` });
+    one.canvas.matrix = one; // for whoever reads the numbers of a picture
     one.canvas.onpointermove = (event) => this.point(one, event);
     one.canvas.onpointerleave = () => (this.message.textContent = "");
     if (one.chooses) one.canvas.onclick = (event) => this.click(one, event);
     const title = element("h4", {}, one.title, element("small", {}, ` ${rows} × ${columns}`));
-    this.all.append(element("div", { class: "one" }, title, one.canvas));
+    const isNamed = !this.fills || this.matrices.length > 1; // else above the picture
+    this.all.append(element("div", { class: "one" }, ...(isNamed ? [title] : []), one.canvas));
     let { largest } = one;
     if (!largest) for (const value of one.cells)
       if (Number.isFinite(value)) largest = Math.max(largest, Math.abs(value));
@@ -63,33 +67,54 @@ class Matrices {
     if (!this.frame.clientWidth) return; // hidden: there is no room to share out
     const style = getComputedStyle(this.frame);
     const ink = style.color;
-    const shown = [this.frame.clientWidth, ink, Math.round(roomBelow(this.frame))];
+    const below = this.fills ? heightBelow(this.frame) : 0;
+    const shown = [this.frame.clientWidth, ink, Math.round(roomBelow(this.frame) - below)];
     if (shown.every((value, i) => value === this.shown?.[i])) return;
     [this.width, this.ink] = this.shown = shown;
     this.letter = parseFloat(style.fontSize);
     this.font = (size) => `${size}px ${style.fontFamily}`;
-    for (const one of this.matrices) this.paint(one);
+    const room = roomBelow(this.matrices[0].canvas) - below;
+    for (const one of this.matrices)
+      one.left = !one.labelled ? 2
+        : this.letter * (one.rows.length ? 0.6 : 2.6) + this.widest(one, one.rows);
+    const fits = this.matrices.every((one) => this.abreast(one) >= LEAST * this.letter / 2);
+    for (const one of this.matrices) this.paint(one, this.fills && fits ? room : null);
     painted("matrices");
   }
 
-  paint(one) {
+  /** The width of labels, in a small letter, up to nine of the page's letters. */
+  widest(one, labels) {
+    const context = one.canvas.getContext("2d");
+    context.font = this.font(this.letter * LABEL);
+    return Math.min(Math.max(0, ...labels.map((text) => context.measureText(text).width)),
+      this.letter * 9);
+  }
+
+  /** The width of a matrix's columns where all matrices stand side by side: each has as much room
+   * for its cells. */
+  abreast({ values: [, columns] }) {
+    const labels = this.matrices.reduce((sum, { left }) => sum + left + 4, 0);
+    const gaps = (this.matrices.length - 1) * GAP * this.letter;
+    return (this.width - labels - gaps) / this.matrices.length / columns;
+  }
+
+  /** `room`: the height that matrices side by side fill; null where they do not. */
+  paint(one, room) {
     const colour = ramp(stopsOf(one.palette, this.ink));
     one.colour = (value) => colour(one.share(value));
     const { letter } = this;
     const [rows, columns] = one.values;
-    const context = one.canvas.getContext("2d");
-    context.font = this.font(letter * 0.9);
-    const widest = (labels) =>
-      Math.min(Math.max(0, ...labels.map((text) => context.measureText(text).width)), letter * 9);
-    one.left = one.rows.length ? widest(one.rows) + letter * 0.6 : letter * 2.6;
-    one.top = one.columns.length ? widest(one.columns) + letter * 0.6 : letter * 1.4;
-    const room = this.width - one.left - 4;
-    one.across_ = Math.min(room / columns, letter * 3.2);
-    const left = roomBelow(one.canvas) - one.top - 8;
+    const [across, down] = room === null
+      ? [(this.width - one.left - 4) / columns, roomBelow(one.canvas)] : [this.abreast(one), room];
+    const [broadest, highest] = room === null ? [3.2, 1.5] : FILLING;
+    one.across_ = Math.min(across, letter * broadest);
+    const longest = this.widest(one, one.columns);
+    one.turned = longest > one.across_ - 0.3 * letter;
+    one.top = one.turned ? longest + letter * 0.6 : letter * 1.4;
     one.down = rows > TALL ? Math.max(2, (letter * 1.5 * TALL) / rows)
-      : Math.min(1.5 * letter, Math.max(FLATTEST * letter, left / rows));
+      : Math.min(highest * letter, Math.max(FLATTEST * letter, (down - one.top - 8) / rows));
     const [width, height] = [one.left + one.across_ * columns + 4, one.top + one.down * rows + 4];
-    sized(one.canvas, width, height, Math.round);
+    const context = sized(one.canvas, width, height, Math.round);
     this.cells(one, context);
     this.labels(one, context);
     this.marks(one, context);
@@ -106,7 +131,8 @@ class Matrices {
       context.fillRect(one.left + column * one.across_, one.top + row * one.down,
         one.across_, one.down);
     });
-    drawCells(context, this.box(one), one.cells, one.colour, size >= LEAST * letter);
+    const isWritten = one.numbers && size >= LEAST * letter;
+    drawCells(context, this.box(one), one.cells, one.colour, isWritten);
   }
 
   /** Where on its canvas the cells of a matrix are. */
@@ -123,22 +149,23 @@ class Matrices {
     context.textBaseline = "middle";
     context.textAlign = "right";
     const every = Math.ceil((1.15 * size(one.down)) / one.down);
-    for (let row = 0; row < rows; row += every) {
-      const text = one.rows.length ? one.rows[row] : String(row + 1);
+    for (let row = 0; one.labelled && row < rows; row += every) {
+      const text = one.rows.length ? one.rows[row] : String(row + one.first);
       const y = one.top + (row + 0.5) * one.down;
       context.fillText(text, one.left - letter * 0.3, y, one.left - letter * 0.3);
     }
     const named = one.columns.length > 0;
-    context.font = this.font(named ? size(one.across_) : LABEL * letter);
-    const step = named
+    context.font = this.font(one.turned ? size(one.across_) : LABEL * letter);
+    const step = one.turned
       ? Math.ceil((1.15 * size(one.across_)) / one.across_)
-      : Math.max(1, Math.ceil((letter * 3) / one.across_));
+      : named ? 1 : Math.max(1, Math.ceil((letter * 3) / one.across_));
     for (let column = 0; column < columns; column += step) {
       const x = one.left + (column + 0.5) * one.across_;
       const y = one.top - letter * 0.3;
-      context.textAlign = named ? "left" : "center";
-      if (named) writeTurned(context, one.columns[column], x, y, y);
-      else context.fillText(String(column + 1), x, y - letter * 0.3);
+      const text = named ? one.columns[column] : String(column + one.first);
+      context.textAlign = one.turned ? "left" : "center";
+      if (one.turned) writeTurned(context, text, x, y, y);
+      else context.fillText(text, x, y - letter * 0.3);
     }
   }
 
@@ -171,6 +198,11 @@ class Matrices {
       else context.strokeRect(one.left, one.top + at, width, size);
     }
     const top = one.top + one.follow * one.down;
+    if (one.single) {
+      const left = one.left + one.column * one.across_;
+      if (one.follow >= 0) context.strokeRect(left, top, one.across_, one.down);
+      return;
+    }
     if (one.follow >= 0) context.strokeRect(one.left, top, width, one.down);
     if (one.follow >= 0 && one.column >= 0) {
       context.lineWidth = 1.5;
@@ -185,28 +217,32 @@ class Matrices {
     return cellUnder(...pointIn(one.canvas, event), whole)?.[0] ?? -1;
   }
 
-  /** Chooses the row of a cell or of a label, and of a cell the column, where that can be chosen. */
+  /** Chooses the row of a cell or of a label, and of a cell the column, where that can be chosen;
+   * lets a single cell go that was chosen. */
   click(one, event) {
     const row = this.rowUnder(one, event);
     const column = cellUnder(...pointIn(one.canvas, event), this.box(one))?.[1];
     const isCell = one.chooses_column && column !== undefined;
-    if (row < 0 || (row === one.follow && (!isCell || column === one.column))) return;
-    this.choose({ [one.chooses]: row, ...(isCell ? { [one.chooses_column]: column } : {}) });
+    const isChosen = row === one.follow && (!isCell || column === one.column);
+    if (row < 0 || (one.single ? !isCell : isChosen)) return;
+    const [at, beside] = isChosen ? [-1, -1] : [row, column];
+    this.choose({ ...one.choice, [one.chooses]: at, ...(isCell ? { [one.chooses_column]: beside } : {}) });
   }
 
   point(one, event) {
-    one.canvas.classList.toggle("choosable", Boolean(one.chooses) && this.rowUnder(one, event) >= 0);
     const under = cellUnder(...pointIn(one.canvas, event), this.box(one));
+    const isOver = one.single ? under : this.rowUnder(one, event) >= 0;
+    one.canvas.classList.toggle("choosable", Boolean(one.chooses && isOver));
     if (!under) {
       this.message.textContent = "";
       return;
     }
     const [row, column] = under;
-    const name = (labels, index, side) => (labels.length ? `“${labels[index]}”` : `${side} ${index + 1}`);
+    const name = (labels, index, side) => (labels.length ? `“${labels[index]}”` : `${side} ${index + one.first}`);
     const value = one.cells[row * one.values[1] + column];
     this.message.textContent = `${one.title}: ${name(one.rows, row, one.row_name)}, ` +
       `${name(one.columns, column, one.column_name)}: ` +
-      (!Number.isFinite(value) ? "masked"
+      (!Number.isFinite(value) ? one.blank
         : one.weights ? `${percent(value)} (${exact(value)})` : exact(value));
   }
 }

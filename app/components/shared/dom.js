@@ -50,6 +50,12 @@ export function roomBelow(node) {
   return window.innerHeight - node.getBoundingClientRect().top - scrolled;
 }
 
+/** Pixels that what stands below a node takes, in the region of the page's main picture. */
+export function heightBelow(node) {
+  const hero = outwards(node).find(({ classList }) => classList.contains("st-key-hero"));
+  return hero ? hero.getBoundingClientRect().bottom - node.getBoundingClientRect().bottom : 0;
+}
+
 /** Hears when the text of a node that is seen takes another colour, as all do when the page goes
  * dark. */
 export function onRecolour(node, hear) {

@@ -17,8 +17,8 @@ export const tenths = (number) =>
 /** As many digits as four letters hold. */
 export function short(value) {
   const size = Math.abs(value);
-  if (size >= 1e4) return value.toExponential(0);
-  return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
+  if (size >= 1e4) return minus(value.toExponential(0));
+  return minus(value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2)).replace(/^−(0\.00)$/, "$1");
 }
 
 export const exact = (value) =>
