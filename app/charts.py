@@ -381,7 +381,7 @@ def turn(points: np.ndarray, k: int, matrix: np.ndarray, sides: tuple[str, str])
     figure.update_yaxes(scaleanchor="x", scaleratio=1)
     legend = {"font": {"size": FONT}, "orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
     figure.update_layout(legend=legend)
-    return _finish(figure, height=560, top=40)
+    return _finish(figure, height=460, top=40)
 
 
 def _write_numbers(figure: go.Figure, values: np.ndarray) -> None:

@@ -69,14 +69,6 @@ def _selects(trace: go.Trace) -> bool:
     return "selected" in trace
 
 
-def panel(title: str, drawn: go.Figure, caption: str, key: str, alt: str, projector: bool) -> None:
-    """A compact figure between its title and its explanation."""
-    with st.container(gap="small"):
-        st.subheader(title)
-        figure(drawn, key, alt, projector, compact=True)
-        st.caption(caption)
-
-
 def _enlarge(drawn: go.Figure, times: float) -> None:
     """Text large enough for the last row of a classroom."""
     layout = drawn.layout

@@ -2,7 +2,7 @@
 with two words swapped. The page shows one section at a time."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from headlight.app import charts, selection
-from headlight.app.components.figure import panel
+from headlight.app.components.figure import figure
 from headlight.app.results import passes, position_results
 from headlight.app.shell import frame
 from headlight.app.state import catalog, session, widgets
@@ -28,8 +28,9 @@ from headlight.model.probing.trace import Trace
 
 SHOWN = 64  # positions of a table that are drawn
 MAX_ANSWER_ROWS = 200  # of a table of answers
+FEW_ROWS, TABLE_HEIGHT = 10, 400  # rows of a table that is shown whole; pixels of a longer one
 MOST_SWAPPED = 64  # tokens that can be chosen and drawn
-CONTROL = {"width": 300}
+CONTROL = {"width": 220}
 POSITION = "position, from 0"  # as in the paper's formula; tokens count from 1 elsewhere
 FORMULA = r"""\begin{aligned}
 PE(pos, 2i) &= \sin(pos / 10000^{2i/d}) \\
@@ -67,8 +68,17 @@ class Lab:
         limits = {"least": lowest, "most": highest, "default": default}
         return widgets.draw(key, self.controls, CONTROL, **limits)
 
+    def picture(self, *names: str) -> str:
+        """Which of a section's pictures is shown."""
+        look = {"label_visibility": "collapsed", "width": "content"}
+        return widgets.draw("picture", self.controls, look, options=names, default=names[0])
+
     def panel(self, title: str, drawn: go.Figure, caption: str, key: str, alt: str) -> None:
-        panel(title, drawn, caption, key, alt, self.projector)
+        """A figure below its title; its explanation stands beside it."""
+        with st.container(gap="small"):
+            st.subheader(title)
+            figure(drawn, key, alt, self.projector, compact=True)
+        frame.explain(caption)
 
     @property
     def of_text(self) -> bool:
@@ -98,9 +108,9 @@ def wavelengths(lab: Lab) -> None:
     turns = {f"the paper's, N = {base:,}": positions.wavelengths(scaled)}
     if sinusoidal:
         turns = {"the model's own": positions.wavelengths(table)} | turns
-    left, right = st.columns(2)
-    (whose, turn), *_ = turns.items()
-    with left:
+    picture = lab.picture("Wavelengths", "Waves", "Similarity", "Five bases")
+    if picture == "Wavelengths":
+        (whose, turn), *_ = turns.items()
         lab.panel(
             "Wavelengths: positions per full turn",
             charts.curves(
@@ -117,9 +127,8 @@ def wavelengths(lab: Lab) -> None:
             key="wavelengths_figure",
             alt="Positions per full turn of each pair, on a logarithmic axis",
         )
-
-    pairs = sorted({round(share * (width // 2 - 1)) for share in (0, 0.25, 0.5, 1)})
-    with right:
+    elif picture == "Waves":
+        pairs = sorted({round(share * (width // 2 - 1)) for share in (0, 0.25, 0.5, 1)})
         lab.panel(
             f"The waves at N = {base:,}",
             charts.curves(
@@ -131,37 +140,39 @@ def wavelengths(lab: Lab) -> None:
             key="waves_figure",
             alt=f"Four dimensions of the table at N = {base} over {SHOWN} positions",
         )
-
-    near = {"the model's own": table[:SHOWN], f"the paper's, N = {base:,}": scaled}
-    means = {name: positions.by_distance(positions.products(t)).mean for name, t in near.items()}
-    lab.panel(
-        f"Similarity of two positions at N = {base:,}",
-        charts.curves(
-            {name: (np.arange(len(mean)), mean / mean[0]) for name, mean in means.items()},
-            "distance",
-            "share",
-        ),
-        "PE(p)·PE(p + k) for each distance k, averaged over p, as a share of PE(p)·PE(p). At N "
-        "= 1 it returns to 1 every 2π positions, so distant positions look like neighbours.",
-        key="nearness_figure",
-        alt=f"Similarity of positions by distance, the model's own and at N = {base}",
-    )
-
-    scales = position_results.positions_by_scale()
-    length, width = next(iter(scales.values())).shape
-    lab.panel(
-        "The table for five bases N",
-        charts.tables(
-            {f"N = {scale:,}": table for scale, table in scales.items()},
-            charts.Axis(POSITION, [str(i) for i in range(length)]),
-        ),
-        f"{length} positions and {width} dimensions, built as in "
-        "mr-raccoon-97/vanilla-transformer: frequencies N^(−2k / d), from k = 1. At N = 1 all "
-        "dimensions oscillate together. The larger N is, the more of them are slow and tell "
-        "distant positions apart. The paper uses 10,000.",
-        key="scales_figure",
-        alt="Positional tables for five bases N",
-    )
+    elif picture == "Similarity":
+        near = {"the model's own": table[:SHOWN], f"the paper's, N = {base:,}": scaled}
+        means = {
+            name: positions.by_distance(positions.products(t)).mean for name, t in near.items()
+        }
+        lab.panel(
+            f"Similarity of two positions at N = {base:,}",
+            charts.curves(
+                {name: (np.arange(len(mean)), mean / mean[0]) for name, mean in means.items()},
+                "distance",
+                "share",
+            ),
+            "PE(p)·PE(p + k) for each distance k, averaged over p, as a share of PE(p)·PE(p). At "
+            "N = 1 it returns to 1 every 2π positions, so distant positions look like neighbours.",
+            key="nearness_figure",
+            alt=f"Similarity of positions by distance, the model's own and at N = {base}",
+        )
+    else:
+        scales = position_results.positions_by_scale()
+        length, width = next(iter(scales.values())).shape
+        lab.panel(
+            "The table for five bases N",
+            charts.tables(
+                {f"N = {scale:,}": table for scale, table in scales.items()},
+                charts.Axis(POSITION, [str(i) for i in range(length)], every=8),
+            ),
+            f"{length} positions and {width} dimensions, built as in "
+            "mr-raccoon-97/vanilla-transformer: frequencies N^(−2k / d), from k = 1. At N = 1 all "
+            "dimensions oscillate together. The larger N is, the more of them are slow and tell "
+            "distant positions apart. The paper uses 10,000.",
+            key="scales_figure",
+            alt="Positional tables for five bases N",
+        )
 
 
 def explain_relative(sinusoidal: bool) -> None:
@@ -318,10 +329,37 @@ def others(lab: Lab) -> None:
     if kind == "shifted":
         shift = lab.choose("shift", 1, min(room, 100))
     effect = position_results.effect_of(view, run, kind, shift)
+    if not lab.answers or lab.picture("Heads", "Predictions") == "Heads":
+        which_heads_change(lab, kinds, kind, effect, shift)
+        return
+    st.subheader("What the model predicts")
+    if lab.of_text:
+        answers_of_classes(view.classes, {"own positions": before, kind: effect.answers})
+        return
+    if view.checkpoint.writes and not catalog.random_weights(view.name):
+        text = selection.text()
+        usual, anew = (
+            position_results.written_under(view, text, name, shift) for name in (own_kind, kind)
+        )
+        st.markdown(
+            "The model writes, with its own positions: "
+            f"**{formats.escaped(usual) or '(nothing)'}**  \nand with “{kind}”: "
+            f"**{formats.escaped(anew) or '(nothing)'}**"
+        )
+    st.caption(
+        f"Probability of the {trace.predicted.title}'s {lab.wanted_token}, and the most "
+        f"probable one, with the model's own positions and with “{kind}”."
+    )
+    answers_table(lab, before, effect.answers, "own positions", kind)
+
+
+def which_heads_change(
+    lab: Lab, kinds: Sequence[str], kind: str, effect: positions.PositionEffect, shift: int
+) -> None:
     layers = [
-        f"{site.kind} {site.layer + 1}" for part in effect.moved for site in trace.kinds[part]
+        f"{site.kind} {site.layer + 1}" for part in effect.moved for site in lab.trace.kinds[part]
     ]
-    heads = [str(i + 1) for i in range(view.model.config.n_heads)]
+    heads = [str(i + 1) for i in range(lab.view.model.config.n_heads)]
     left, right = st.columns(2)
     with left:
         lab.panel(
@@ -343,36 +381,14 @@ def others(lab: Lab) -> None:
         what_changes(lab, kinds, shift)
         is_own = (
             "its own table, so nothing should change"
-            if kind == own_kind
+            if kind == lab.kind_of_table
             else model_texts.POSITIONS[kind]
         )
-        st.caption(
-            f"This model's own table is {own_kind}. “{kind.capitalize()}” means {is_own}. "
+        frame.explain(
+            f"This model's own table is {lab.kind_of_table}. “{kind.capitalize()}” means {is_own}. "
             "“Moved” is the share of a row's weight that goes elsewhere than with its own "
-            "positions, averaged over rows and heads.  \n*Try: the model sort. Does it need "
-            "positions?*"
-        )
-
-    if not lab.answers:
-        return
-    st.subheader("What the model predicts")
-    if lab.of_text:
-        answers_of_classes(view.classes, {"own positions": before, kind: effect.answers})
-        return
-    st.caption(
-        f"Probability of the {trace.predicted.title}'s {lab.wanted_token}, and the most "
-        f"probable one, with the model's own positions and with “{kind}”."
-    )
-    answers_table(lab, before, effect.answers, "own positions", kind)
-    if view.checkpoint.writes and not catalog.random_weights(view.name):
-        text = selection.text()
-        usual, anew = (
-            position_results.written_under(view, text, name, shift) for name in (own_kind, kind)
-        )
-        st.markdown(
-            "The model writes, with its own positions: "
-            f"**{formats.escaped(usual) or '(nothing)'}**  \nand with “{kind}”: "
-            f"**{formats.escaped(anew) or '(nothing)'}**"
+            "positions, averaged over rows and heads.",
+            "the model sort. Does it need positions?",
         )
 
 
@@ -449,7 +465,7 @@ def answers_table(
     st.dataframe(
         pd.DataFrame(table).head(shown),
         hide_index=True,
-        height="content" if shown <= 40 else 1000,
+        height="content" if shown <= FEW_ROWS else TABLE_HEIGHT,
         column_config={
             name: st.column_config.NumberColumn(format="percent")
             for name in table
@@ -497,38 +513,44 @@ def swap(lab: Lab) -> None:
     read = trace.texts[side.name].tokens
     new = charts.Axis("row after the swap", [read[i] for i in without.order[rows]])
     old = charts.Axis("row before the swap", read[rows])
-    apart = {name: reordered.distances[rows, rows] for name, reordered in swaps.items()}
-    largest = max(float(far.max()) for far in apart.values())
-    lab.panel(
-        "Two words swapped: how far each row is from each row before",
-        charts.matrices(apart, new, old, "distance", (0, largest)),
-        f"The {side.stack}'s output for the swapped sentence, each token against its original row. "
-        "Largest difference of a number with positions: "
-        f"**{with_positions.largest:.2g}**, without: **{without.largest:.1e}** "
-        + (
-            f"(within 1e-5). Without positions the {side.stack} **cannot tell the difference**: "
-            "it gives the same rows in the new order."
-            if without.largest <= 1e-5
-            else "(more than 1e-5)."
+    picture = lab.picture("Distances", "How far", *(["Predictions"] if lab.answers else []))
+    if picture == "Distances":
+        apart = {name: reordered.distances[rows, rows] for name, reordered in swaps.items()}
+        largest = max(float(far.max()) for far in apart.values())
+        lab.panel(
+            "Two words swapped: how far each row is from each row before",
+            charts.matrices(apart, new, old, "distance", (0, largest)),
+            f"The {side.stack}'s output for the swapped sentence, each token against its original "
+            "row. Largest difference of a number with positions: "
+            f"**{with_positions.largest:.2g}**, without: **{without.largest:.1e}** "
+            + (
+                f"(within 1e-5). Without positions the {side.stack} **cannot tell the "
+                "difference**: it gives the same rows in the new order."
+                if without.largest <= 1e-5
+                else "(more than 1e-5)."
+            )
+            + causal
+            + "  \nDistances are in mean row lengths; zero, the darkest colour, means identical "
+            "rows. Without positions every row has an identical twin: off the diagonal for the "
+            "two swapped tokens, on it for all others. A token that occurs twice has two.",
+            key="swap_figure",
+            alt=f"Distances of the {side.stack}'s rows after and before the swap, with and without "
+            "positions",
         )
-        + causal
-        + "  \nDistances are in mean row lengths; zero, the darkest colour, means identical "
-        "rows. Without positions every row has an identical twin: off the diagonal for the "
-        "two swapped tokens, on it for all others. A token that occurs twice has two.",
-        key="swap_figure",
-        alt=f"Distances of the {side.stack}'s rows after and before the swap, with and without "
-        "positions",
-    )
-    far = {name: reordered.moved[rows] for name, reordered in swaps.items()}
-    lab.panel(
-        "How far each token moved",
-        charts.lines(far, new, "moved").update_xaxes(tickangle=-90),
-        "How far each token's row is from its original, in mean row lengths.",
-        key="followed_figure",
-        alt=f"How far the {side.stack}'s row of each token moves",
-    )
-    if not lab.answers:
-        return
+    elif picture == "How far":
+        far = {name: reordered.moved[rows] for name, reordered in swaps.items()}
+        lab.panel(
+            "How far each token moved",
+            charts.lines(far, new, "moved").update_xaxes(tickangle=-90),
+            "How far each token's row is from its original, in mean row lengths.",
+            key="followed_figure",
+            alt=f"How far the {side.stack}'s row of each token moves",
+        )
+    else:
+        predictions_after_swap(lab, swaps)
+
+
+def predictions_after_swap(lab: Lab, swaps: Mapping[str, positions.Reordered]) -> None:
     st.subheader("What the model predicts")
     apart = {
         name: float(
@@ -543,7 +565,7 @@ def swap(lab: Lab) -> None:
     )
     if lab.of_text:
         answers_of_classes(
-            view.classes,
+            lab.view.classes,
             {
                 f"{name}, {when}": answers
                 for name, reordered in swaps.items()
@@ -556,11 +578,10 @@ def swap(lab: Lab) -> None:
         return
     st.caption(
         "With the model's own positions"
-        + ("; the target is that of the original sentence." if len(trace.sides) > 1 else ".")
+        + ("; the target is that of the original sentence." if len(lab.trace.sides) > 1 else ".")
     )
-    answers_table(
-        lab, with_positions.answers_before, with_positions.answers_after, "before", "after"
-    )
+    first = next(iter(swaps.values()))
+    answers_table(lab, first.answers_before, first.answers_after, "before", "after")
 
 
 RELATIVE = "Distance", "Rotation"  # sections that explain why attention can depend on distance

@@ -79,6 +79,12 @@ def _array(value):
     return array.reshape(shape)
 
 
+def picture(app, name):
+    app.segmented_control(key="picture").set_value(name).run()
+    assert not app.exception
+    return app
+
+
 def said(page):
     return "\n".join(text.value for text in (*page.caption, *page.markdown, *page.info))
 
@@ -116,7 +122,7 @@ def test_wavelengths_and_the_scale(lab):
     own, scaled = traces(page, "wavelengths_figure")
     assert np.asarray(own["y"]) == pytest.approx(expected, rel=1e-6)
     assert np.asarray(scaled["y"]) == pytest.approx(2 * np.pi, rel=1e-6)
-    near = np.asarray(traces(page, "nearness_figure")[1]["y"])
+    near = np.asarray(traces(picture(page, "Similarity"), "nearness_figure")[1]["y"])
     assert near == pytest.approx(np.cos(np.arange(64)), abs=1e-6)
     page.select_slider(key="base").set_value(10_000).run()
 
@@ -158,8 +164,8 @@ def test_what_a_head_can_learn_is_true():
 
 
 def test_positions_say_that_they_count_from_0(lab):
-    for section in ("Distance", "Wavelengths"):
-        charts = lab(section).get("plotly_chart")
+    for page in (lab("Distance"), picture(lab("Wavelengths"), "Waves")):
+        charts = page.get("plotly_chart")
         assert any("position, from 0" in chart.proto.spec for chart in charts)
     assert "from 0" in lab("Swap two words").selectbox(key="first").label
 
@@ -196,7 +202,7 @@ def test_rotation(lab, en_de):
 
 @pytest.mark.parametrize("kind", position_tables.POSITION_KINDS)
 def test_other_positions(lab, loaded, kind):
-    page = lab("Other encodings")
+    page = picture(lab("Other encodings"), "Heads")
     page.segmented_control(key="instead").set_value("shifted").run()
     page.slider(key="shift").set_value(4).run()
     page.segmented_control(key="instead").set_value(kind).run()
@@ -206,7 +212,7 @@ def test_other_positions(lab, loaded, kind):
     expected = positions.effect(model, before, kind, 4)
     shown = traces(page, "moved_figure")[0]["z"]
     assert np.abs(shown - np.concatenate(list(expected.moved.values()))).max() <= 1e-6
-    kinds, answers = (table.value for table in page.dataframe)
+    kinds, answers = (picture(page, name).dataframe[0].value for name in ("Heads", "Predictions"))
     row = kinds[kinds["positions"].str.startswith(kind)].iloc[0]
     assert row["cross moved"] == pytest.approx(expected.moved["cross"].mean(), abs=1e-6)
     assert row["the target's tokens"] == pytest.approx(expected.answers.wanted.mean(), abs=1e-6)
@@ -226,14 +232,14 @@ def test_swapped_words(lab, loaded):
     assert not page.exception
     _, model, seen = loaded
     order = positions.swap(len(seen.run.texts[0].ids), 1, 5)
-    for trace, line, kind in zip(
-        traces(page, "swap_figure"), traces(page, "followed_figure"), ("", "none"), strict=True
-    ):
+    lines = traces(picture(page, "How far"), "followed_figure")
+    tables = traces(picture(page, "Distances"), "swap_figure")
+    for trace, line, kind in zip(tables, lines, ("", "none"), strict=True):
         expected = positions.reordered(model, seen.run, order, kind=kind)
         length = len(order)
         assert np.abs(trace["z"] - expected.distances[:length, :length]).max() <= 1e-6
         assert np.abs(np.asarray(line["y"]) - expected.moved[:length]).max() <= 1e-6
-    assert bold(page, r"without ") <= 1e-5 and "**cannot tell the difference**" in said(page)
+    assert bold(page, ", without: ") <= 1e-5 and "**cannot tell the difference**" in said(page)
     assert np.asarray(traces(page, "swap_figure")[1]["z"])[1, 5] <= 1e-5
     page.selectbox(key="second").select_index(1).run()
     assert "are the same" in said(page)
@@ -241,12 +247,6 @@ def test_swapped_words(lab, loaded):
     assert not page.exception and "nothing to swap" in said(page)
     page.text_area(key="source").set_value("dog " * 90).run()
     assert not page.exception and "first 64 of 90 tokens" in said(page)
-
-
-def picture(app, name):
-    app.segmented_control(key="picture").set_value(name).run()
-    assert not app.exception
-    return app
 
 
 def test_the_residual_page_shows_the_trace(app, loaded):
@@ -329,7 +329,8 @@ def test_padding_and_masks_that_are_off_are_borne(app):
         assert not app.exception and not app.error
     app.selectbox(key="first").select_index(0)
     app.selectbox(key="second").select_index(4).run()
-    assert bold(app, "without ") <= 1e-5
+    picture(app, "Distances")
+    assert bold(app, ", without: ") <= 1e-5
     app.switch_page("views/residual.py").run()
     assert not app.exception
     assert bold(app, "largest difference of probabilities") <= 1e-4

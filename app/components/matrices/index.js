@@ -12,6 +12,7 @@ const AROUND = [2.8, 1.25]; // across and down: a cell that holds a number, in t
 const TALL = 26; // rows up to which each gets the height of a letter
 const FLATTEST = 0.45; // in letters: the least height of a row, to end where the window ends
 const GAP = 1.6; // in letters: between matrices, as in the style
+const MARGIN = 1.5; // in letters: at the foot of the page
 const FILLING = [15, 5]; // in letters: the largest cell, across and down, where they fill the page
 
 /** The bytes of pack(). */
@@ -105,14 +106,15 @@ class Matrices {
     const { letter } = this;
     const [rows, columns] = one.values;
     const [across, down] = room === null
-      ? [(this.width - one.left - 4) / columns, roomBelow(one.canvas)] : [this.abreast(one), room];
+      ? [(this.width - one.left - 4) / columns, roomBelow(one.canvas) - 8]
+      : [this.abreast(one), room - MARGIN * letter];
     const [broadest, highest] = room === null ? [3.2, 1.5] : FILLING;
     one.across_ = Math.min(across, letter * broadest);
     const longest = this.widest(one, one.columns);
     one.turned = longest > one.across_ - 0.3 * letter;
     one.top = one.turned ? longest + letter * 0.6 : letter * 1.4;
     one.down = rows > TALL ? Math.max(2, (letter * 1.5 * TALL) / rows)
-      : Math.min(highest * letter, Math.max(FLATTEST * letter, (down - one.top - 8) / rows));
+      : Math.min(highest * letter, Math.max(FLATTEST * letter, (down - one.top) / rows));
     const [width, height] = [one.left + one.across_ * columns + 4, one.top + one.down * rows + 4];
     const context = sized(one.canvas, width, height, Math.round);
     this.cells(one, context);
