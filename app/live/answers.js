@@ -27,12 +27,12 @@ export class Reader {
   }
 
   /** Parts of the answer to {source, target, masks, changes, padTo, beam, shows} as they are ready,
-   * and undefined where it may pause: {grid} of the encoder alone, {grid, alignment, moved, …} of everything, and
-   * {written, again} once the text is written under the changes too, and of the `view` "generate"
-   * {generation}, of a text that begins with the ids `beginning`, drawn if there is a `sampling`, as
-   * sampler takes it. `shows`: the grid "before" the
-   * changes, "after" them, or the "difference". `step`: of the lesson, from 1; the grid comes with its
-   * question, and no earlier. Throws with a sentence. */
+   * and undefined where it may pause: {grid} of the encoder alone, {grid, alignment, moved, …} of
+   * everything, and {written, again} once the text is written under the changes too (`again` is null
+   * without changes, and where the text is typed), and of the `view` "generate" {generation}, of a text
+   * that begins with the ids `beginning`, drawn if there is a `sampling`, as sampler takes it. `shows`:
+   * the grid "before" the changes, "after" them, or the "difference". `step`: of the lesson, from 1; the
+   * grid comes with its question, and no earlier. Throws with a sentence. */
   *read({ source, target, masks, changes: line, padTo, beam, shows = "after", view, beginning, sampling,
     step }) {
     const { model, tokenizer } = this;
@@ -80,7 +80,7 @@ export class Reader {
     const text = (written) => tokenizer.decode(written);
     const written = second ? this.#target.written
       : yield* this.write(unpadded, TRAINED, [], beam, most);
-    const again = isTrained ? null
+    const again = isTrained || (second && target) ? null
       : text(yield* this.write(second ? ids[first.name] : unpadded, masks, changes, beam, most));
     yield { written: text(written), again };
     if (view !== "generate") return;

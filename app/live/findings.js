@@ -14,8 +14,11 @@ function word(token) {
 export const nowWrites = (differences, text) => [
   ["Now it writes: “", ""], ...differences, [/[.?!…]\s*$/.test(text) ? "” " : "”. ", ""]];
 
+const AFTER = "After"; // a row
+export const FORMER = "In the former translation, after"; // a row, where the model now writes another text
+
 /** “After *roten*, the probability of *Kleid* falls from 93% to 7%.” Of the row and token that move most, or null. */
-export function moved(most) {
+export function moved(most, start = AFTER) {
   const by = most ? Math.abs(most.after - most.before) : 0;
   if (by <= NOTHING) return [["No next-token probability changes by more than 0.1 percentage points.", ""]];
   const { row, token, before, after } = most;
@@ -24,7 +27,7 @@ export function moved(most) {
   const ends = Math.round(100 * after) === Math.round(100 * before)
     ? ` changes most, by at most ${bound} percentage points.`
     : ` ${verb} from ${percent(before)} to ${percent(after)}.`;
-  return [["After ", ""], word(row), [", the probability of ", ""], word(token), [ends, ""]];
+  return [[`${start} `, ""], word(row), [", the probability of ", ""], word(token), [ends, ""]];
 }
 
 /** The class before and now, and the probability of the latter. */

@@ -3,11 +3,12 @@
 import { Walk } from "../components/generation/steps.js";
 import { Grid } from "../components/head_grid/grid.js";
 import { element, painted } from "../components/shared/dom.js";
+import { shortName } from "../components/shared/names.js";
 import { percent } from "../components/shared/numbers.js";
 import { WordLines } from "../components/word_lines/lines.js";
 import { hidden, paintedCell, parse, toggled, VERBS, weighed, written } from "./changes.js";
 import { drawStep, isOpen } from "./lesson_panel.js";
-import { classMoved, moved, nowWrites, peeking } from "./findings.js";
+import { classMoved, FORMER, moved, nowWrites, peeking } from "./findings.js";
 
 const MASKS = { // switch → its name, and what it does
   causal: ["Causal mask", "No token may attend to a later one"],
@@ -21,6 +22,7 @@ const SCOPES = { // what an edit on the grid concerns
   kind: ({ kind }) => ({ kind, layer: null, head: null }),
 };
 const SAMPLING = ["temperature", "top_k", "seed"];
+const MOST_NAMED = 2; // tokens by a chip
 const SHOWS = new Set(["before", "after", "difference"]);
 const byId = (id) => document.getElementById(id);
 const data = JSON.parse(byId("data").textContent);
@@ -92,7 +94,8 @@ function fragment() {
   return `#${fields}`;
 }
 
-/** The length to pad to: one step from no padding leads to the least that pads, and back. */
+/** The length to pad to. Stepping up from no padding jumps to the shortest length that pads; stepping
+ * down returns. */
 function padding(before, now) {
   const lengths = Object.values(grid.data?.sides ?? {}).map(({ labels }) =>
     labels.filter((label) => label !== "<pad>").length);
@@ -150,6 +153,8 @@ let options = {
   acts: true, said: [], session: "", heard: 0,
 };
 
+const NOTHING_FOUND = { first: [], last: () => [] };
+
 const isChanged = () => Boolean(state.changes || state.off.length);
 
 function show() {
@@ -163,7 +168,7 @@ function show() {
   const { source, target, changes, pad_to: padTo, step, temperature, top_k: topK, seed } = state;
   // Sampling is Generate's: elsewhere pictures are compared.
   const [beam, sampling] = state.beam ? [state.beam, null] : [1, { temperature, topK, seed }];
-  let found = { first: [], last: [] };
+  let found = NOTHING_FOUND;
   ask({ what: "read", source, target, masks, changes, padTo, beam, sampling, shows, view: view(), step,
     beginning: state.beginning.split("-").filter(Boolean).map(Number) }, (part) => {
     if (part.best) {
@@ -173,7 +178,7 @@ function show() {
       if (question?.done && !answered()) given.set(place(), { answer: true });
       Object.assign(look, drawLesson());
     }
-    if (part.grid) draw(part.grid, { ...look, peek: found.peek, said: [...found.first, ...found.last] });
+    if (part.grid) draw(part.grid, { ...look, peek: found.peek, said: [...found.first, ...found.last()] });
     if (part.alignment && view() === "alignment") drawLines(part.alignment);
     if (part.generation) {
       generation = part.generation;
@@ -220,6 +225,7 @@ function draw(bytes, look) {
   options = { ...options, ...look };
   grid.setWeights(bytes);
   redraw();
+  drawChips(); // with the words of this text
 }
 
 function redraw(look = {}) {
@@ -281,8 +287,9 @@ function changedTiles(shows) {
   return { off, marked, hidden: hiddenTokens };
 }
 
-/** Says how probable the output is; returns what the changes do: what precedes the text and what
- * follows it, each in parts, [text, tag or ""]; and where the decoder peeks most, if it can. */
+/** Says how probable the output is; returns what the changes do: what precedes the text and, as a
+ * function of how it starts, what follows it, each in parts, [text, tag or ""]; and where the decoder
+ * peeks most, if it can. */
 function find({ title, best, bestTrained, before, after, peek, most, classMoved: classes }) {
   const { writes, predicts } = model.sides.at(-1);
   const answer = ([label, share]) => `${label}, ${percent(share)}`;
@@ -292,8 +299,9 @@ function find({ title, best, bestTrained, before, after, peek, most, classMoved:
     (now === was ? now : `${was} → ${now}`);
   if (predicts === "class")
     byId("written").textContent = `${title}: ${state.shows === "before" ? was : now}`;
-  if (!isChanged()) return { first: [], last: [] };
-  return { peek, first: peek ? peeking(peek) : [], last: classes ? classMoved(classes) : moved(most) };
+  if (!isChanged()) return NOTHING_FOUND;
+  return { peek, first: peek ? peeking(peek) : [],
+    last: (start) => (classes ? classMoved(classes) : moved(most, start)) };
 }
 
 /** Shows the text; returns the finding, in parts. */
@@ -302,9 +310,11 @@ function write({ written: text, again }, { first, last }) {
   const shown = again === null || state.shows === "before" ? text : again;
   byId("written").replaceChildren(element("b", {}, `${title}: `), shown);
   byId("written").title = shown;
-  if (again === null) return [...first, ...last];
-  const stays = model.sides.at(-1).writes ? "The translation stays the same. " : "The continuation stays the same. ";
-  return [...first, ...(again === text ? [[stays, ""]] : nowWrites(differences(text, again), again)), ...last];
+  if (again === null) return [...first, ...last()];
+  const { writes } = model.sides.at(-1);
+  if (again === text)
+    return [...first, [`The ${writes ? "translation" : "continuation"} stays the same. `, ""], ...last()];
+  return [...first, ...nowWrites(differences(text, again), again), ...last(writes ? FORMER : undefined)];
 }
 
 /** Two texts as one, in parts: words of the first alone are struck out, of the second alone bold. */
@@ -343,6 +353,11 @@ function controls() {
   byId("undo").disabled = !past.length;
   byId("redo").disabled = !future.length;
   byId("history").hidden = !past.length && !future.length && !isChanged();
+  drawChips();
+}
+
+/** What differs from the model as trained: a chip each, which removes it. */
+function drawChips() {
   const changes = changesOf();
   const chips = [
     ...state.off.map((name) => [`${MASKS[name][0]} off`, { off: state.off.filter((n) => n !== name) }]),
@@ -361,7 +376,6 @@ function controls() {
 const IN_WORDS = { // verb → what a chip says, with the argument of the change
   allow: (what) => `${what} allowed`,
   forbid: (what) => `${what} masked`,
-  hide: (what) => `token ${what} hidden`,
   mask: (what) => `mask ${what}`,
   off: () => "off",
   skip: () => "skipped",
@@ -370,14 +384,25 @@ const IN_WORDS = { // verb → what a chip says, with the argument of the change
   weight: (what) => `weight ${what}`,
 };
 
-/** A change in a few words. */
+/** A change in a few words (app/wording/change_texts.py). */
 function readable(change) {
-  const { kind, layer, head: at, verb } = change;
-  const name = kind.replaceAll("_", " ");
-  const place = name[0].toUpperCase() + name.slice(1) +
-    (layer === null ? "" : at === null ? ` layer ${layer + 1}` : ` ${layer + 1}.${at + 1}`);
-  return `${place} ${IN_WORDS[verb](VERBS[verb].write(change))}`;
+  const says = change.verb === "hide" ? wordsHidden(change)
+    : IN_WORDS[change.verb](VERBS[change.verb].write(change));
+  return `${shortName(change)} ${says}`;
 }
+
+/** The same of hidden tokens: the words, with their numbers where the text has them more than once. */
+function wordsHidden({ kind, tokens }) {
+  if (tokens.length > MOST_NAMED) return `${tokens.length} tokens hidden`;
+  const labels = grid.data?.sides[grid.part(kind)?.key]?.labels ?? [];
+  const names = tokens.map((token) => {
+    const word = token in labels ? `“${labels[token]}”` : "";
+    return word && isOnce(labels, labels[token]) ? word : `token ${token + 1} ${word}`.trim();
+  });
+  return `${names.join(" and ")} hidden`;
+}
+
+const isOnce = (all, one) => all.indexOf(one) === all.lastIndexOf(one);
 
 // The lesson
 

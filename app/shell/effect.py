@@ -61,7 +61,7 @@ def _effect(plain: Run, run: Run) -> Parts:
         where, what = (peek.layer, peek.head), (peek.row, peek.next_token)
         parts += [*findings.peeking(*where, *what, peek.weight), (" ", "")]
     both = (view, plain), (view, run)
-    return [*parts, *_moved(*both, _lines(*both), "Now it writes:", "In the former translation, ")]
+    return [*parts, *_moved(*both, _lines(*both), "Now it writes:", findings.FORMER)]
 
 
 def _lines(before: ModelRun, after: ModelRun) -> list[str]:
@@ -75,14 +75,14 @@ def _moved(
     after: ModelRun,
     lines: Sequence[str],
     lead: str = "it writes",
-    where: str = "",
+    former: str = findings.AFTER,
 ) -> Parts:
     """What differs between two runs that translate these lines, if any: the texts, the class, or
     the next-token probability that changed most. `lead` comes before what `after` writes, and if
-    that is another text, `where` before a row, which belongs to the text of `before`."""
+    that is another text, `former` before a row, which belongs to the text of `before`."""
     if moved := consequences.class_moved(before, after):
         return findings.class_moved(moved.row, moved.token, moved.before, moved.after)
-    parts, start = [], "After"
+    parts, start = [], findings.AFTER
     if lines:
         was, now = (
             _written(view, line, run)
@@ -92,7 +92,7 @@ def _moved(
             parts.append(("The translation stays the same. ", ""))
         else:
             parts += findings.writes(lead, formats.differences(was, now), now)
-            start = f"{where}after" if where else start
+            start = former
     moved = consequences.moved_most(before, after)
     if moved is None:
         was, now = (

@@ -24,7 +24,8 @@ def draw_change() -> None:
 
 
 def _pass_over_idle_padding() -> None:
-    """A callback: one step from no padding leads to the least length that pads, and back."""
+    """Stepping up from no padding jumps to the shortest length that pads; stepping down returns. A
+    callback."""
     before, now = session.values()["pad_to"], st.session_state["pad_to"]
     if abs(now - before) == 1 and (longest := selection.unpadded(now)):
         session.choose(pad_to=longest + 1 if now > before else 0)

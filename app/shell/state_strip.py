@@ -2,6 +2,7 @@
 and redo, the training step; in Present also which head is shown."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 import streamlit as st
@@ -12,10 +13,12 @@ from headlight.app.shell import edits, running_lesson
 from headlight.app.shell.layout import concerns, head_label, shows_head
 from headlight.app.shell.output import draw_output
 from headlight.app.state import catalog, session, widgets
+from headlight.app.state.messages import NothingToShow
 from headlight.app.state.options import DIFFERENCE, TO_OTHER
 from headlight.app.state.pages import HOME, Page
 from headlight.app.wording import change_texts, formats, model_texts
-from headlight.model.probing.changes import CannotChange, Scope
+from headlight.model.probing.changes import CannotChange, Hidden, Scope
+from headlight.model.probing.trace import CannotRead, read_of
 
 VISIBLE_BADGES = 3  # badges that are shown; further ones go into a popover
 PRESENTED_BADGES = 2  # the same in Present, where letters are large
@@ -119,10 +122,11 @@ def _badges_of_changes() -> list[Callable]:
         changes = selection.changes()
     except CannotChange:
         return [partial(_badge, "changes", "Invalid changes")]
+    keys = _keys() if any(isinstance(change, Hidden) for change in changes) else {}
     return [
         partial(
             st.button,
-            f"{change_texts.chip(change)} ×",
+            f"{change_texts.chip(change, keys.get(change.scope.kind, ()))} ×",
             on_click=edits.set_changes,
             args=([other for other in changes if other != change],),
             help=f"{formats.escaped(str(change))}: remove this change",
@@ -132,6 +136,20 @@ def _badges_of_changes() -> list[Callable]:
         )
         for number, change in enumerate(changes)
     ]
+
+
+def _keys() -> dict[str, list[str]]:
+    """Kind of attention → the tokens that are attended to, in Markdown; empty without a text."""
+    if not session.values()["line"]:
+        return {}
+    with suppress(CannotRead, CannotChange, NothingToShow):  # the page says why
+        run = selection.run(changed=True)
+        texts = read_of(selection.view(run).model, run)
+        return {
+            kind: [formats.escaped(token) for token in texts[site.key_side].tokens]
+            for kind, (site, *_) in session.context().structure.kinds.items()
+        }
+    return {}
 
 
 def _badge(key: str, label: str) -> None:

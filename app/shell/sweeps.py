@@ -285,10 +285,9 @@ def table(swept: Sweep, trace: Pass) -> list[dict]:
 
 def _short(scope: Scope, name: str, row: str, column: str) -> str:
     """A changed part in a narrow column, from its `_place`: “Cross 4.3”."""
-    layer = row.removeprefix("layer ")
     if scope.head is not None and column.startswith("head "):
-        kind = scope.kind.replace("_", " ").capitalize()
-        return f"{kind} {layer}.{column.removeprefix('head ')}"
+        return change_texts.short_name(scope)
+    layer = row.removeprefix("layer ")
     if row == HIDDEN:
         return f"{name}: {column}"
     if name == "Sublayers":

@@ -325,7 +325,7 @@ def site_of(kind: str, layer: int) -> Site | None:
 
 
 def choose_cell(query: int, key: int) -> None:
-    """Choose the row and the column that pages about one row show; below 0 none, so that they show
+    """Choose the row and the column that the other pages follow; below 0 none, so that they show
     the row that Attention marks, and its largest weight. A callback. Ignored while tokens are
     merged or hidden, because rows are then not tokens."""
     if shows_tokens():

@@ -41,7 +41,7 @@ CONTROLS = (
         AT_ROWS[0],
         "select",
         "A decoder row has just read one word and is about to write the next. Some heads "
-        "follow the first, others the second.",
+        "attend for the token just read, others for the one predicted.",
         options=AT_ROWS,
     ),
 )

@@ -16,7 +16,7 @@ from headlight.app.state.options import CLEAREST_ROW, LARGEST_WEIGHT, STEPS
 from headlight.app.state.page_settings import FOLLOW, KEY
 from headlight.app.state.pages import INSIDE, Page
 from headlight.app.state.setting import Setting
-from headlight.app.wording import formats
+from headlight.app.wording import formats, part_names
 from headlight.model.analysis.head_metrics import total_variation
 from headlight.model.probing.head_steps import ABLATIONS, HeadSteps
 from headlight.model.probing.run import Run
@@ -85,8 +85,8 @@ def lesson() -> None:
         st.markdown(f"#### {number}. {step.name}")
         st.latex(step.formula)
         if query != read:
-            both = (formats.escaped(words[row]) for words in (read, query))
-            st.markdown("Having read **“{}”**, about to write **“{}”**:".format(*both))
+            moment = part_names.moments(trace, focus.kind)[row]
+            st.markdown(f"**{formats.escaped(moment)}**:")
         st.markdown(f"{step.explanation}  \n`{step.shapes}`  \n{step.by_hand}")
         with st.expander("The code that computes it"):
             st.code(step.code, language="python")

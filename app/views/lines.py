@@ -53,7 +53,7 @@ def links(words: WordWeights) -> Links:
 
 
 def choose_query(row: int | None) -> None:
-    """Choose the query that pages about one row show, or none. A callback."""
+    """Choose the row that the other pages follow, or none. A callback."""
     session.choose_cell(-1 if row is None else row, -1)
 
 

@@ -58,9 +58,9 @@ def alignment_explained(measured: HeadAlignment, sites, known: bool) -> str:
         "target word falls most)"
     )
     return (
-        "A row of the decoder has just read one token and predicts the next. Some heads follow "
-        "the first, others the second, as measured here. **Agreement**: how often the source word "
-        "with the largest "
-        f"weight is {right}. Best set: {heads}, which agree on {measured.together:.0%} of "
-        f"{measured.words:,} target words {where}. Click a row to show that head."
+        "A row of the decoder has just read one token and predicts the next. Some heads attend "
+        "for the token just read, others for the one predicted, as measured here. **Agreement**: "
+        f"how often the source word with the largest weight is {right}. Best set: {heads}, which "
+        f"agree on {measured.together:.0%} of {measured.words:,} target words {where}. Click a row "
+        "to show that head."
     )

@@ -1,6 +1,7 @@
 """Texts about changes, sweeps and attribution."""
 
 import math
+from collections.abc import Sequence
 
 from headlight.app.wording.formats import signed, whole_percent
 from headlight.model.probing.changes import VERBS, Change, Scope
@@ -75,9 +76,10 @@ def sweep_explained(measure: str, score: float, has_other: bool) -> str:
     )
 
 
-def chip(change: Change) -> str:
-    """A change in a few words: “Cross 1.2 off”, “Encoder token 3 hidden”."""
-    return f"{short_name(change.scope)} {change.in_words()}"
+def chip(change: Change, keys: Sequence[str] = ()) -> str:
+    """A change in a few words: “Cross 1.2 off”, “Encoder “woman” hidden”. `keys`: the tokens that
+    its part attends to, where known."""
+    return f"{short_name(change.scope)} {change.in_words(keys)}"
 
 
 def short_name(scope: Scope) -> str:

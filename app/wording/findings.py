@@ -8,6 +8,8 @@ from headlight.app.wording.formats import Parts, whole_percent
 NOTHING = 0.001  # a probability that moves by no more is said not to move
 NO_CHANGE = "No next-token probability changes by more than 0.1 percentage points."
 SAME_OUTPUT = "The output stays the same."
+AFTER = "After"  # a row
+FORMER = "In the former translation, after"  # a row, where the model now writes another text
 
 
 def writes(lead: str, differences: Parts, text: str) -> Parts:
@@ -24,7 +26,7 @@ def word(token: str) -> tuple[str, str]:
     return (text, "em") if re.search(r"\w", text) else (f"“{text}”", "")
 
 
-def moved(row: str, token: str, before: float, after: float, start: str = "After") -> Parts:
+def moved(row: str, token: str, before: float, after: float, start: str = AFTER) -> Parts:
     """“After *roten*, the probability of *Kleid* falls from 93% to 7%.”"""
     verb = "falls" if after < before else "rises"
     ends = f" {verb} from {whole_percent(before)} to {whole_percent(after)}."

@@ -53,7 +53,7 @@ def wrote(writer: str, reader: str = "") -> str:
     """Who wrote a target, before the target itself; `reader`: the model that reads it, if that is
     another one."""
     return (
-        f"Model {writer} wrote, this model only reads"
+        f"Written by model {writer}; this model only reads"
         if reader not in ("", writer)
         else f"Model {writer} wrote"
     )

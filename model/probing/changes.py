@@ -34,6 +34,7 @@ EVERY_KIND = "all"
 MOST_CELLS = 2**18  # that a line is read with
 MOST_CHANGES = 300  # of a line: a badge each, and a hook at every part that they concern
 LEAST = 1e-30  # temperature
+MOST_NAMED = 2  # tokens, in a few words
 
 
 class CannotChange(ValueError):
@@ -115,8 +116,8 @@ class Change:
             raise ValueError
         return cls(scope)
 
-    def in_words(self) -> str:
-        """The change in a few words."""
+    def in_words(self, keys: Sequence[str] = ()) -> str:
+        """The change in a few words; `keys`: the tokens that its part attends to, where known."""
         return self.words.format(self.what())
 
     def reweigh(
@@ -217,17 +218,31 @@ class Patterned(MaskChange):
         return cls(scope, pattern, _counted(size) if size else 0)
 
 
+def _named(token: int, keys: Sequence[str]) -> str:
+    """A token by its word, with its number where the text has the word more than once."""
+    word = keys[token : token + 1]
+    if word and keys.count(*word) == 1:
+        return f"“{word[0]}”"
+    return " ".join((f"token {token + 1}", *(f"“{each}”" for each in word)))
+
+
 @dataclass(frozen=True)
 class Hidden(MaskChange):
     """No query may attend to these tokens."""
 
     tokens: tuple[int, ...]
-    verb, words = "hide", "token {} hidden"
+    verb, words = "hide", "{} hidden"
     example, help = "cross=hide:3,4", "no token may attend to tokens 3 and 4"
 
     def allow(self, allowed, first):
         for token in self.tokens:
             allowed[..., token : token + 1] = False
+
+    def in_words(self, keys=()):
+        names = f"{len(self.tokens)} tokens"
+        if len(self.tokens) <= MOST_NAMED:
+            names = " and ".join(_named(token, keys) for token in self.tokens)
+        return self.words.format(names)
 
     def what(self):
         return ",".join(str(token + 1) for token in self.tokens)
@@ -445,7 +460,7 @@ class Patched(OutputChange):
         output[:, [row - first for row in rows]] = other[list(rows)]
         return output
 
-    def in_words(self):
+    def in_words(self, keys=()):
         return f"{self.words} at {self.what()}" if self.positions else self.words
 
     def what(self):

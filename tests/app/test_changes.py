@@ -81,11 +81,17 @@ def test_a_late_message_of_another_models_head_changes_nothing(models, monkeypat
 
 def test_a_badge_takes_its_change_away(changed):
     page = changed("cross.1=off; encoder=hide:2; decoder.1.1=uniform; all=temperature:2.0")
-    assert len(badges(page)) == 4
+    said = ["Cross layer 1 off", "Encoder “dog” hidden", "Decoder 1.1 uniform"]
+    assert badges(page) == [f"{each} ×" for each in (*said, "All temperature 2.0")]
     page.button(key="change_1").click().run()
     assert page.session_state["changes"] == (
         "cross.1=off; decoder.1.1=uniform; all=temperature:2.0"
     )
+
+
+def test_a_badge_shows_a_word_as_text(changed):
+    page = changed("encoder=hide:3", model="en-de", source="A $ dog.")
+    assert badges(page) == [f"Encoder “{formats.escaped('$')}” hidden ×"]
 
 
 def test_the_log_probability_is_that_of_the_two_passes(changed):

@@ -162,11 +162,9 @@ def test_the_word_is_the_same_on_pages(page, number):
         (picker,) = (box for box in page.selectbox if box.key == "follow")
         assert f"{row + 1} {word_of(*place)}" in picker.options
     read = trace_of(name).texts_of(kind)[0].tokens
-    both = (
-        f"Having read **“{escaped(read[row])}”**, about to write **“{escaped(word_of(*place))}”**:"
-    )
+    both = escaped(f"Having read “{read[row]}”, about to write “{word_of(*place)}”")
     rows = trace_of(name).row_words(kind, layer, head)
-    assert (both in [text.value for text in page.markdown]) == (rows != read)
+    assert (f"**{both}**:" in [text.value for text in page.markdown]) == (rows != read)
     page.session_state["at"] = "Input"
     page.run()
     assert any(f"**“{escaped(read[row])}”** enters as" in text.value for text in page.markdown)

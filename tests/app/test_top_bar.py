@@ -63,7 +63,7 @@ def test_the_line_says_who_wrote_the_target(page):
     page.button(key="badge_target").click().run()
     untrained = next(name for name in catalog.UNTRAINED if "vanilla" in name)
     page.selectbox(key="model").set_value(untrained).run()
-    assert plain_text(output(page)).startswith("Model en-fr wrote, this model only reads: ")
+    assert plain_text(output(page)).startswith("Written by model en-fr; this model only reads: ")
 
 
 def test_an_earlier_step_reads_the_final_translation_unless_it_is_let_go(page):

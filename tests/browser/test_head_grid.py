@@ -53,6 +53,14 @@ PAINTED_ROW = """(({ place, corner, picture }) => [0, 1, 2, 3, 4, 5, 6].map((col
   const at = [corner[0] + (column + 0.2) * place.across, corner[1] + 3.2 * place.down];
   return picture.getContext("2d").getImageData(...at.map((x) => scale * x), 1, 1).data.join();
 }))(grid.selected)"""
+NOTE_TEXTS = """() => {
+  window.written = [];
+  const write = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+    written.push(text);
+    return write.call(this, text, ...at);
+  };
+}"""  # what is drawn on canvases from then on
 REST = 400  # ms, in which the server hears of a key
 
 
@@ -451,10 +459,13 @@ def chosen(query, key=-1):
 
 def test_the_server_hears_of_the_row_or_the_cell_that_is_pinned_and_of_none(grid):
     span = grid.page.locator(".target span").nth(3)
+    grid.page.evaluate(NOTE_TEXTS)
     span.click()
     assert grid.sent("cell") == [chosen(3)]
+    assert grid.page.evaluate("written.at(-1)") == "selected; Esc lets go"
     span.click()
     assert grid.sent("cell") == [chosen(-1)]
+    assert grid.page.evaluate("written.at(-1)") == "rennt"  # pointed at
     grid.page.locator(".source span").nth(2).click()  # no row: nothing new to say
     assert grid.sent("cell") == []
     grid.press("Escape", "Home", "Shift+ArrowDown", "Shift+ArrowDown")

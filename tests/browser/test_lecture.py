@@ -1,5 +1,10 @@
-"""What a lecturer does, from the start page, projected at 1280 × 720: after the page has been
-opened at most two clicks and no scrolling, and what comes of it is in view."""
+"""What a lecturer does in Present, projected at 1280 × 720: with B for the bar and P for the panel,
+a page is at most two clicks away, and what is done on it takes at most two more. Nothing is
+scrolled, and what comes of it is in view.
+
+Positions and the comparison with PyTorch are in test_lab.py, test_app.py and, in Present, in
+test_walk.py.
+"""
 
 import re
 
@@ -11,7 +16,10 @@ from headlight.app.state import pages
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 MOST_CLICKS = 2
 TOP, ROW = 41, 44  # as in app/views/heads.py
-CAUSAL = "grid.part('decoder').cells.every((byte) => byte > 0)"
+NOT_OFFERED = 'localStorage.setItem("headlight lesson offered", "yes")'  # a lesson, to who teaches
+SCROLLED = """[document.documentElement, ...document.querySelectorAll(".stMain, .st-key-panel")]
+  .reduce((sum, node) => sum + node.scrollTop, 0)"""
+SEES_ALL = "grid.part('{}').cells.every((byte) => byte > 0)"
 PADDED = "grid.data.sides.source.labels.filter((label) => label === '<pad>').length"
 
 
@@ -20,21 +28,30 @@ class Lecture:
 
     def __init__(self, visit):
         visit.page.set_viewport_size({"width": 1280, "height": 720})
+        visit.prepare(NOT_OFFERED)
         self.visit, self.page, self.clicks = visit.open("?projector=true"), visit.page, 0
 
     def go(self, title: str) -> "Lecture":
-        group = next(page.group for page in pages.PAGES.values() if page.title == title)
-        self.click(self.page.locator('[data-testid="stTopNavSection"]', has_text=group))
-        self.click(self.page.get_by_role("menuitem", name=title, exact=True))
-        expect(self.page.get_by_role("heading", name=title, exact=True)).to_be_visible()
-        self.visit.idle()
+        """To a page, through the bar, which stays open."""
+        page = next(page for page in pages.PAGES.values() if page.title == title)
+        self.press("b")
+        menu = self.page.locator(".st-key-menu").get_by_role("link", name=page.group)
+        if page.group != pages.ATTENTION:  # it opens there
+            self.click(menu)
+        if page.view and pages.GROUPS[page.group][0] != page:
+            self.click(self.page.locator(".st-key-views").get_by_text(page.view, exact=True))
         assert self.clicks <= MOST_CLICKS
         self.clicks = 0
         return self
 
+    def press(self, key: str) -> "Lecture":
+        self.page.keyboard.press(key)
+        self.visit.settle()
+        return self
+
     def click(self, locator, x: float = 0.5) -> "Lecture":
         """Where a share `x` of its width lies."""
-        box = self.seen(locator)
+        box = self.seen(locator := locator.locator("visible=true").first)
         hit = box["x"] + x * box["width"], box["y"] + box["height"] / 2
         assert locator.evaluate(
             """(node, [x, y]) => {
@@ -49,21 +66,21 @@ class Lecture:
         return self
 
     def choose(self, key: str, option: str) -> "Lecture":
-        return self.click(self.page.locator(f".st-key-{key}").get_by_text(option, exact=True).first)
+        """An option of a list, or of buttons."""
+        widget = self.page.locator(f".st-key-{key}")
+        if (listed := widget.get_by_role("combobox")).count():
+            self.click(listed)
+            return self.click(self.page.get_by_role("option", name=option, exact=True))
+        return self.click(widget.get_by_text(option, exact=True))
 
     def seen(self, locator) -> dict:
-        """Where something is that is whole in the window, below the bar or in it."""
-        expect(locator).to_be_visible()
-        box = locator.bounding_box()
-        below = locator.evaluate("(node) => !node.closest('.st-key-top_bar, header')")
-        bar = self.page.locator(".st-key-top_bar").bounding_box()
-        popped = locator.evaluate(
-            "(node) => !!node.closest('[role=listbox], [role=menu], [data-baseweb=popover]')"
-        )
-        top = bar["y"] + bar["height"] if below and not popped else 0
-        assert box["y"] >= top - 1 and box["y"] + box["height"] <= 720.5, (box, top)
-        assert box["x"] >= 0 and box["x"] + box["width"] <= 1280.5, box
-        return box
+        """Where something is that is whole in the window, and in what scrolls in it."""
+        expect(locator).to_be_in_viewport(ratio=0.99)
+        return locator.bounding_box()
+
+    def sees(self, *texts: str) -> None:
+        for text in texts:
+            self.seen(self.page.get_by_text(re.compile(text)).locator("visible=true").first)
 
     def grid(self, expression: str):
         return self.page.evaluate(f"(() => {{ const {{ grid }} = window.headlight;"
@@ -73,9 +90,9 @@ class Lecture:
         """Nothing was scrolled, and no more than two clicks."""
         print(f"{name}: {self.clicks} clicks")
         self.visit.screenshot(f"lecture-{re.sub(r'[^a-z]+', '-', name.lower())}")
-        scrolled = "document.querySelector('.stMain').scrollTop + scrollY"
-        assert self.page.evaluate(scrolled) == 0
+        assert self.page.evaluate(SCROLLED) == 0
         assert self.clicks <= MOST_CLICKS
+        self.clicks = 0
 
 
 @pytest.fixture
@@ -86,78 +103,61 @@ def lecture(visit):
 @pytest.mark.parametrize(
     ("pattern", "best"),
     [
-        ("previous token", "Encoder self-attention, layer 3, head 4"),
-        ("one-to-one", "Cross-attention, layer 1, head 2"),
+        ("previous token", "Encoder self-attention · layer 2 · head 4"),
+        ("one-to-one", "Cross-attention · layer 3 · head 3"),
     ],
 )
 def test_the_head_of_a_pattern_is_found(lecture, pattern, best):
-    lecture.go("Heads")
-    lecture.click(lecture.page.locator(".st-key-pattern").get_by_role("combobox"))
-    lecture.click(lecture.page.get_by_role("option", name=pattern, exact=True))
+    lecture.go("Heads").choose("pattern", pattern)
     table = lecture.page.get_by_test_id("stDataFrame")
-    box = table.bounding_box()
-    assert box["y"] + TOP + ROW < 720  # its first row, the best head
+    box = lecture.seen(table)  # its first row is the best head
     lecture.done(pattern)
     lecture.page.mouse.click(box["x"] + 16, box["y"] + TOP + ROW / 2)
-    expect(lecture.page.get_by_role("heading", name=best, exact=True)).to_be_visible()
+    lecture.visit.settle()
+    lecture.seen(lecture.page.locator(".st-key-state").get_by_text(best))
 
 
 def test_the_causal_mask(lecture):
-    assert not lecture.grid(CAUSAL)
-    lecture.choose("causal", "Causal mask")
-    lecture.seen(lecture.page.get_by_role("button", name="Causal mask off ×"))
-    assert lecture.grid(CAUSAL)
-    lecture.seen(lecture.page.locator(".section", has_text="Decoder").locator("canvas").first)
+    """And the head that peeks most, which fills the picture."""
+    assert not lecture.grid(SEES_ALL.format("decoder"))
+    lecture.press("p").choose("causal", "Causal mask")
+    lecture.sees("Causal mask off ×", "The decoder can peek: in its head")
+    assert lecture.grid(SEES_ALL.format("decoder"))
+    lecture.click(lecture.page.get_by_role("button", name="which peeks most"))
+    assert lecture.grid("grid.selected.part.kind") == "decoder"
+    lecture.seen(lecture.page.locator(".selected canvas").first)
     lecture.done("causal mask")
 
 
 def test_padding(lecture):
-    lecture.click(lecture.page.get_by_label("Pad to length", exact=True))
+    box = ".st-key-pad_to [data-testid=stNumberInputContainer]"
+    lecture.press("p").click(lecture.page.locator(box), x=0.25)  # its buttons are at the right
     lecture.page.keyboard.press("ControlOrMeta+A")
     lecture.page.keyboard.type("24")
-    lecture.page.keyboard.press("Enter")
-    lecture.visit.settle()
-    lecture.seen(lecture.page.get_by_role("button", name="Padding 24 ×"))
-    assert lecture.grid(PADDED) > 5
-    lecture.choose("src_padding", "Source padding mask")
-    # Two lines of tokens leave room for the first rows of tiles alone.
-    lecture.seen(lecture.page.get_by_role("heading", name="Encoder self-attention"))
-    assert lecture.grid("grid.part('encoder').cells.every((byte) => byte > 0)")
-    assert lecture.grid("grid.drawn[0].over.canvas.getBoundingClientRect().top") < 600
+    lecture.press("Enter")
+    lecture.sees("Padded to 24 ×")
+    assert lecture.grid(PADDED) > 5 and not lecture.grid(SEES_ALL.format("cross"))
+    lecture.choose("memory_padding", "Cross padding mask")
+    assert lecture.grid(SEES_ALL.format("cross"))
+    lecture.seen(lecture.page.locator(".selected canvas").first)
     lecture.done("padding")
 
 
-def test_positions(lecture):
-    lecture.go("Positional encoding")
-    lecture.seen(lecture.page.locator(".st-key-table_figure"))
-    lecture.choose("lab", "Distance")
-    lecture.seen(lecture.page.locator(".st-key-products_figure"))
-    lecture.done("positions")
-
-
 def test_scaling(lecture):
-    lecture.go("Inside a head")
+    lecture.go("Inside a head").press("b")
     lecture.choose("at", "Softmax").choose("without", "scaling")
-    lecture.seen(lecture.page.get_by_text(re.compile(r"Without scaling, .* moves")))
+    lecture.sees(r"Without .*scaling.*, .* moves")
     for name in ("as_it_is", "pictures"):
         lecture.seen(lecture.page.locator(f".st-key-{name}").get_by_role("img").last)
     lecture.done("scaling")
 
 
-def test_the_first_training_step_and_the_last(lecture):
+def test_an_early_training_step_and_back(lecture):
     final = lecture.grid("grid.data.id")
-    slider = lecture.page.locator(".st-key-step").get_by_role("slider")
-    lecture.click(lecture.page.locator(".st-key-step"), 0.07)
-    expect(slider).to_have_attribute("aria-valuetext", "16")
-    lecture.seen(lecture.page.get_by_role("button", name="Step 16 ×"))
-    early = lecture.grid("grid.data.id")
-    assert early != final
+    lecture.choose("step", "16")
+    lecture.sees("Step 16 ×")
+    assert lecture.grid("grid.data.id") != final
+    lecture.done("an early step")
     lecture.click(lecture.page.get_by_role("button", name="Step 16 ×"))
     assert lecture.grid("grid.data.id") == final
-    lecture.done("training step")
-
-
-def test_pytorch_agrees(lecture):
-    lecture.go("PyTorch")
-    lecture.seen(lecture.page.get_by_text("PASS: they agree"))
-    lecture.done("PyTorch")
+    lecture.done("the last step")

@@ -211,7 +211,7 @@ def test_numbers_heads_and_changes(opened):
     tab.answered()
     tab.page.get_by_role("button", name="Hide in this head only").click()
     tab.answered()
-    assert lesson.says() == "Done." and "Cross 1.2 token 3 hidden ×" in tab.text("state")
+    assert lesson.says() == "Done." and "Cross 1.2 “of” hidden ×" in tab.text("state")
     lesson.to("Another head, another habit")
     assert tab.text("state") == "As trained"
     lesson.panel.get_by_role("button", name="Answer: Encoder self-attention").click()

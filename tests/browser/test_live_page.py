@@ -591,7 +591,7 @@ def test_a_sentence_is_read_and_translated(opened):
         assert tab.answered().text("state") == state
 
 
-def moved(checkpoint, text, line):
+def moved(checkpoint, text, line, start):
     """What the app says of the probability that changes move most."""
     traces = [checkpoint.trace(text, changes=changes) for changes in ("", line)]
     (_, *ids), (*tokens,) = traces[0].texts["tgt"].ids, traces[0].texts["tgt"].tokens
@@ -601,7 +601,7 @@ def moved(checkpoint, text, line):
         for trace in traces
     )
     row = int(np.abs(now - was).argmax())
-    said = findings.moved(tokens[row], [*tokens, "</s>"][row + 1], was[row], now[row])
+    said = findings.moved(tokens[row], [*tokens, "</s>"][row + 1], was[row], now[row], start)
     return "".join(part for part, _ in said)
 
 
@@ -619,9 +619,8 @@ def test_a_head_off_changes_text_and_probability(opened):
     assert tab.text("state") == "Cross 1.2 off ×"
     assert tab.text("written") == f"Model en-de wrote: {again}" != trained
     finding = tab.finding()
-    assert finding.startswith("Now it writes: “Hast du den ") and finding.endswith(
-        moved(checkpoint, text, line)
-    )
+    assert finding.startswith("Now it writes: “Hast du den ")
+    assert finding.endswith(moved(checkpoint, text, line, findings.FORMER))
     assert tab.text("numbers") == "Probability of this translation: 4% → <1%"
     deleted, new = (tab.page.locator(f".message {tag}").all_inner_texts() for tag in "sb")
     assert set(" ".join(deleted).split()) <= set(trained.split())
@@ -678,9 +677,7 @@ def test_masks_tokens_and_cells(opened):
     page.locator(".text .source span", has_text="b").first.click()
     page.keyboard.press("h")
     tab.answered()
-    assert "Encoder token 2 hidden ×" in tab.text("state") and "Cross token 2 hidden ×" in tab.text(
-        "state"
-    )
+    assert "Encoder “b” hidden ×" in tab.text("state") and "Cross “b” hidden ×" in tab.text("state")
     assert page.locator(".text .source span.hidden").count() == 1
     page.locator(".stage").focus()
     for key in ("Home", "m"):
@@ -767,6 +764,7 @@ def test_a_link_brings_everything_back(opened):
     for id in ("state", "written", "numbers"):
         assert again.text(id) == tab.text(id) != ""
     assert again.finding() == tab.finding() != ""
+    assert tab.text("written") == "You typed: a" and "writes" not in tab.finding()
     assert again.grid() == tab.grid()
     assert again.page.url == tab.page.url
 

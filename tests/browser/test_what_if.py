@@ -65,7 +65,9 @@ class WhatIf:
 
     def expect_line(self, line: str) -> None:
         badges = self.page.locator("[class*='st-key-change_'] button:visible")
-        expect(badges).to_have_text([f"{change_texts.chip(change)} ×" for change in parse(line)])
+        keys = self.of_grid("grid.data.sides.source.labels")
+        chips = [f"{change_texts.chip(change, keys)} ×" for change in parse(line)]
+        expect(badges).to_have_text(chips)
 
 
 def test_what_is_done_to_tokens_cells_and_heads_changes_the_run(page):

@@ -1,8 +1,8 @@
 // Streamlit scrolls inside the page, where the browser keeps no place for Back. One listener serves
 // all pages and outlives each. It asks for a run when the page takes other colours, shows a page's
-// panel from its top, and says when a run is slow. And it hears keys: Enter runs the sentence; in Present, B shows the bar and P the
-// panel, and Esc goes one step back: out of a field or a menu, then without bar and panel, then
-// without a selected word or cell, then out of Present.
+// panel from its top, and says when a run is slow. And it hears keys: Enter runs the sentence; in
+// Present, B shows the bar and P the panel, and Esc goes one step back: out of a field or a menu,
+// then without bar and panel, then without a selected word or cell, then out of Present.
 
 import { onRecolour } from "../shared/dom.js";
 
@@ -103,7 +103,7 @@ function stepBack(leave, target) {
 }
 
 /** A click on nothing in particular gives the focus to what scrolls, the whole page: the next key
- * would draw a ring around it. */
+ * would outline the whole page. */
 function passFocusOn({ target }) {
   if (target.matches?.(".stMain:not(:focus-visible)")) target.blur();
 }

@@ -5,6 +5,7 @@ import { element, onRecolour, outwards, painted, roomBelow } from "../shared/dom
 import {
   cellUnder, cross, hatching, pixelSheet, pointIn, sized, veiled, writeTurned,
 } from "../shared/heatmap.js";
+import { moment, shortName } from "../shared/names.js";
 import { minus, percent, signedPercent } from "../shared/numbers.js";
 import { weightOf } from "../shared/weights.js";
 import {
@@ -933,14 +934,12 @@ export class Grid {
    * the one that the row predicts. */
   rowStart(token, shift, having = "Having") {
     if (!shift) return [this.label(token)];
-    return [`${having} read `, this.label(token), ", about to write ", this.rowLabel(token, shift), ", it"];
+    return [...moment(this.label(token), this.rowLabel(token, shift), having), ", it"];
   }
 
   /** As changes name it: “Decoder 2.3”. */
   shortName({ kind, layer, head }) {
-    const word = kind.replaceAll("_", " ");
-    const number = this.part(kind).numbers[layer];
-    return `${word[0].toUpperCase()}${word.slice(1)} ${number}.${head + 1}`;
+    return shortName({ kind, layer: this.part(kind).numbers[layer] - 1, head });
   }
 
   name({ kind, layer, head }) {

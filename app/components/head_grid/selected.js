@@ -5,6 +5,7 @@ import { element, roomBelow } from "../shared/dom.js";
 import {
   cellUnder, cross, pixelSheet, pointIn, sized, veiled, writeAt, writeTurned,
 } from "../shared/heatmap.js";
+import { moment } from "../shared/names.js";
 import { percent, signedPercent } from "../shared/numbers.js";
 import { averaged, hasFollowing, isFaded, links, meanWeights, placesOf, scaled } from "./cells.js";
 
@@ -389,7 +390,7 @@ export class SelectedHead {
     const side = cell && this.grid.data.sides[cell.row.side];
     if (!side || !hasFollowing(side) || this.grid.isNextAsked()) return "";
     const { index } = cell.row;
-    return `Having read ${side.labels[index]}, about to write ${side.following[index]}`;
+    return moment(side.labels[index], side.following[index]).join("");
   }
 
   /** One pixel a cell; what is masked is left out. */
@@ -504,10 +505,9 @@ export class SelectedHead {
   /** A row of the predicted text by the label that it has in the picture. */
   rowInWords({ side, index }) {
     const { grid, part } = this;
-    const { labels, following } = grid.data.sides[side];
+    const [read, next] = ["labels", "following"].map((name) => `“${grid.data.sides[side][name][index]}”`);
     const isLabelled = part.query === side && grid.shift(part, averaged(part, grid.look));
-    return isLabelled ? `having read “${labels[index]}”, about to write “${following[index]}”`
-      : `after “${labels[index]}”`;
+    return isLabelled ? moment(read, next, "having").join("") : `after ${read}`;
   }
 
   /** The heads that link two groups of tokens, each a click away; they stand in the place of the
