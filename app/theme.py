@@ -166,7 +166,10 @@ STYLE = f"""
   padding-bottom: 0.6rem;
 }}
 .hl-key {{ display: flex; flex-wrap: wrap; gap: 0 1.2rem; font-size: {SMALL}; }}
-.hl-key i {{ display: inline-block; width: 0.9em; height: 0.7em; border-radius: 0.15em; }}
+.hl-key i {{
+  display: inline-block; box-sizing: border-box; width: 0.9em; height: 0.7em;
+  border-radius: 0.15em;
+}}
 .hl-key .scale {{ width: 6em; }}
 .st-key-panel .katex {{ font-size: 0.78em; }}
 .st-key-panel .katex-display {{ overflow: visible !important; }}

@@ -35,13 +35,16 @@ class Scale:
 
 @dataclass(frozen=True)
 class Swatch:
-    """One colour, and what it means."""
+    """One colour, and what it means; `border`: of a frame in that colour, as in CSS, such as
+    “dashed”."""
 
     name: str
     colour: str
+    border: str = ""
 
     def html(self) -> str:
-        return f'<i style="background: {self.colour}"></i> {escape(self.name)}'
+        paint = f"border: 2px {self.border}" if self.border else "background:"
+        return f'<i style="{paint} {self.colour}"></i> {escape(self.name)}'
 
 
 LINE_SWATCH = Swatch("line: the thicker, the larger the weight", PRIMARY_COLOUR)

@@ -151,4 +151,6 @@ def _target_title(name: str) -> str:
     writer, chosen = catalog.trained(name), session.values()
     if concerns("hold") and chosen["hold"] and not chosen["target"]:
         return output_texts.wrote(f"{writer} (final weights)")
+    if new_translation():
+        return output_texts.wrote(f"{writer} (as trained)")
     return output_texts.wrote(writer, name)

@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from headlight.app import selection
-from headlight.app.components.colour_key import WEIGHT, Swatch, colour_key
+from headlight.app.components.colour_key import PRIMARY_COLOUR, WEIGHT, Swatch, colour_key
 from headlight.app.components.generation import GenerationStep, Rows, generation
 from headlight.app.results import layer_results, passes
 from headlight.app.shell import frame
@@ -309,7 +309,12 @@ def page() -> None:
     focus = session.focus()
     kind = focus.kind
     text = next(iter(trace.texts.values())).tokens
-    colour_key(WEIGHT, Swatch("weight of the selected head, in the texts", FOCUS))
+    colour_key(
+        WEIGHT,
+        Swatch("weight of the selected head, in the texts", FOCUS),
+        Swatch("now written", PRIMARY_COLOUR, "solid"),
+        Swatch("written later", "gray", "dashed"),
+    )
     generation(
         writer=view.name,
         given=len(ids_of(chosen["beginning"], len(view.tokenizer))),

@@ -6,6 +6,7 @@ from headlight.model.analysis.alignment import GOLD, HeadAlignment
 
 # by shift: a head aligns a word at the row that reads it, or that predicts it
 SHIFT_NAMES = ("word just read", "word about to be written")
+MOMENTS = ("once the word is read", "as it is about to be written")
 MOST_NAMED = 3  # heads
 
 
@@ -28,10 +29,15 @@ def alignment_note(
         elif len(heads) > MOST_NAMED and len(layers) == 1:
             note = f"{most} in layer {layers.pop()}, averaged over its {len(heads)} heads."
         else:
-            short = [f"{sites[layer].layer + 1}.{head + 1}" for layer, head in heads]
+            shifts = [measured.shifts[tuple(one)] if shift is None else shift for one in heads]
+            short = [
+                f"{sites[layer].layer + 1}.{head + 1} ({MOMENTS[at]})"
+                for (layer, head), at in zip(heads, shifts, strict=True)
+            ]
             count = {2: "two", 3: "three", 4: "four"}.get(len(short), len(short))
             which = f"{', '.join(short[:-1])} and {short[-1]}"
-            note = f"{most}, averaged over {count} heads: {which}."
+            best = " that align best together" * (list(heads) == list(measured.heads))
+            note = f"{most}, averaged over the {count} heads{best}: {which}."
     else:
         note = (
             "Each target word is linked to the source word without which its log-probability "

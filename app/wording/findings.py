@@ -43,7 +43,7 @@ def class_moved(old: str, new: str, before: float, after: float) -> Parts:
 
 def peeking(layer: int, head: int, row: str, next_token: str, weight: float) -> Parts:
     """What a decoder row sees without the causal mask, and in which head, counted from 1."""
-    where = f"The decoder can peek: in its head {layer}.{head}, "
+    where = f"The decoder can peek: in head {layer}.{head}, "
     parts = [(where, ""), word(row), (" attends to the next token, ", ""), word(next_token)]
     return [*parts, (f" ({whole_percent(weight)}).", "")]
 

@@ -99,7 +99,12 @@ def test_the_note_names_the_heads_that_the_lines_show(en_de):
     assert note((1, 0), shift=1).endswith(
         "in layer 2 head 1. A target word here is the word about to be written."
     )
-    assert note((1, 0), (2, 3)).endswith("averaged over two heads: 2.1 and 3.4.")
+    read, written = "once the word is read", "as it is about to be written"
+    moments = [(read, written)[measured.shifts[head]] for head in ((1, 0), (2, 3))]
+    both = "averaged over the two heads{}: {} ({}) and {} ({})."
+    assert note((1, 0), (2, 3)).endswith(both.format("", "2.1", moments[0], "3.4", moments[1]))
+    assert note((1, 0), (2, 3), shift=0).endswith(both.format("", "2.1", read, "3.4", read))
+    assert " that align best together: " in note(*measured.heads)
     assert note(*[(2, head) for head in range(4)]).endswith(
         "in layer 3, averaged over its 4 heads."
     )

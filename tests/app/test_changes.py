@@ -147,7 +147,7 @@ def test_without_the_causal_mask_it_is_said_what_peeks(changed):
     tokens = ("<s>", *target.tokens)
     page = changed(model="en-de", source=MAN, causal="false")
     expected = f"*{tokens[row]}* attends to the next token, *{tokens[row + 1]}*"
-    where = f"The decoder can peek: in its head {layer + 1}.{head + 1}, "
+    where = f"The decoder can peek: in head {layer + 1}.{head + 1}, "
     assert where + expected in words(page) and findings.whole_percent(ahead.max()) in words(page)
     now, before = (
         float(en_de.trace(MAN, en_de.decode(target), masks=masks).log_probabilities.sum())

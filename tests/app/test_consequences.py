@@ -27,7 +27,7 @@ SENTENCES = 4  # of each model
 EACH = 30  # acts of one test
 SHORT, LONG = [0, 1], [*range(2, 10)]
 PEEK = re.compile(
-    r"The decoder can peek: in its head (\d+)\.(\d+), (.*?) attends to the next token, "
+    r"The decoder can peek: in head (\d+)\.(\d+), (.*?) attends to the next token, "
     r"(.*?) \((\S+)%\)\. "
 )
 STILL = re.compile(r" changes most, by at most (\S+) percentage points\.$")

@@ -56,6 +56,7 @@ def test_the_line_says_who_wrote_the_target(page):
     page.text_input(key="target").set_value("Un chien dort.").run()
     assert plain_text(output(page)) == "You typed: Un chien dort."
     page.toggle(key="memory_padding").set_value(False)
+    assert plain_text(output(page)).startswith("You typed: ")
     page.button(key="translate_again").click().run()
     assert plain_text(output(page)).startswith(
         "Model en-fr wrote: "
@@ -64,6 +65,17 @@ def test_the_line_says_who_wrote_the_target(page):
     untrained = next(name for name in catalog.UNTRAINED if "vanilla" in name)
     page.selectbox(key="model").set_value(untrained).run()
     assert plain_text(output(page)).startswith("Written by model en-fr; this model only reads: ")
+
+
+def test_where_changes_alter_the_translation_the_line_says_that_it_shows_the_former_one(page):
+    page.query_params.update(model="en-fr", source="She has never seen the red car of my sister.")
+    page.run()
+    before = plain_text(output(page))
+    page.toggle(key="causal").set_value(False).run()
+    after = plain_text(output(page))
+    assert after == before.replace("Model en-fr wrote", "Model en-fr (as trained) wrote") != before
+    page.toggle(key="causal").set_value(True).run()
+    assert plain_text(output(page)) == before
 
 
 def test_an_earlier_step_reads_the_final_translation_unless_it_is_let_go(page):

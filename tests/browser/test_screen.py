@@ -243,6 +243,17 @@ def test_who_wrote_the_target_is_said_beside_two_chips_and_in_present(visit):
     expect(visit.page.locator(".st-key-state")).to_contain_text("Model en-fr wrote: Elle")
 
 
+def test_a_long_finding_is_written_small_enough_to_fit(visit):
+    visit.page.set_viewport_size({"width": 1280, "height": 720})
+    heights = "(message) => [message.scrollHeight, message.clientHeight]"
+    for address in ("?causal=false", "?causal=false&projector=true"):
+        message = visit.open(address).page.locator(".message")
+        expect(message).to_contain_text("The decoder can peek: in head")
+        expect(message).to_contain_text("In the former translation, after")
+        needed, room = message.evaluate(heights)
+        assert needed <= room + 1, address
+
+
 def test_what_is_not_drawn_yet_fades_once_a_run_is_slow(visit):
     """Not before: every element would be a layer of its own to compose, in every run."""
     visit.prepare(HOLD)

@@ -33,6 +33,7 @@ const SPECIAL = /^(<.+>|\[.+\])$/; // tokens that are no words
 const EVEN = 2; // times the weight of an even row, at most, where all count as even
 const WORD = /[\p{L}\p{N}]/u; // what a word has
 const COVERED = " is covered until you answer";
+const SMALLER = [1.1, 1.02, 0.95]; // em, of a finding that does not fit
 const FADED = 0.15; // how much is left of a head that a filter leaves out
 
 /** Marks the upper right corner of a tile whose head is changed otherwise. */
@@ -686,6 +687,7 @@ export class Grid {
     // What the changes did to the output, but of a difference what it shows.
     const isSaid = !this.data.signed && (this.answering || (!chosen && this.look.said.length));
     this.message.replaceChildren(...this.sentence(isSaid ? null : pointed, told?.even));
+    this.fitMessage(isSaid);
     const token = this.act && this.token();
     this.hider.toggleAttribute("hidden", !token);
     this.hiderHere.toggleAttribute("hidden", !token || !this.isKeyHere());
@@ -696,6 +698,16 @@ export class Grid {
     }
     clearTimeout(this.speaking);
     this.speaking = setTimeout(() => (this.live.textContent = this.message.textContent), REST);
+  }
+
+  /** What is longer than its lines is written in smaller letters, down to those of the page. */
+  fitMessage(isLong) {
+    const { message } = this;
+    message.style.fontSize = "";
+    for (const size of isLong ? SMALLER : []) {
+      if (message.scrollHeight <= message.clientHeight + 1) return;
+      message.style.fontSize = `${size}em`;
+    }
   }
 
   /** What is said and marked of the selected head while nothing is pointed at: the row of `word`,
