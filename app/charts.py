@@ -230,32 +230,6 @@ def matrices(
     return _finish(figure, height=_height(rows, 30), top=40)
 
 
-def bars(names: Sequence[str], values: Sequence[float], across: str, height: int) -> go.Figure:
-    """Positive and negative numbers as labelled bars, the first on top."""
-    ends = [DIFFERENCES["light"][i] for i in (1, -2)]
-    figure = go.Figure(
-        go.Bar(
-            x=values,
-            y=[plain(name) for name in names],
-            orientation="h",
-            marker_color=[ends[value > 0] for value in values],
-            text=[f"{value:+.2f}".replace("-", "−") for value in values],
-            textposition="outside",
-            cliponaxis=False,
-            hovertemplate="%{y}: %{x:.4f}<extra></extra>",
-        )
-    )
-    figure.update_yaxes(autorange="reversed", tickfont={"size": FONT}, dtick=1)
-    low, high = min(0, *values), max(0, *values)
-    room = 0.2 * (high - low)  # for the numbers
-    figure.update_xaxes(
-        title={"text": across, "font": {"size": FONT}},
-        tickfont={"size": FONT},
-        range=[low - room * (low < 0), high + room * (high > 0)],
-    )
-    return _finish(figure, height)
-
-
 def _scale(values: np.ndarray, ends: tuple[float, float] | None) -> dict:
     if ends is None:
         largest = float(np.abs(values).max(initial=0)) or 1.0

@@ -150,7 +150,7 @@ def _place(change: Change, trace: Pass, parts: Sequence[Part]) -> tuple[str, str
         return side.title.capitalize(), HIDDEN, token_at(trace, side.name, change.tokens)
     name, layer = part_names.part_name(trace, part), f"layer {scope.layer + 1}"
     if getattr(change, "positions", ()):
-        row = layer if scope.head is None else f"{scope.layer + 1}·{scope.head + 1}"
+        row = layer if scope.head is None else f"{scope.layer + 1}.{scope.head + 1}"
         return name, row, token_at(trace, part.side, change.positions)
     if scope.head is None:
         return "Sublayers", layer, name
@@ -292,7 +292,7 @@ def _short(scope: Scope, name: str, row: str, column: str) -> str:
         return f"{name}: {column}"
     if name == "Sublayers":
         return f"{column} {layer}"
-    return f"{name} {layer.replace('·', '.')}: {column}"
+    return f"{name} {layer}: {column}"
 
 
 def _settings(change: Change) -> dict | None:

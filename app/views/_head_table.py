@@ -210,7 +210,7 @@ def points(rows: Sequence[Mapping], across: str, up: str) -> dict[str, Points]:
     for number, row in enumerate(rows):
         if row.get(across) is None or row.get(up) is None:
             continue
-        name = f"{row['attention']} {row['layer']}·{row['head']}"
+        name = f"{row['attention']} {row['layer']}.{row['head']}"
         sides = [
             (row[column], *(row.get(column + INTERVAL) or (row[column],) * 2))
             for column in (across, up)

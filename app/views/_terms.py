@@ -1,10 +1,10 @@
 """The terms of a logit as bars: the parts of the model that write the next token."""
 
-import streamlit as st
+from collections.abc import Sequence
+from functools import partial
 
-from headlight.app import charts
+from headlight.app.components.bars import Bar, bars
 from headlight.app.components.colour_key import NEGATIVE, POSITIVE, Swatch, colour_key
-from headlight.app.components.figure import figure
 from headlight.app.state import session
 from headlight.app.state.catalog import ModelView
 from headlight.app.wording import part_names
@@ -13,7 +13,6 @@ from headlight.model.probing.sweeps import Score
 
 MOST = 12  # terms with a bar of their own
 HEIGHT = 480  # pixels
-FIGURE = "terms_figure"
 
 
 def wanted(view: ModelView, score: Score) -> str:
@@ -29,25 +28,21 @@ def head_of(term: Term) -> dict:
     return {"kind": term.kind, "layer": term.layer + 1, "head": term.head + 1}
 
 
-def bars(sum_of: Decomposition, name: str, projector: bool) -> None:
-    """The largest terms of a logit, positive or negative. A click selects a head."""
+def choose_head(heads: Sequence[dict], place: int) -> None:
+    """Select the head of the clicked bar. A callback."""
+    session.choose(**heads[place])
+
+
+def draw(sum_of: Decomposition, name: str) -> None:
+    """The largest terms of a logit, positive or negative, as bars. A click selects a head."""
     largest = sum_of.largest()
-    names = [part_names.term_name(term) for term, _ in largest[:MOST]]
-    values = [value for _, value in largest[:MOST]]
+    heads = [head_of(term) for term, _ in largest[:MOST]]
+    selected = {key: session.values()[key] for key in ("kind", "layer", "head")}
+    shown = [
+        Bar(part_names.term_name(term), value, bool(head), head == selected)
+        for (term, value), head in zip(largest[:MOST], heads, strict=True)
+    ]
     if others := [value for _, value in largest[MOST:]]:
-        names, values = [*names, "all others"], [*values, sum(others)]
-
-    def select() -> None:
-        for point in st.session_state[FIGURE].selection.points:
-            if point["point_index"] < min(MOST, len(largest)):
-                session.choose(**head_of(largest[point["point_index"]][0]))
-
+        shown.append(Bar("all others", sum(others)))
     colour_key(Swatch("raises the logit", POSITIVE), Swatch("lowers the logit", NEGATIVE))
-    figure(
-        charts.bars(names, values, "contribution to the logit", HEIGHT),
-        key=FIGURE,
-        alt=f"Contributions to the logit of {name}",
-        projector=projector,
-        compact=True,
-        on_select=select,
-    )
+    bars(shown, f"Contributions to the logit of {name}", "terms", partial(choose_head, heads))

@@ -47,7 +47,7 @@ def page() -> None:
     name = formats.escaped(wanted)
     if picture == PARTS:
         frame.finding(f"What adds up to the logit of {name}: {formats.signed(sum_of.logit)}")
-        _terms.bars(sum_of, wanted, projector)
+        _terms.draw(sum_of, wanted)
         frame.explain(change_texts.TERMS)
         with frame.numbers():
             st.dataframe(

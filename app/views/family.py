@@ -1,9 +1,10 @@
 """The systems that describe a Transformer from scratch, and how they differ."""
 
+import numpy as np
 import streamlit as st
 
-from headlight.app import charts, selection
-from headlight.app.components.figure import figure
+from headlight.app import selection
+from headlight.app.components.matrices import Matrix, matrices
 from headlight.app.results import layer_results, passes, system_results
 from headlight.app.shell import frame
 from headlight.app.state import session, widgets
@@ -92,26 +93,38 @@ def page() -> None:
             "length √d_model. A norm before the sublayer lets the sum grow. `paper` and "
             "`pre_norm` have the same weights."
         )
-        figure(
-            charts.lines(measured["lengths"], charts.Axis("after", layers), "length"),
-            key="lengths_figure",
-            alt="Mean length of the vectors through the encoder's layers, one line per system",
-            projector=projector,
-            compact=True,
+        values = np.array([*measured["lengths"].values()])
+        matrices(
+            [
+                Matrix(
+                    "length",
+                    values,
+                    *("system", "after", [*measured["lengths"]], layers),
+                    weights=True,
+                    largest=float(values.max()),
+                )
+            ],
+            key="lengths",
+            fills=True,
         )
     else:
-        places = [str(i) for i in range(measured["tokens"])]
         frame.finding("The first number of each position's vector")
         frame.explain(
             "The paper's fastest wave turns one radian per position. vanilla starts at the paper's "
             "second frequency, k = 1. bloem's table is learned, so it is random before training."
         )
-        figure(
-            charts.lines(measured["first_waves"], charts.Axis("position", places), "value"),
-            key="waves_figure",
-            alt="The first dimension of three positional tables, by position",
-            projector=projector,
-            compact=True,
+        matrices(
+            [
+                Matrix(
+                    "first number",
+                    np.array([*measured["first_waves"].values()]),
+                    *("system", "position", [*measured["first_waves"]]),
+                    ends=("{}", "{}"),
+                    first=0,
+                )
+            ],
+            key="waves",
+            fills=True,
         )
     frame.explain(
         "Eight ways to build a Transformer. You can choose each as a model, “…, untrained”. Here "

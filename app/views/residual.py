@@ -163,7 +163,7 @@ def draw_writers(view: ModelView, run: Run) -> None:
         f"The parts of the logit of {formats.escaped(wanted)}, {formats.signed(sum_of.logit)}"
     )
     frame.explain(change_texts.TERMS)
-    _terms.bars(sum_of, wanted, session.values()["projector"])
+    _terms.draw(sum_of, wanted)
     focus = session.focus()
     head = part_names.head_name(trace, focus.kind, focus.layer, focus.head)
     frame.explanation().page_link(

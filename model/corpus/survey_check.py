@@ -61,7 +61,7 @@ def check_rows(rows: Iterable[Mapping], card: Mapping, named: Mapping[str, objec
     for (kind, layer, head), measures in heads.items():
         of_kind.setdefault(kind, set()).update(measures)
         if missing := changes - measures:
-            raise ValueError(f"{kind} {layer}·{head} has no row of “{min(missing)}”")
+            raise ValueError(f"{kind} {layer}.{head} has no row of “{min(missing)}”")
     exact = {PATTERNS[name].number for name in EXACT_PATTERNS}
     for kind, measures in of_kind.items():
         if DISTANCE not in measures or not exact & measures:

@@ -90,11 +90,18 @@ def finished(page):
 def words(page) -> str:
     """All that the page says outside of boxes, in Markdown, the finding of the grid included."""
     texts = [text.value for text in (*page.markdown, *page.caption)]
-    for element in page.main:
-        if element.type == "bidi_component" and "grid_look" in element.proto.component_name:
-            said = json.loads(element.proto.json)["said"]
-            texts.append("".join(f"{MARKS[tag]}{text}{MARKS[tag]}" for text, tag in said))
+    for look in components(page, "grid_look"):
+        texts.append("".join(f"{MARKS[tag]}{text}{MARKS[tag]}" for text, tag in look["said"]))
     return " ".join(texts)
+
+
+def components(page, name: str) -> list:
+    """The data of the components whose names contain this one."""
+    return [
+        json.loads(element.proto.json)
+        for element in page.main
+        if element.type == "bidi_component" and name in element.proto.component_name
+    ]
 
 
 def plain_text(markdown: str) -> str:

@@ -58,7 +58,7 @@ def test_a_word_that_is_no_token_is_answered(opened):
 
 def test_a_head_that_is_off_adds_nothing(opened):
     terms = opened(score_at="3", changes="cross.3.1=off").dataframe[0].value
-    assert terms.loc[terms["part"] == "cross 3·1", "contribution"].abs().max() <= 1e-5
+    assert terms.loc[terms["part"] == "cross 3.1", "contribution"].abs().max() <= 1e-5
 
 
 def test_a_stream_that_is_patched_in_is_refused(opened):

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from headlight.model.analysis import positions
 from headlight.model.probing import position_tables
 from headlight.model.probing.capture import view
-from tests.app.common import plain_text
+from tests.app.common import components, plain_text
 from tests.conftest import ROOT
 from tests.model.common import CHECKPOINTS
 
@@ -286,11 +286,12 @@ def test_who_writes_the_next_token_adds_up_to_its_logit(app, loaded):
     assert f", {logit:.2f}" in said(
         app
     ) and "Everything that writes to the residual stream" in said(app)
-    (bars,) = traces(app, "terms_figure")
-    assert len(bars["x"]) == 13 and bars["y"][-1] == "all others"
-    assert np.sum(bars["x"]) == pytest.approx(logit, abs=1e-3)
-    sizes = np.abs(bars["x"][:12])
-    assert (np.diff(sizes) <= 0).all() and any(name.startswith("cross 4") for name in bars["y"])
+    bars = components(app, "headlight_bars")[0]["bars"]
+    assert len(bars) == 13 and bars[-1]["name"] == "all others" and not bars[-1]["chooses"]
+    values = np.array([bar["value"] for bar in bars])
+    assert values.sum() == pytest.approx(logit, abs=1e-3)
+    assert (np.diff(np.abs(values[:12])) <= 0).all()
+    assert any(bar["name"].startswith("cross 4.") and bar["chooses"] for bar in bars)
     app.selectbox(key="score_at").set_value(0).run()
 
 

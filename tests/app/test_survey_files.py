@@ -110,7 +110,7 @@ FAULTS = {  # what is wrong → rows and card of it, and what is said
     "sentences": (lambda rows, card: (rows, card | {"sentences": "many"}), "“sentences” of its"),
     "fewer rows": (
         lambda rows, card: ([row for row in rows if row["measure"] != "loss"], card),
-        "encoder 1·1 has no row of “loss”",
+        "encoder 1.1 has no row of “loss”",
     ),
     "no number": (
         lambda rows, card: (replaced(rows, 5, "value", float("nan")), card),

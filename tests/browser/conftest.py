@@ -23,7 +23,8 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 DRAWN = (  # of any page
     ".st-key-head_grid, .js-plotly-plot, .stDataFrame, .st-key-pictures, .st-key-head_plane, "
     "[class*=st-key-lesson_row], .st-key-look_up, .st-key-files, .st-key-model_map, "
-    ".st-key-generation, .st-key-word_lines, .st-key-swaps, .st-key-input, .st-key-effects"
+    ".st-key-generation, .st-key-word_lines, .st-key-swaps, .st-key-input, .st-key-effects, "
+    ".st-key-terms, .st-key-lengths"
 )
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'

@@ -101,13 +101,13 @@ def test_a_sentence_is_a_click_away(heads):
 
 def test_a_bar_selects_its_head(visit):
     visit.open("residual?source=A+dog+runs.&kind=encoder").choose("picture", "Who writes it")
-    bars = visit.page.locator(".st-key-terms_figure .barlayer .point path")
-    visit.page.locator(".st-key-terms_figure").scroll_into_view_if_needed()
-    names = visit.page.locator(".st-key-terms_figure .ytick text").all_text_contents()[::-1]
-    place = next(i for i, name in enumerate(names) if name.startswith("cross"))
-    bar = bars.nth(place).bounding_box()
-    visit.page.mouse.click(bar["x"] + bar["width"] / 2, bar["y"] + bar["height"] / 2)
-    layer, head = names[place].removeprefix("cross ").split("·")
+    bars = visit.page.locator(".st-key-terms .bar")
+    names = bars.locator(".name").all_text_contents()
+    bar = bars.nth(next(i for i, name in enumerate(names) if name.startswith("cross")))
+    bar.click()
+    layer, head = bar.locator(".name").inner_text().removeprefix("cross ").split(".")
+    expect(bar).to_have_class(re.compile("chosen"))
+    expect(visit.page.locator(".st-key-terms .chosen")).to_have_count(1)
     link = f"Open Attention at Cross-attention, layer {layer}, head {head}"
     visit.page.get_by_role("link", name=link).click()
     picked = visit.page.get_by_text(f"Cross-attention · layer {layer} · head {head}")

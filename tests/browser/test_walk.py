@@ -25,6 +25,8 @@ OURS = [  # Streamlit answers for its own widgets
     ".st-key-comparison",
     ".st-key-input",
     ".st-key-effects",
+    ".st-key-terms",
+    ".st-key-lengths",
     "[class*=_figure]",
     ".stMarkdown",
     ".stHeading",
@@ -90,6 +92,8 @@ PICTURES = {  # of components, by page
     "PyTorch": 1,
     "Positional encoding": 1,
     "Ablation": 1,
+    "Attribution": 1,
+    "Implementations": 1,
     "Query–key–value": 1,
 }
 

@@ -34,7 +34,7 @@ class Matrix:
     column_name: str
     rows: Sequence[str] = ()
     columns: Sequence[str] = ()
-    weights: bool = False  # from 0 to 1, on the scale of weights
+    weights: bool = False  # from 0 to 1, or to `largest`, on the scale of weights
     numbers: bool = True  # in the cells, where they fit
     scale: str = ""  # the name of its scale, if it is not the title
     ends: tuple[str, str] = ("value {}", "{}")  # what the ends of another scale are
@@ -54,13 +54,18 @@ class Matrix:
 
 
 def on_one_scale(*groups: Sequence[Matrix]) -> list[list[Matrix]]:
-    """The same groups, with one colour scale for matrices of the same title."""
+    """The same groups, with one colour scale for matrices of the same title; that of weights is
+    the same anyway."""
     largest: dict[str, float] = {}
     for matrix in itertools.chain(*groups):
         most = float(np.nanmax(np.abs(matrix.values), initial=0))
         largest[matrix.title] = max(most, largest.get(matrix.title, 0))
     return [
-        [replace(matrix, largest=largest[matrix.title]) for matrix in group] for group in groups
+        [
+            matrix if matrix.weights else replace(matrix, largest=largest[matrix.title])
+            for matrix in group
+        ]
+        for group in groups
     ]
 
 
@@ -86,13 +91,16 @@ def scales(shown: Sequence[Matrix]) -> list[Scale]:
     """The scales of colours, each with the titles of the matrices that have it."""
     titles: dict[tuple, list[str]] = {}
     for matrix in shown:
-        most = (
-            matrix.largest
-            or float(np.max(np.abs(matrix.values), where=np.isfinite(matrix.values), initial=0))
-            or 1
-        )
-        both = zip(matrix.ends, (f"−{most:.2g}", f"{most:.2g}"), strict=True)
-        ends = ("0", "1") if matrix.weights else tuple(end.format(value) for end, value in both)
+        if matrix.weights:
+            ends = "0", f"{matrix.largest or 1:.2g}"
+        else:
+            most = (
+                matrix.largest
+                or float(np.max(np.abs(matrix.values), where=np.isfinite(matrix.values), initial=0))
+                or 1
+            )
+            both = zip(matrix.ends, (f"−{most:.2g}", f"{most:.2g}"), strict=True)
+            ends = tuple(end.format(value) for end, value in both)
         titles.setdefault((matrix.weights, *ends), []).append(matrix.scale or matrix.title)
     return [
         Scale(", ".join(dict.fromkeys(names)), _palette(weights), low, high)

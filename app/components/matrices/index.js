@@ -57,10 +57,11 @@ class Matrices {
     const isNamed = !this.fills || this.matrices.length > 1; // else above the picture
     this.all.append(element("div", { class: "one" }, ...(isNamed ? [title] : []), one.canvas));
     let { largest } = one;
+    if (!largest && one.weights) largest = 1;
     if (!largest) for (const value of one.cells)
       if (Number.isFinite(value)) largest = Math.max(largest, Math.abs(value));
     largest ||= 1;
-    one.share = (value) => (one.weights ? value : 0.5 + value / largest / 2);
+    one.share = (value) => (one.weights ? value / largest : 0.5 + value / largest / 2);
   }
 
   draw() {
@@ -245,7 +246,7 @@ class Matrices {
     this.message.textContent = `${one.title}: ${name(one.rows, row, one.row_name)}, ` +
       `${name(one.columns, column, one.column_name)}: ` +
       (!Number.isFinite(value) ? one.blank
-        : one.weights ? `${percent(value)} (${exact(value)})` : exact(value));
+        : one.weights && !one.largest ? `${percent(value)} (${exact(value)})` : exact(value));
   }
 }
 
