@@ -18,6 +18,7 @@ import pytest
 from PIL import Image, ImageSequence
 
 import headlight
+from headlight.app.lessons.class_plan import PLAN, WHOLE
 from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import SETTINGS
 from headlight.model import Masks, load, transformer
@@ -97,6 +98,18 @@ def test_sentences_are_short(page):
 def test_the_short_teaching_plan_is_read_in_five_minutes():
     plan, _ = (DOCS / "teach-with-it.md").read_text("utf-8").split("## The plan for 90 minutes")
     assert sum(len(words) for block in prose(plan) for words in sentences(block)) <= 900
+
+
+def test_the_app_has_the_links_of_the_teaching_plan():
+    text = (DOCS / "teach-with-it.md").read_text("utf-8")
+    steps = re.findall(r"^### \d+\. (.+?) · minutes.*?(?=^### |\Z)", text, re.M | re.S)
+    parts = re.split(r"^### \d+\. ", text, flags=re.M)[1:]
+    links = [dict(re.findall(r"\[([^\]]+)\]\(http://localhost:8501/([^)]*)\)", "".join(
+        line for line in part.splitlines() if line.startswith(("**Tab**", "**Tabs**"))
+    ))) for part in parts]  # fmt: skip
+    assert [(step.title, dict(step.links)) for step in PLAN] == list(zip(steps, links, strict=True))
+    before, _ = text.split("## The plan for 90 minutes")
+    assert len(re.findall(r"^### \d+\. ", before, re.M)) == WHOLE
 
 
 def test_what_comes_out_of_the_code_is_up_to_date():

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from headlight.app.lessons import class_plan
 from headlight.app.shell import frame, lesson, running_lesson
 from headlight.app.state import messages, session
 from headlight.app.state.pages import CHANGES, LEARN, Page
@@ -15,6 +16,10 @@ def page() -> None:
     frame.explain(
         "The model itself answers every question. The answer stays covered until you have given "
         "yours. Your own sentence and settings come back when you leave a lesson."
+    )
+    frame.explanation().expander("In class: a plan for 45 or 90 minutes").markdown(
+        f"Steps 1 to {class_plan.WHOLE} fill 45 minutes, all of them 90. What to ask is in *Teach "
+        f"with it*. Each link opens in a tab of its own.\n\n{class_plan.as_markdown()}"
     )
     state = running_lesson.progress()
     for name, each in running_lesson.lessons().items():
