@@ -8,7 +8,7 @@ import { weightOf } from "../shared/weights.js";
 
 const PAUSE = 1100; // ms for a look at each step
 const FATES = { grew: "kept", ended: "finished", "left-out": "dropped" };
-const LEAST = 0.6; // of the page's letters: heads and bars shrink so far to end within the window
+const [LEAST, MOST] = [0.6, 1.4]; // of the page's letters: how far those of heads and bars may be off
 const MARGIN = 8; // px
 const MANY_LAYERS = 12; // more than these stand closely, so that all are in view
 
@@ -76,14 +76,17 @@ export class Walk {
     for (const node of outwards(frame)) observer.observe(node); // the bar may grow
   }
 
-  /** Letters of heads and bars that end where the window does; in a narrow one all is scrolled. */
+  /** Letters of heads and bars that end where the window does, small or large; in a narrow one all
+   * is scrolled. */
   fit() {
-    const { style } = this.both;
-    const room = roomBelow(this.both) - MARGIN;
-    style.fontSize = "";
+    const { both } = this;
+    const room = roomBelow(both) - MARGIN;
+    both.style.fontSize = "";
     if (matchMedia("(max-width: 640px)").matches) return;
-    const share = Math.max(LEAST, room / this.both.scrollHeight);
-    if (share < 1) style.fontSize = `${share}em`;
+    const share = Math.min(MOST, Math.max(LEAST, room / both.scrollHeight));
+    both.style.fontSize = `${share}em`;
+    // Larger letters may not fit side by side.
+    if (share > 1 && both.scrollHeight > room) both.style.fontSize = "";
   }
 
   key(event) {
