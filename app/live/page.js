@@ -317,25 +317,31 @@ function write({ written: text, again }, { first, last }) {
   return [...first, ...nowWrites(differences(text, again), again), ...last(writes ? FORMER : undefined)];
 }
 
-/** Two texts as one, in parts: words of the first alone are struck out, of the second alone bold. */
+/** Two texts as one, in parts: words of the first alone are struck out, of the second alone bold. A
+ * punctuation mark counts by itself. */
 function differences(...texts) {
-  const [a, b] = texts.map((text) => text.split(/\s+/).filter(Boolean));
+  const [old, now] = texts.map((text) => text.match(/\s*(?:[^\s.,;:!?…]+|[.,;:!?…]+)/g) ?? []);
+  const [a, b] = [old, now].map((pieces) => pieces.map((piece) => piece.trim()));
   const common = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
   for (let i = a.length - 1; i >= 0; i--)
     for (let j = b.length - 1; j >= 0; j--)
       common[i][j] = a[i] === b[j] ? common[i + 1][j + 1] + 1
         : Math.max(common[i + 1][j], common[i][j + 1]);
   const parts = [];
-  const add = (word, tag) => {
-    if (parts.at(-1)?.[1] === tag) parts.at(-1)[0] += ` ${word}`;
-    else parts.push(...(parts.length ? [[" ", null]] : []), [word, tag]);
+  const add = (piece, tag) => {
+    const last = parts.at(-1);
+    const word = piece.trim();
+    const isSame = last?.[1] === tag;
+    const isApart = word !== piece || (!isSame && tag && (/^[.,;:!?…]/.test(word) || last?.[1] === "s"));
+    if (isSame) last[0] += isApart ? ` ${word}` : word;
+    else parts.push(...(last && isApart ? [[" ", null]] : []), [word, tag]);
   };
   for (let i = 0, j = 0; i < a.length || j < b.length;) {
     if (i < a.length && j < b.length && a[i] === b[j]) {
-      add(a[i++], "");
-      j++;
-    } else if (j === b.length || (i < a.length && common[i + 1][j] >= common[i][j + 1])) add(a[i++], "s");
-    else add(b[j++], "b");
+      add(now[j++], "");
+      i++;
+    } else if (j === b.length || (i < a.length && common[i + 1][j] >= common[i][j + 1])) add(old[i++], "s");
+    else add(now[j++], "b");
   }
   return parts;
 }

@@ -59,8 +59,8 @@ MAX_TABLE_ROWS = 20_000  # of the table
 WINDOW = 512  # tokens along a side of the figure: 1.4 MB
 EXPLAINED = (
     "Each small map is one head. In the picture, a **row** is a query and a **column** is a "
-    "key. The weights of a row add up to 100%. Hatched: masked. Hover over a word: the words "
-    "that it attends to are filled, those that attend to it are underlined."
+    "key. The weights of a row add up to 100%. Hatched: masked or off. Hover over a word: the "
+    "words that it attends to are filled, those that attend to it are underlined."
 )
 DIFFERENCE_EXPLAINED = (
     "Each small map is one head. In the picture, a **row** is a query and a **column** is a "

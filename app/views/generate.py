@@ -124,6 +124,10 @@ BEAMS_EXPLAINED = (
     "of the winner is marked.",
     "set Beams to 2, then to 8. Does another text win?",
 )
+WITHOUT_CAUSAL = (
+    "Without the causal mask, the strips and the predictions after each layer are those of the "
+    "finished text: they see what is written later. The bars see only what was written before."
+)
 OPTIONS = {BEAM: ("width", "alpha"), SAMPLING: ("temperature", "top_k", "top_p", "seed")}
 
 
@@ -336,6 +340,8 @@ def page() -> None:
         on_focus=partial(choose_head, [site.layer + 1 for site in trace.kinds[kind]]),
         on_branch=to_branch,
     )
+    if not run.masks.causal:
+        frame.explain(WITHOUT_CAUSAL)
     frame.explain(*(BEAMS_EXPLAINED if shown.beams else EXPLAINED))
 
 

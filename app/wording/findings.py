@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 
 from headlight.app.wording.formats import Parts, whole_percent
 
@@ -43,7 +44,7 @@ def class_moved(old: str, new: str, before: float, after: float) -> Parts:
 
 def peeking(layer: int, head: int, row: str, next_token: str, weight: float) -> Parts:
     """What a decoder row sees without the causal mask, and in which head, counted from 1."""
-    where = f"The decoder can peek: in head {layer}.{head}, "
+    where = f"Without the causal mask, Decoder {layer}.{head} peeks: "
     parts = [(where, ""), word(row), (" attends to the next token, ", ""), word(next_token)]
     return [*parts, (f" ({whole_percent(weight)}).", "")]
 
@@ -51,20 +52,36 @@ def peeking(layer: int, head: int, row: str, next_token: str, weight: float) -> 
 def most_needed(part: str, kind: str, what: str, before: float, after: float) -> Parts:
     """Which part of a sweep the output needs most: “Without *cross-attention, layer 4, head 3*, …”.
     `kind`: of the parts, as in “head”; `what`: whose probability it is."""
-    if before - after <= NOTHING:
-        lost = "No probability is lost" if after >= before else "Almost nothing is lost"
-        return [(f"{lost} without any single {kind}.", "")]
-    ends = f", the probability of {what} falls from {whole_percent(before)} to "
-    ends += f"{whole_percent(after)}, more than without any other {kind}."
-    return [("Without ", ""), (part, "em"), (ends, "")]
+    if after >= before:
+        return [(f"No probability is lost without any single {kind}.", "")]
+    if before <= NOTHING:  # no percentages can tell
+        ends = f", the log-probability of {what} {_log_moves(before, after)}"
+    elif before - after <= NOTHING:
+        return [(f"Almost nothing is lost without any single {kind}.", "")]
+    else:
+        ends = f", the probability of {what} {_moves(before, after)}"
+    return [("Without ", ""), (part, "em"), (f"{ends}, more than without any other {kind}.", "")]
 
 
 def without_head(head: str, what: str, before: float, after: float) -> Parts:
     """What switching a head off does: “Cross-attention, layer 3, head 3: without it, …”."""
-    if abs(before - after) <= NOTHING:
-        return [(f"{head}: without it, the probability of {what} stays the same.", "")]
-    verb = "falls" if after < before else "rises"
-    ends = f"{verb} from {whole_percent(before)} to {whole_percent(after)}."
-    if whole_percent(before) == whole_percent(after):
-        ends = f"stays at {whole_percent(before)}."
+    if max(before, after) <= NOTHING:
+        ends = f"stays below 0.1%; the log-probability {_log_moves(before, after)}."
+    elif abs(before - after) <= NOTHING:
+        ends = "stays the same."
+    else:
+        ends = f"{_moves(before, after)}."
     return [(f"{head}: without it, the probability of {what} {ends}", "")]
+
+
+def _moves(before: float, after: float) -> str:
+    if whole_percent(before) == whole_percent(after):
+        return f"stays at {whole_percent(before)}"
+    verb = "falls" if after < before else "rises"
+    return f"{verb} from {whole_percent(before)} to {whole_percent(after)}"
+
+
+def _log_moves(before: float, after: float) -> str:
+    least = sys.float_info.min
+    by = math.log(max(after, least)) - math.log(max(before, least))
+    return f"{'falls' if by < 0 else 'rises'} by {abs(by):.2f}"

@@ -43,18 +43,27 @@ def times(shape: Sequence[int]) -> str:
 
 # Texts that follow one another, each with the HTML tag that it stands in, or "".
 Parts = list[tuple[str, str]]
+PIECE = re.compile(
+    r"\s*(?:[^\s.,;:!?…]+|[.,;:!?…]+)"
+)  # a word or punctuation, and what is before it
 MARKS = {"": "", "b": "**", "em": "*", "s": "~~"}  # tag → what it is in Markdown
 
 
 def differences(before: str, after: str) -> Parts:
-    """The difference of two texts: new words bold, deleted words struck through."""
-    old, new = before.split(), after.split()
-    parts = []
-    for tag, first, last, start, end in SequenceMatcher(None, old, new, False).get_opcodes():
-        gone, words = (" ".join(some) for some in (old[first:last], new[start:end]))
+    """The difference of two texts: new words bold, deleted words struck through. A punctuation mark
+    counts by itself, so that a sentence that ends earlier keeps its last word."""
+    old, new = (PIECE.findall(text) for text in (before, after))
+    alike = SequenceMatcher(None, *([one.strip() for one in text] for text in (old, new)), False)
+    parts: Parts = []
+    for tag, first, last, start, end in alike.get_opcodes():
+        gone, words = "".join(old[first:last]), "".join(new[start:end])
         shown = [(words, "")] if tag == "equal" else [(gone, "s"), (words, "b")]
-        for part in filter(lambda part: part[0], shown):
-            parts += [(" ", ""), part] if parts else [part]
+        for text, mark in filter(lambda part: part[0], shown):
+            follows_deleted = parts and parts[-1][1] == "s"
+            # Markdown sees no mark between a letter and a punctuation mark.
+            is_apart = text[0].isspace() or (mark and (follows_deleted or not text[0].isalnum()))
+            parts += [(" ", "")] if parts and is_apart else []
+            parts.append((text.strip(), mark))
     return parts
 
 

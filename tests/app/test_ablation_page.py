@@ -85,6 +85,18 @@ def test_nothing_is_said_to_be_needed_where_nothing_is():
     assert findings.most_needed("a", "head", "the output", 0.5, 0.6)[0][0].startswith("No prob")
 
 
+def test_where_all_is_improbable_log_probabilities_are_compared():
+    before, after = 1e-5, 1e-5 * np.exp(-3.18)
+    said = findings.most_needed("a", "head", "the output", before, after)
+    assert "".join(text for text, _ in said) == (
+        "Without a, the log-probability of the output falls by 3.18, more than without any other "
+        "head."
+    )
+    (sentence,) = findings.without_head("A head", "the output", after, before)
+    assert sentence[0].endswith("stays below 0.1%; the log-probability rises by 3.18.")
+    assert findings.most_needed("a", "head", "the output", 0, 0)[0][0].startswith("No prob")
+
+
 def test_each_cell_has_the_number_of_its_change(en_de):
     run = en_de.run(TEXT)
     (swept,) = [*en_de.sweeping(run, "heads", Score())][-1:]

@@ -147,7 +147,7 @@ def test_without_the_causal_mask_it_is_said_what_peeks(changed):
     tokens = ("<s>", *target.tokens)
     page = changed(model="en-de", source=MAN, causal="false")
     expected = f"*{tokens[row]}* attends to the next token, *{tokens[row + 1]}*"
-    where = f"The decoder can peek: in head {layer + 1}.{head + 1}, "
+    where = f"Without the causal mask, Decoder {layer + 1}.{head + 1} peeks: "
     assert where + expected in words(page) and findings.whole_percent(ahead.max()) in words(page)
     now, before = (
         float(en_de.trace(MAN, en_de.decode(target), masks=masks).log_probabilities.sum())
@@ -206,6 +206,13 @@ def test_words_that_differ_are_marked():
     assert with_differences("a dog", "a dog") == "a dog"
     assert with_differences("a dog", "") == "~~a dog~~"
     assert with_differences("", "a *dog*") == "**a \\*dog\\***"
+    shown = with_differences("a red dog runs.", "a red dog?").replace("\\", "")
+    assert shown == "a red dog ~~runs.~~ **?**"
+    shown = with_differences("a red dog runs.", "a red dog.").replace("\\", "")
+    assert shown == "a red dog ~~runs~~."
+    assert with_differences("a dog.", "a dog?").replace("\\", "") == "a dog ~~.~~ **?**"
+    shown = with_differences("red, hot", "cold").replace("\\", "")
+    assert shown == "~~red, hot~~ **cold**"
 
 
 def test_changes_are_added_without_writing_them(changed):

@@ -97,7 +97,7 @@ def test_what_peeks_is_said_where_not_all_weights_fit(pages, folder, monkeypatch
     free = needed("en-de", folder, True) + needed("en-de", folder, False)
     monkeypatch.setattr("headlight.model.probing.trace.available", lambda: free)
     (said,) = pages("en-de", True, only=("heads",), causal="false").values()
-    assert any(sentence.startswith("The decoder can peek") for sentence in said)
+    assert any(" peeks" in sentence for sentence in said), said
 
 
 READINGS = [Reading(), Reading(words=True), Reading(special="hide and renormalise", words=True)]

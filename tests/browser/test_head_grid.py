@@ -308,9 +308,7 @@ def test_the_marked_row_stays_while_the_tokens_do(grid):
 def test_a_selected_key_is_told_with_the_sum_of_its_column(grid):
     grid.page.locator(".source span").nth(1).click()
     weights = grid.weights["cross"][1, 2]
-    assert grid.said().endswith(
-        f"; in total it receives {weights[:, 1].sum():.1f} rows' worth of attention."
-    )
+    assert grid.said().endswith(f"; its column adds up to {weights[:, 1].sum():.1f}.")
     grid.page.locator(".source span").nth(2).hover()
     assert "in total" not in grid.said()
 

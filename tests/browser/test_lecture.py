@@ -121,7 +121,7 @@ def test_the_causal_mask(lecture):
     """And the head that peeks most, which fills the picture."""
     assert not lecture.grid(SEES_ALL.format("decoder"))
     lecture.press("p").choose("causal", "Causal mask")
-    lecture.sees("Causal mask off ×", "The decoder can peek: in head")
+    lecture.sees("Causal mask off ×", "Without the causal mask, Decoder ")
     assert lecture.grid(SEES_ALL.format("decoder"))
     lecture.click(lecture.page.get_by_role("button", name="which peeks most"))
     assert lecture.grid("grid.selected.part.kind") == "decoder"

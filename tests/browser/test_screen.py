@@ -248,7 +248,7 @@ def test_a_long_finding_is_written_small_enough_to_fit(visit):
     heights = "(message) => [message.scrollHeight, message.clientHeight]"
     for address in ("?causal=false", "?causal=false&projector=true"):
         message = visit.open(address).page.locator(".message")
-        expect(message).to_contain_text("The decoder can peek: in head")
+        expect(message).to_contain_text("Without the causal mask, Decoder ")
         expect(message).to_contain_text("In the former translation, after")
         needed, room = message.evaluate(heights)
         assert needed <= room + 1, address

@@ -697,7 +697,10 @@ export class Grid {
       this.hider.replaceChildren(isHidden ? "Show " : "Hide ", this.label(token), " (H)");
     }
     clearTimeout(this.speaking);
-    this.speaking = setTimeout(() => (this.live.textContent = this.message.textContent), REST);
+    this.speaking = setTimeout(() => {
+      this.live.textContent = this.message.textContent;
+      this.fitMessage(true);
+    }, REST);
   }
 
   /** What is longer than its lines is written in smaller letters, down to those of the page. */
@@ -1035,7 +1038,7 @@ export class Grid {
         ` (${(this.data.signed ? signedPercent : percent)(others.weights[i])})`));
       if (!asQuery && isPinned && !this.data.signed && pointed.tokens.length === 1) {
         const sum = others.weights.reduce((all, weight) => all + weight, 0);
-        parts.push(`; in total it receives ${sum.toFixed(1)} rows' worth of attention`);
+        parts.push(`; its column adds up to ${sum.toFixed(1)}`);
       }
     }
     if (!roles && shift && pointed.tokens.every(({ side }) => side === of.query))

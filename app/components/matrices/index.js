@@ -12,6 +12,7 @@ const AROUND = [2.8, 1.25]; // across and down: a cell that holds a number, in t
 const TALL = 26; // rows up to which each gets the height of a letter
 const FLATTEST = 0.45; // in letters: the least height of a row, to end where the window ends
 const GAP = 1.6; // in letters: between matrices, as in the style
+const ROUNDING = 1e-6;
 const MARGIN = 1.5; // in letters: at the foot of the page
 const FILLING = [15, 5]; // in letters: the largest cell, across and down, where they fill the page
 
@@ -151,7 +152,7 @@ class Matrices {
     context.font = this.font(size(one.down));
     context.textBaseline = "middle";
     context.textAlign = "right";
-    const every = Math.ceil((1.15 * size(one.down)) / one.down);
+    const every = Math.ceil((1.15 * size(one.down)) / one.down - ROUNDING);
     for (let row = 0; one.labelled && row < rows; row += every) {
       const text = one.rows.length ? one.rows[row] : String(row + one.first);
       const y = one.top + (row + 0.5) * one.down;
@@ -160,7 +161,7 @@ class Matrices {
     const named = one.columns.length > 0;
     context.font = this.font(one.turned ? size(one.across_) : LABEL * letter);
     const step = one.turned
-      ? Math.ceil((1.15 * size(one.across_)) / one.across_)
+      ? Math.ceil((1.15 * size(one.across_)) / one.across_ - ROUNDING)
       : named ? 1 : Math.max(1, Math.ceil((letter * 3) / one.across_));
     for (let column = 0; column < columns; column += step) {
       const x = one.left + (column + 0.5) * one.across_;
