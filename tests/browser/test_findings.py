@@ -103,7 +103,7 @@ def test_what_is_said_of_a_token_is_so(mounted, count):
         start = token = trace.texts[side.name].tokens[at]
         row = at - (rows != list(read))  # the one whose label is the token
         if side == query and row == at - 1 >= 0:
-            start = f"Having read {read[row]}, about to write {token}, it"
+            start = f"having read {read[row]}, about to write {token}, it"
         assert said.startswith(start + " "), (said, start)
         parts = re.split(r"attends most to |is attended to most by ", said[len(start) :])[1:]
         if side == query and row >= 0:

@@ -328,7 +328,7 @@ def test_a_row_is_named_by_the_word_that_its_head_follows(grid):
         grid.show(run, look)
         assert grid.picture("grid.selected.rowNames") == list(names)
     grid.page.locator(".target span").nth(row + 1).hover()  # the label of that row
-    assert f"Having read {TARGET[row]}, about to write {following[row]}, it attends" in grid.said()
+    assert f"having read {TARGET[row]}, about to write {following[row]}, it attends" in grid.said()
     best = SOURCE[grid.weights["cross"][0, 1, row].argmax()]
     assert f"attends most to {best} (" in grid.said()
     grid.page.locator(".target span").first.hover()

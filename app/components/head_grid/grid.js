@@ -1012,7 +1012,7 @@ export class Grid {
     const covered = placesOf(queries, of.query, this.data.sides)
       .some((row) => isCovered(of, averaged(of, this.look), row));
     if (shift && pointed.tokens.length === 1 && queries[0]?.side === of.query && !covered)
-      parts.push(...this.rowStart(queries[0], shift));
+      parts.push(...this.rowStart(queries[0], shift, parts.length ? "having" : "Having"));
     else pointed.tokens.forEach((token, i) => parts.push(i ? " + " : "", this.label(token)));
     const isPinned = JSON.stringify(pointed) === JSON.stringify(this.pinned);
     let roles = 0; // it is a query, a key, or both
