@@ -165,6 +165,7 @@ def expect_to_follow_the_scheme(visit, title: str) -> None:
     for scheme in ("dark", "light"):
         visit.page.emulate_media(color_scheme=scheme)
         expect_scheme(visit, scheme)
+        visit.settle()  # a page without figures may not have been drawn anew yet
         assert not serious(visit, OF_COLOUR), f"{title}, {scheme}"
 
 
