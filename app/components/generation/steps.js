@@ -144,7 +144,6 @@ export class Walk {
     this.showBars(steps[state.step], written[state.step]);
     this.showHeads();
     this.showLens(steps[state.step]);
-    this.fit();
     if (gone) this.frame.focus({ preventScroll: true }); // with the button that had the keyboard
     requestAnimationFrame(() => painted("generate", state.step));
   }
