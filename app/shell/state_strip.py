@@ -28,7 +28,7 @@ def draw_state(page: Page) -> None:
     """The whole line. It is always there, so that no change moves the page."""
     draw_badges(page)
     if names_head(page):
-        # Beside chips there is room for its short name.
+        # Beside chips there is room only for its short name.
         chosen = session.values()
         head = Scope(chosen["kind"], chosen["layer"] - 1, chosen["head"] - 1)
         name = change_texts.short_name(head) if concerns("shows") else head_label()

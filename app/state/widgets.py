@@ -175,16 +175,6 @@ def row_callback(table: str, rows: Sequence[Mapping]) -> Callable[[], None]:
     return choose_row
 
 
-def point_callback(figure: str, numbered: Sequence[Mapping]) -> Callable[[], None]:
-    """The same for a figure whose points have numbers as their `customdata`."""
-
-    def choose_point() -> None:
-        for point in st.session_state[figure].selection.points:
-            choose(**numbered[int(point["customdata"])])
-
-    return choose_point
-
-
 def close(key: str) -> None:
     """Close a popover that this run has not drawn yet."""
     if st.session_state.get(key):

@@ -74,7 +74,7 @@ class Lab:
         return widgets.draw("picture", self.controls, look, options=names, default=names[0])
 
     def panel(self, title: str, drawn: go.Figure, caption: str, key: str, alt: str) -> None:
-        """A figure below its title; its explanation stands beside it."""
+        """A figure with its title above it. The explanation goes into the panel."""
         with st.container(gap="small"):
             st.subheader(title)
             figure(drawn, key, alt, self.projector, compact=True)

@@ -29,7 +29,7 @@ def head_of(term: Term) -> dict:
 
 
 def choose_head(heads: Sequence[dict], place: int) -> None:
-    """Select the head of the clicked bar. A callback."""
+    """Select the head whose bar was clicked. A callback."""
     session.choose(**heads[place])
 
 

@@ -60,7 +60,7 @@ def differences(before: str, after: str) -> Parts:
         shown = [(words, "")] if tag == "equal" else [(gone, "s"), (words, "b")]
         for text, mark in filter(lambda part: part[0], shown):
             follows_deleted = parts and parts[-1][1] == "s"
-            # Markdown sees no mark between a letter and a punctuation mark.
+            # Markdown ignores ~~ and ** between a letter and a punctuation mark.
             is_apart = text[0].isspace() or (mark and (follows_deleted or not text[0].isalnum()))
             parts += [(" ", "")] if parts and is_apart else []
             parts.append((text.strip(), mark))
