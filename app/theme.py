@@ -258,19 +258,22 @@ PLAN_STYLE = """
 @page plan { size: A4; margin: 11mm 13mm; }
 @media print {
   body:has(.st-key-class_plan) {
-    page: plan;
+    page: plan; background: none;
 
     :is(.st-key-top_bar, .st-key-finding, :has(> .st-key-panel)) { display: none; }
     .st-key-hero > :not(.st-key-class_plan) { display: none; }
     :has(.st-key-class_plan) {
       display: block !important; height: auto !important; min-height: 0 !important;
-      padding: 0 !important; overflow: visible !important;
+      padding: 0 !important; overflow: visible !important; background: none !important;
     }
   }
   .st-key-class_plan {
     columns: 2; column-gap: 8mm; column-fill: auto;
 
-    &, * { color: black !important; font-size: 9pt !important; line-height: 1.26 !important; }
+    &, * {
+      color: black !important; background: none !important;
+      font-size: 9pt !important; line-height: 1.26 !important;
+    }
     .stVerticalBlock { display: block; }
     details { border: 0; }
     details::details-content { content-visibility: visible; display: block; height: auto; }
@@ -279,7 +282,7 @@ PLAN_STYLE = """
       display: none;
     }
     summary, [data-testid="stExpanderDetails"] {
-      min-height: 0; padding: 0 !important; border: 0; background: none;
+      min-height: 0; padding: 0 !important; border: 0;
     }
     summary p { margin-top: 2.5mm !important; font-size: 10pt !important; font-weight: bold; }
     [data-testid="stMarkdownContainer"], [data-testid="stLayoutWrapper"] { margin: 0 !important; }
