@@ -13,6 +13,7 @@ COPY headlight.py .
 COPY app app
 COPY model model
 COPY assets assets
+COPY docs/teach-with-it.md docs/teach-with-it.md
 
 RUN useradd --system headlight
 USER headlight

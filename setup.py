@@ -1,10 +1,11 @@
-"""The folders app/, model/ and assets/ are installed below headlight/: headlight.py leads there.
+"""The folders app/, model/ and assets/ are installed below headlight/, and of docs/ the page that
+the app shows: headlight.py leads there.
 Everything else about the project stands in pyproject.toml."""
 
 from setuptools import find_packages, setup
 from setuptools.command.editable_wheel import editable_wheel
 
-FOLDERS = ("app", "model", "assets")
+FOLDERS = ("app", "model", "assets", "docs")
 
 
 class Editable(editable_wheel):
@@ -16,7 +17,7 @@ class Editable(editable_wheel):
         super().run()
 
 
-packages = [*find_packages(include=["app", "app.*", "model", "model.*"]), "assets"]
+packages = [*find_packages(include=["app", "app.*", "model", "model.*"]), "assets", "docs"]
 setup(
     py_modules=["headlight"],
     packages=[f"headlight.{name}" for name in packages],

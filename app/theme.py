@@ -250,9 +250,60 @@ BAR_STYLE = f"""
   background: light-dark({PAPER["light"]}, {PAPER["dark"]});
 }}
 """
+# Learn on paper: the plan for a class alone, all unfolded, on two sheets: the first 45 minutes and
+# the rest. Streamlit's boxes around it would add an empty sheet (1.67). Among columns, Chromium
+# ends a page only before an element that spans them.
+PLAN_STYLE = """
+.st-key-class_plan .stVerticalBlock { gap: 0.4rem; }
+@page plan { size: A4; margin: 11mm 13mm; }
+@media print {
+  body:has(.st-key-class_plan) {
+    page: plan; background: none;
+
+    :is(.st-key-top_bar, .st-key-finding, :has(> .st-key-panel)) { display: none; }
+    .st-key-hero > :not(.st-key-class_plan) { display: none; }
+    :has(.st-key-class_plan) {
+      display: block !important; height: auto !important; min-height: 0 !important;
+      padding: 0 !important; overflow: visible !important; background: none !important;
+    }
+  }
+  .st-key-class_plan {
+    columns: 2; column-gap: 8mm; column-fill: auto;
+
+    &, * {
+      color: black !important; background: none !important;
+      font-size: 9pt !important; line-height: 1.26 !important;
+    }
+    .stVerticalBlock { display: block; }
+    details { border: 0; }
+    details::details-content { content-visibility: visible; display: block; height: auto; }
+    details details { break-inside: avoid; }
+    > * > details > summary, summary > span > span, [data-testid="stCaptionContainer"] {
+      display: none;
+    }
+    summary, [data-testid="stExpanderDetails"] {
+      min-height: 0; padding: 0 !important; border: 0;
+    }
+    summary p { margin-top: 2.5mm !important; font-size: 10pt !important; font-weight: bold; }
+    [data-testid="stMarkdownContainer"], [data-testid="stLayoutWrapper"] { margin: 0 !important; }
+    :is(h3, h4, p, ul, li, table) { margin-block: 0 0.5mm !important; padding-block: 0; }
+    ul { padding-left: 0; }
+    li { margin-left: 3.5mm !important; }
+    :is(h3, h4) { margin-top: 2mm !important; break-after: avoid; }
+    h3, h3 * { font-size: 11.5pt !important; }
+    .stElementContainer:has(#the-plan-for-90-minutes) { column-span: all; break-before: page; }
+    :is(th, td) { padding: 0 1.5mm 0 0; }
+    a { text-decoration: none; }
+    a[href^="./"]::after {
+      content: attr(href); display: inline-block; max-width: 100%; margin-left: 1ch;
+      font: 7.5pt monospace; overflow-wrap: anywhere;
+    }
+  }
+}
+"""
 # The style of every page. The bar's wrapper is sticky, because the bar itself would scroll away
 # (Streamlit 1.67).
-DOCUMENT_STYLE = STYLE + STALE_STYLE + BAR_STYLE + RESERVED_STYLE + NARROW_STYLE
+DOCUMENT_STYLE = STYLE + STALE_STYLE + BAR_STYLE + RESERVED_STYLE + NARROW_STYLE + PLAN_STYLE
 # Present: state, texts, finding and picture alone. B puts the bar above them and P the panel beside
 # them, see browser_events.
 PRESENT_STYLE = f"""

@@ -18,7 +18,7 @@ import pytest
 from PIL import Image, ImageSequence
 
 import headlight
-from headlight.app.lessons.class_plan import PLAN, WHOLE
+from headlight.app.lessons import class_plan
 from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import SETTINGS
 from headlight.model import Masks, load, transformer
@@ -41,6 +41,7 @@ from tests.documentation import DOCS
 MARKDOWN = [ROOT / "README.md", *documentation.pages()]
 SHAPES = DOCS / "reference" / "shapes.md"
 MOST_WORDS = {"README.md": 600}
+NOT_IN_CLASS = "Before class: 5 minutes", "More for the teacher"  # parts of the teaching plan
 MOST_MEDIAN, LONGEST = 15, 28  # words of a sentence
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 FENCE = re.compile(r"^( *)```(\w+)\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
@@ -100,16 +101,17 @@ def test_the_short_teaching_plan_is_read_in_five_minutes():
     assert sum(len(words) for block in prose(plan) for words in sentences(block)) <= 900
 
 
-def test_the_app_has_the_links_of_the_teaching_plan():
+def test_the_app_shows_the_whole_teaching_plan():
     text = (DOCS / "teach-with-it.md").read_text("utf-8")
-    steps = re.findall(r"^### \d+\. (.+?) · minutes.*?(?=^### |\Z)", text, re.M | re.S)
-    parts = re.split(r"^### \d+\. ", text, flags=re.M)[1:]
-    links = [dict(re.findall(r"\[([^\]]+)\]\(http://localhost:8501/([^)]*)\)", "".join(
-        line for line in part.splitlines() if line.startswith(("**Tab**", "**Tabs**"))
-    ))) for part in parts]  # fmt: skip
-    assert [(step.title, dict(step.links)) for step in PLAN] == list(zip(steps, links, strict=True))
-    before, _ = text.split("## The plan for 90 minutes")
-    assert len(re.findall(r"^### \d+\. ", before, re.M)) == WHOLE
+    sections = class_plan.sections()
+    assert [each.title for each in sections if each.is_step] == re.findall("^### (.+)", text, re.M)
+    assert [each.title for each in sections if not each.is_step] == [
+        title for title in re.findall("^## (.+)", text, re.M) if title not in NOT_IN_CLASS
+    ]
+    shown = "".join(each.body for each in sections)
+    linked = r"\[[^\]]+\]\(%s([^)]*)\)"
+    assert re.findall(linked % r"\./", shown) == re.findall(linked % class_plan.APP, text)
+    assert "<!--" not in shown and ".md)" not in shown  # the app has no other page
 
 
 def test_what_comes_out_of_the_code_is_up_to_date():

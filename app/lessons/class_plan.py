@@ -1,62 +1,33 @@
-"""The plan for a class (docs/teach-with-it.md): what each of its steps shows, as links."""
+"""The plan for a class, from its page in the documentation, which is installed with the app."""
 
-from collections.abc import Mapping
+import re
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
-WHOLE = 5  # steps of the plan for 45 minutes; all of them fill 90
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "teach-with-it.md"
+APP = "http://localhost:8501/"  # where links of the page into the app lead
 
 
 @dataclass(frozen=True)
-class ClassStep:
-    """`links`: label → address within the app."""
+class Section:
+    """`body` is Markdown; its links lead to the app that shows it."""
 
     title: str
-    links: Mapping[str, str]
+    body: str
+    is_step: bool  # or the exit question; otherwise a heading above steps
 
 
-PLAN = (
-    ClassStep("A row is a set of shares", {"the app as it opens": ""}),
-    ClassStep("The score by hand", {"Inside a head, at Scaling": "inside?at=Scaling"}),
-    ClassStep(
-        "Two masks",
-        {
-            "the first sentence": "",
-            "a padded one": "?source=My+brother+has+a+red+car.&pad_to=24",
-        },
-    ),
-    ClassStep(
-        "Word order",
-        {
-            "the dog chases": "?source=A+dog+chases+a+cat.",
-            "the cat chases": "?source=A+cat+chases+a+dog.",
-        },
-    ),
-    ClassStep(
-        "Bright is not the same as important",
-        {
-            "layer 3, head 3": "?kind=cross&layer=3&head=3",
-            "each head off in turn": "ablation",
-        },
-    ),
-    ClassStep("Heads have habits", {"Find a head": "heads"}),
-    ClassStep(
-        "One token after another",
-        {"Generate": "generate?source=People+are+not+looking+at+the+street+musician."},
-    ),
-    ClassStep("Watch it learn", {"training step 16": "?step=16"}),
-    ClassStep(
-        "Is attention an explanation?",
-        {"Experiments, What adds up": "attribution?source=I+saw+an+old+house."},
-    ),
-    ClassStep("Your own sentence", {}),
-)
-
-
-def as_markdown() -> str:
-    """The plan's steps with their links, each of which opens in a tab of its own."""
-    lines = []
-    for number, step in enumerate(PLAN, start=1):
-        links = " · ".join(f"[{label}](./{address})" for label, address in step.links.items())
-        colon = "" if step.title.endswith("?") else ":"
-        lines.append(f"{number}. {step.title}" + f"{colon} {links}" * bool(links))
-    return "\n".join(lines)
+@cache
+def sections() -> tuple[Section, ...]:
+    """All that a class needs, without what is done before it and what more there is to know."""
+    text = re.sub(r"<!--.*?-->\n*", "", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
+    text = text.replace(f"]({APP}", "](./")
+    _, begins, rest = text.partition("## Ask first, then show\n")
+    needed, *_ = (begins + rest).split("## More for the teacher\n")
+    return tuple(
+        Section(title, body.strip(), len(marks) == 3)
+        for marks, title, body in re.findall(
+            r"^(###?) ([^\n]+)\n(.*?)(?=^###? |\Z)", needed, flags=re.DOTALL | re.MULTILINE
+        )
+    )

@@ -17,10 +17,6 @@ def page() -> None:
         "The model itself answers every question. The answer stays covered until you have given "
         "yours. Your own sentence and settings come back when you leave a lesson."
     )
-    frame.explanation().expander("In class: a plan for 45 or 90 minutes").markdown(
-        f"Steps 1 to {class_plan.WHOLE} fill 45 minutes, all of them 90. What to ask is in *Teach "
-        f"with it*. Each link opens in a tab of its own.\n\n{class_plan.as_markdown()}"
-    )
     state = running_lesson.progress()
     for name, each in running_lesson.lessons().items():
         front = each.source.front
@@ -48,6 +44,18 @@ def page() -> None:
                 lesson.draw_download(name)
     for error in running_lesson.broken():
         messages.show_message(error, st.warning)
+    with st.expander("In class: a plan for 45 or 90 minutes", key="class_plan"):
+        draw_class_plan()
+
+
+def draw_class_plan() -> None:
+    """Its steps unfold one by one. On paper all are unfolded: see theme.PLAN_STYLE."""
+    st.caption("Print this page for all steps on two sheets, the first with the 45 minutes.")
+    for section in class_plan.sections():
+        if section.is_step:
+            st.expander(section.title).markdown(section.body)
+        else:
+            st.markdown(f"### {section.title}\n\n{section.body}")
 
 
 page()

@@ -9,11 +9,13 @@ from base64 import b64encode
 from collections.abc import Callable
 from contextlib import contextmanager
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Error, Locator, Page, Playwright, expect, sync_playwright
+from pypdf import PdfReader
 
 from headlight.app import theme
 from headlight.app.state import pages
@@ -111,6 +113,12 @@ ARGUMENTS = [
 ]
 # A page of a test is gone before optimising its scripts has paid.
 UNOPTIMISED = "--js-flags=--no-opt --no-maglev"
+
+
+def on_paper(page: Page) -> list[str]:
+    """The text of each sheet that a page is printed on."""
+    sheets = PdfReader(BytesIO(page.pdf(prefer_css_page_size=True))).pages
+    return [" ".join(sheet.extract_text().split()) for sheet in sheets]
 
 
 def executable() -> str:

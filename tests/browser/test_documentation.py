@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 import pytest
 
 from tests import documentation
+from tests.browser.conftest import on_paper
 
 pytestmark = pytest.mark.browser
 
@@ -86,3 +87,13 @@ def test_the_search_works_from_a_folder(site, refusing):
     found.filter(has_text="Formats").wait_for()
     assert search.input_value() == "apostrophe"
     assert not asked
+
+
+def test_the_teaching_plan_is_printed_on_two_sheets(site, refusing):
+    page, _ = refusing
+    page.goto((site / "teach-with-it.html").as_uri())
+    first, second = on_paper(page)
+    assert "1. A row is a set of shares" in first and "Exit question" in first
+    assert second.startswith("The plan for 90 minutes") and "More for the teacher" in second
+    assert "training step 16 /?step=16" in second  # the address of a link
+    assert "Get started" not in first  # of the menu

@@ -6,7 +6,7 @@ from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import expect
 
 from headlight.app.theme import INK
-from tests.browser.conftest import PAGES
+from tests.browser.conftest import PAGES, on_paper
 from tests.browser.controls import controls
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]  # each test visits every page
@@ -149,6 +149,14 @@ def expect_scheme(visit, scheme: str) -> None:
     visit.idle()
 
 
+def expect_the_plan_on_paper(visit) -> None:
+    """Of the page Learn, all folded: the plan for a class, and nothing else."""
+    first, second = on_paper(visit.page)
+    assert first.startswith("Ask first, then show") and "5. Bright is not the same" in first
+    assert second.startswith("The plan for 90 minutes") and "10. Your own sentence" in second
+    assert "training step 16 ./?step=16" in second
+
+
 def begin(visit, scheme: str, path: str = "") -> None:
     """Open the first page, from which one walks to the others by clicks."""
     visit.page.emulate_media(color_scheme=scheme)
@@ -182,6 +190,8 @@ def test_nothing_serious_and_nothing_wider_than_the_page(visit):
         expect_first_view(visit, title)
         if title in OPEN:
             expect_to_follow_the_scheme(visit, title)
+        if title == "Learn":
+            expect_the_plan_on_paper(visit)
 
 
 def test_dark_and_for_a_projector(visit):

@@ -24,6 +24,7 @@ SHIPPED = {  # folder → patterns of the files in it that are installed
     "app": ("**/*.py", ".streamlit/*", "**/*.conf", "**/*.css", "**/*.html", "**/*.js", "**/*.md"),
     "model": ("**/*.py",),
     "assets": ("*.svg", "checkpoints/**/*", "examples/*", "vendor/*"),
+    "docs": ("teach-with-it.md",),
 }
 USERS_OWN = "raise SystemExit('a file of the user was imported')"
 
