@@ -590,9 +590,16 @@ def test_two_tokens_list_the_heads_between_them_and_a_click_selects_one(grid):
     layer, head = np.unravel_index(weights.argmax(), weights.shape)
     links = grid.page.locator("button.bar")
     expect(links).to_have_count(5)
-    expect(links.first).to_contain_text(f"Cross {layer + 1}.{head + 1}")
+    best = f"Cross {layer + 1}.{head + 1}"
+    expect(links.first).to_contain_text(best)
+    most = f"In {best}, Hund puts {percent(weights.max())} of its weight on dog, more than in any"
+    here = f" other head. In the selected head: {percent(weights[FOCUS['layer'], FOCUS['head']])}."
+    grid.page.mouse.move(5, 5)
+    assert grid.said() == most + here
+    assert not shades(grid, "source", "--attends").any()  # of one of the two words alone
     expect(links.first).to_contain_text(f"{round(100 * float(weights.max()))}")
     links.first.click()
+    assert grid.said() == most + " other head."
     heading = f"Cross-attention, layer {layer + 1}, head {head + 1}"
     expect(grid.page.locator(".selected h3")).to_have_text(heading)
     tile = dict(kind="cross", layer=layer, head=head)

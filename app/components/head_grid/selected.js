@@ -7,7 +7,7 @@ import {
 } from "../shared/heatmap.js";
 import { moment } from "../shared/names.js";
 import { percent, signedPercent } from "../shared/numbers.js";
-import { averaged, hasFollowing, isFaded, links, meanWeights, placesOf, scaled } from "./cells.js";
+import { averaged, hasFollowing, isFaded, meanWeights, placesOf, scaled } from "./cells.js";
 
 const LARGEST = [76, 48]; // px across and down a cell
 const PRESENTED = [160, 110]; // the same in Present
@@ -21,6 +21,7 @@ const FADED = 0.3; // how much is left of a head that is off
 const DRAGGED = 3; // px; less is a click
 const LEGEND = 6; // letters long
 const CLICKED = 0.2; // what a click adds to a cell that is painted
+const LISTED = 5; // heads between two words
 
 export class SelectedHead {
   constructor(grid, root) {
@@ -520,7 +521,7 @@ export class SelectedHead {
     this.linked.replaceChildren();
     if (!shown) return;
     const { grid } = this;
-    const best = links(data.parts, data.sides, shown, (...tiles) => grid.shift(...tiles));
+    const best = grid.linksOf(shown, LISTED);
     const name = (tokens) => tokens.map((token) => grid.labelText(token)).join(" + ");
     const buttons = best.map(({ kind, layer, head, queries, keys, weight }) => {
       const button = element("button", { class: "bar", type: "button" },
@@ -533,7 +534,7 @@ export class SelectedHead {
     });
     this.linked.append(
       element("h4", {}, `Heads between “${name(shown.tokens)}” and “${name(shown.to)}”`),
-      ...(buttons.length ? buttons : ["No head may attend from one to the other."]));
+      ...(buttons.length ? buttons : [grid.noLink]));
   }
 
   cellAt(event) {
