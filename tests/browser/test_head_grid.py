@@ -607,6 +607,44 @@ def test_two_tokens_list_the_heads_between_them_and_a_click_selects_one(grid):
     grid.page.locator(".stage").focus()
     grid.press("Escape")
     expect(links).to_have_count(0)
+    for index in (dog, dog + 1):
+        grid.page.locator(".source span").nth(index).click()
+    grid.page.mouse.move(5, 5)
+    assert grid.said().endswith(" The selected head does not connect them.")
+
+
+def test_a_label_of_the_picture_is_clicked_like_its_word(grid):
+    """One that is no word of the text stands for the strongest cell of its row."""
+    grid.show(packed(grid.weights, following=[*TARGET[1:], "</s>"], shifts=[1] * 16))
+    grid.picture("grid.selected.canvas.scrollIntoView({ block: 'center' })")
+    left, top, first, across, above, down = grid.picture(
+        """(({ place, canvas }) => {
+             const box = canvas.getBoundingClientRect();
+             return [box.left, box.top, place.left, place.across, place.top, place.down];
+           })(grid.selected)"""
+    )
+
+    def click(x, y):
+        grid.page.mouse.click(left + x, top + y)
+        return grid.picture("grid.pinned")
+
+    def row(number):
+        return click(first - 8, above + (number + 0.5) * down)
+
+    def word(side, index):
+        return {"tokens": [{"side": side, "index": index}], "to": []}
+
+    assert row(2) == word("target", 3)
+    assert grid.sent("cell") == [chosen(2)]
+    assert f"having read {TARGET[2]}, about to write {TARGET[3]}, it attends" in grid.said()
+    last = len(TARGET) - 1
+    assert row(last)["row"] == {"side": "target", "index": last}
+    strongest = int(grid.weights["cross"][FOCUS["layer"], FOCUS["head"], last].argmax())
+    assert grid.sent("cell") == [chosen(last, strongest)]
+    assert row(1) == word("target", 2)
+    assert row(1) is None
+    assert click(first + 1.5 * across, above - 8) == word("source", 1)
+    assert click(4, above + 2 * down) == word("source", 1)  # the name of the axis
 
 
 # The frame as the browser has it and the pixels of its canvases, and the frame again with each cell

@@ -178,10 +178,15 @@ export class Grid {
     const [row, column] = [[query, part.query], [key, part.key]].map(([index, side]) =>
       Math.floor(index / this.data.sides[side].every));
     if (row < 0 || row >= part.rows || column >= part.columns) return;
-    const token = { side: part.query, index: query + this.shift(part, averaged(part, this.look)) };
-    const isWord = column < 0 && token.index < this.data.sides[part.query].labels.length;
-    this.pinned = isWord ? { tokens: [token], to: [] }
-      : this.cell(part, focus.layer * part.heads + focus.head, row, Math.max(0, column));
+    this.pinned = (column < 0 && this.rowAsWord(part, query)) ||
+      this.cell(part, focus.layer * part.heads + focus.head, row, Math.max(0, column));
+  }
+
+  /** The word of the text that labels the row of a query in the selected head; null where that is no
+   * word of the text, like the end that the last row predicts. */
+  rowAsWord(part, query) {
+    const index = query + this.shift(part, averaged(part, this.look));
+    return index < this.data.sides[part.query].labels.length ? { tokens: [{ side: part.query, index }], to: [] } : null;
   }
 
   /** Puts the predictions and the tools into another place of the page. */

@@ -41,7 +41,7 @@ export class SelectedHead {
     root.append(title, this.box, this.linked, this.answers);
     this.canvas.onpointermove = (event) => this.hover(event);
     this.canvas.onpointerleave = () => grid.hover(null);
-    this.canvas.onclick = (event) => this.click(this.cellAt(event));
+    this.canvas.onclick = (event) => this.click(event);
     this.canvas.onpointerdown = (event) => this.drag(event);
   }
 
@@ -79,9 +79,10 @@ export class SelectedHead {
   }
 
   hover(event) {
-    const cell = this.cellAt(event);
+    const [cell, label] = [this.cellAt(event), this.labelAt(event)];
     this.canvas.title = this.rowTitle(cell);
-    this.grid.hover(cell);
+    this.canvas.style.cursor = label ? "pointer" : "";
+    this.grid.hover(cell ?? label);
   }
 
   /** The row that is painted, if it is of the selected head, and the guess at it. */
@@ -99,10 +100,13 @@ export class SelectedHead {
     return Boolean(cell) && this.painted?.row === cell.row.index;
   }
 
-  click(cell) {
-    if (!cell || this.isPainted(this.pressed)) return; // that was a stroke
+  click(event) {
+    if (this.isPainted(this.pressed)) return; // that was a stroke
+    const [cell, label] = [this.cellAt(event), this.labelAt(event)];
+    if (!cell && !label) return;
     this.grid.stage.focus({ preventScroll: true }); // keys act on what was selected
-    if (this.tool === "mask") this.grid.paintMask(cell);
+    if (label) this.grid.pin(label);
+    else if (this.tool === "mask") this.grid.paintMask(cell);
     else if (this.tool === "point") this.grid.pin(cell);
   }
 
@@ -538,14 +542,44 @@ export class SelectedHead {
   }
 
   cellAt(event) {
-    const { part, place, canvas, grid } = this;
-    const { rows, columns } = part;
+    const { place, canvas } = this;
     const [x, y] = pointIn(canvas, event);
     if (x < place.left || y < place.top) return null; // a label
-    const [left, top] = this.corner;
-    const under = cellUnder(x, y, { ...place, left, top, rows, columns });
-    if (!under) return null;
+    const under = this.under(x, y);
+    return under && this.cell(...under);
+  }
+
+  cell(row, column) {
+    const { grid, part } = this;
     const { layer, head } = grid.look.focus;
-    return grid.cell(part, layer * part.heads + head, ...under);
+    return grid.cell(part, layer * part.heads + head, row, column);
+  }
+
+  /** The row and the column of a point on the canvas. */
+  under(x, y) {
+    const [left, top] = this.corner;
+    const { rows, columns } = this.part;
+    return cellUnder(x, y, { ...this.place, left, top, rows, columns });
+  }
+
+  /** The word whose label an event is on; of a row whose word is none of the text, the cell with its
+   * largest weight. */
+  labelAt(event) {
+    const { part, place, canvas, grid } = this;
+    const { left, top, letters, turned } = place;
+    const [x, y] = pointIn(canvas, event);
+    const index = (at, side) => at * grid.data.sides[side].every;
+    if (y >= top && x < left && x >= 1.4 * letters) { // beside the name of the axis
+      const [row] = this.under(this.corner[0], y) ?? [];
+      if (row === undefined) return null;
+      const weights = this.rows(part)[row];
+      return grid.rowAsWord(part, index(row, part.query)) ??
+        this.cell(row, weights.indexOf(Math.max(...weights)));
+    }
+    if (y >= top || y < 1.4 * letters) return null;
+    const foot = x - (turned ? (top - y) / Math.tan(turned) : 0); // of a slanting label
+    const [, column] = (foot >= left && this.under(foot, this.corner[1])) || [];
+    return column === undefined ? null
+      : { tokens: [{ side: part.key, index: index(column, part.key) }], to: [] };
   }
 }
