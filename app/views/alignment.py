@@ -19,7 +19,7 @@ from headlight.app.state.options import (
 )
 from headlight.app.state.pages import ATTENTION, Page
 from headlight.app.state.setting import Setting
-from headlight.app.views._word_links import links_before
+from headlight.app.views._word_links import dashed, links_before
 from headlight.app.wording import alignment_texts, part_names
 from headlight.model.analysis.alignment import WordWeights, aligning_kind
 from headlight.model.corpus.alignments import Aligned, csv_lines, pharaoh_lines
@@ -92,11 +92,9 @@ def page() -> None:
     words = words_of(run)
     titles = tuple(side.title.capitalize() for side in trace.sides.values())
     before = links_before(run, words, words_of, WordWeights.links)
-    note = alignment_texts.alignment_note(
-        measured, heads, sites, shift, dashed=bool(before - words.links())
-    )
+    note = alignment_texts.alignment_note(measured, heads, sites, shift)
     colour_key(LINE_SWATCH, POINTED)
-    word_lines(words, titles, (words.links(), before), note)
+    word_lines(words, titles, (words.links(), before), note + dashed(before - words.links()))
     aligned = [Aligned(1, words)]
     name = f"{run.checkpoint}-alignment"
     with frame.numbers():

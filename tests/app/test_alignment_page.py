@@ -94,7 +94,7 @@ def test_the_note_names_the_heads_that_the_lines_show(en_de):
     cross = [site for site in sites if site.kind == "cross"]
 
     def note(*heads, shift=None):
-        return alignment_note(measured, heads, cross, shift, dashed=False)
+        return alignment_note(measured, heads, cross, shift)
 
     assert note((1, 0), shift=1).endswith(
         "in layer 2 head 1. A target word here is the word about to be written."
