@@ -188,13 +188,10 @@ export class SelectedHead {
     const [down, across] = [part.query, part.key].map((name) => grid.data.sides[name]);
     this.rowNames = this.rowLabels(part, down);
     this.columnNames = this.labels(across, part.columns);
-    const place = this.layout(context, part, this.columnNames);
+    const place = this.settle(context, part);
     const [wide, high] = place.whole;
     Object.assign(this, { part, place, cells: this.sheet(part) });
     this.isOff = averaged(part, grid.look).every((tile) => isFaded(part, grid.look.off, tile));
-    this.box.style.maxHeight = `${place.room}px`;
-    this.whole.style.width = `${wide}px`;
-    this.whole.style.height = `${high}px`;
     const { clientWidth, clientHeight } = this.box; // without its bars
     const size = [Math.min(wide, clientWidth), Math.min(high, clientHeight)];
     this.scrolls = size[0] < wide || size[1] < high;
@@ -208,6 +205,23 @@ export class SelectedHead {
     this.keepScroll();
     this.paper = getComputedStyle(grid.frame).getPropertyValue("--st-background-color") || "#fff";
     this.paintView();
+  }
+
+  /** Lays the cells out, and once more where a bar that scrolls them down takes some of their width:
+   * another along the foot would cover the last row. */
+  settle(context, part) {
+    const { box, whole } = this;
+    const lay = () => {
+      const place = this.layout(context, part, this.columnNames);
+      box.style.maxHeight = `${place.room}px`;
+      [whole.style.width, whole.style.height] = place.whole.map((size) => `${size}px`);
+      return place;
+    };
+    box.style.overflow = "hidden"; // no bars of what stood there before
+    const width = box.clientWidth;
+    const place = lay();
+    box.style.overflow = "";
+    return box.clientWidth < width ? lay() : place;
   }
 
   /** Where the first cell is: above and left of its labels when the cells have been scrolled. */
