@@ -6,8 +6,8 @@ import streamlit as st
 from headlight.app import selection
 from headlight.app.components.colour_key import LINE_SWATCH, POINTED, colour_key
 from headlight.app.components.word_lines import word_lines
-from headlight.app.results import passes, word_results
-from headlight.app.shell import frame
+from headlight.app.results import head_results, passes, word_results
+from headlight.app.shell import frame, running_lesson
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import (
     ALIGNED_BY,
@@ -138,6 +138,10 @@ def page() -> None:
             measured, sites, known=measured == view.checkpoint.alignment
         )
     )
+    survey, *_ = head_results.survey_of(view)
+    are_named = 1 < len(heads) <= alignment_texts.MOST_NAMED
+    if survey and are_named and not running_lesson.veils():
+        frame.explanation().caption(alignment_texts.without_them(survey, heads, sites))
 
 
 page()

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from headlight.model.analysis.alignment import GOLD, HeadAlignment
+from headlight.model.corpus.survey import IN_WORDS, SIGNIFICANT, Survey
 
 # by shift: a head aligns a word at the row that reads it, or that predicts it
 SHIFT_NAMES = ("word just read", "word about to be written")
@@ -40,6 +41,25 @@ def alignment_note(
     which = f"{', '.join(short[:-1])} and {short[-1]}"
     best = " that align best together" * (list(heads) == list(measured.heads))
     return f"{most}, averaged over the {count} heads{best}: {which}."
+
+
+def without_them(survey: Survey, heads: Sequence[tuple[int, int]], sites) -> str:
+    """What a survey measured without each of some heads of these sites. Empty unless it has all."""
+    measure, losses = survey.measure, []
+    for index, head in heads:
+        site = sites[index]
+        row = survey.head(site.kind, site.layer, head).get(measure)
+        if row is None:
+            return ""
+        digits = 3 if measure == "loss" else 2
+        by, low, high = (f"{row[name]:+.{digits}f}" for name in ("value", "low", "high"))
+        sure = "" if row["p_holm"] <= SIGNIFICANT else "; not significant"
+        losses.append(f"by {by} without {site.layer + 1}.{head + 1} ({low} to {high}{sure})")
+    return (
+        f"*Are these heads important?* Over {survey.card['sentences']:,} sentences, "
+        f"{IN_WORDS[measure]} changes {', '.join(losses[:-1])} and {losses[-1]}. Each was switched "
+        f"off by itself, and all {len(survey.of(measure))} heads were tested."
+    ).replace("-", "−")
 
 
 def alignment_explained(measured: HeadAlignment, sites, known: bool) -> str:

@@ -2,7 +2,14 @@
 
 import pytest
 
-from headlight.app.state.options import ALIGNED_BY, AT_ROWS, OF_LAYER, SELECTED
+from headlight.app.state.options import (
+    ALIGNED_BY,
+    AT_ROWS,
+    BEST_HEADS,
+    INFLUENCE,
+    OF_LAYER,
+    SELECTED,
+)
 from headlight.app.wording.alignment_texts import alignment_note
 from headlight.model import load
 from headlight.model.analysis.alignment import HeadAlignment, of_influence, of_trace, pharaoh
@@ -87,6 +94,13 @@ def test_the_picker_stands_there_only_where_its_head_aligns(opened, by):
     about_a_head = by in (SELECTED, OF_LAYER)
     assert ("head" in {box.key for box in page.segmented_control}) == about_a_head
     assert ("switch_head" in {button.key for button in page.button}) == about_a_head
+
+
+@pytest.mark.parametrize(("by", "are_averaged"), [(BEST_HEADS, True), (INFLUENCE, False)])
+def test_what_is_lost_without_the_heads_that_are_averaged_is_said(opened, by, are_averaged):
+    said = words(opened(aligned_by=by))
+    for part in ("Over 500 sentences, BLEU", "without 1.2 (", "without 2.3 (", "all 48 heads were"):
+        assert (part in said) == are_averaged
 
 
 def test_the_note_names_the_heads_that_the_lines_show(en_de):
