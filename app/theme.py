@@ -38,6 +38,7 @@ BAR, STATE, ROW_OF_PAGE, FINDING, PANEL = 44, 28, 40, 52, 330
 PANEL_FADE = 24  # pixels at its foot
 PRESENT_STATE = 36  # pixels: STATE in Present
 TOOLBAR = 26  # pixels: of Plotly, above a figure
+TABLE_TOOLBAR = 38  # pixels: of a table, above it
 CONTROL = 32  # pixels: the height of a control in the bar
 FINDING_LETTERS = 20  # pixels
 GRID = 560  # pixels: the grid of heads is higher with any model
@@ -184,6 +185,10 @@ STYLE = f"""
 .st-key-finding p {{ font-size: {FINDING_LETTERS}px; line-height: 1.3; margin: 0; }}
 /* Plotly's toolbar stands above its figure, on nothing that is to be read. */
 .stElementContainer:has(.stPlotlyChart) {{ padding-top: {TOOLBAR}px; box-sizing: content-box; }}
+/* So does a table's, where words stand close above it. */
+.st-key-alignment_table, .st-key-panel .stElementContainer:has(.stDataFrame) {{
+  padding-top: {TABLE_TOOLBAR}px;
+}}
 .js-plotly-plot {{ overflow: visible !important; }}
 .js-plotly-plot .modebar-container {{ transform: translateY(-{TOOLBAR}px); }}
 .st-key-swaps :is(th, td) {{ padding: 0.2rem 0.6rem; font-size: 0.94rem; }}

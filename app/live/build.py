@@ -148,7 +148,7 @@ def _alignment(checkpoint: Checkpoint) -> dict | None:
     if measured is None or kind is None:
         return None
     of_kind = [site for site in sites if site.kind == kind]
-    note = alignment_note(measured, measured.heads, of_kind, None, dashed=False)
+    note = alignment_note(measured, measured.heads, of_kind, None)
     return measured.to_card() | {"note": note}
 
 

@@ -21,3 +21,11 @@ def links_before(
     other = words_of(before)
     same = (other.source, other.target) == (words.source, words.target)
     return links_of(other) if same else frozenset()
+
+
+def dashed(gone: Links) -> str:
+    """What the dashed lines are, as a sentence behind others; "" if there are none."""
+    if not gone:
+        return ""
+    which = "only the comparison has" if selection.other_run() else "were there before the changes"
+    return f" Dashed: lines that {which}."

@@ -6,8 +6,8 @@ import streamlit as st
 from headlight.app import selection
 from headlight.app.components.colour_key import LINE_SWATCH, POINTED, colour_key
 from headlight.app.components.word_lines import word_lines
-from headlight.app.results import passes, word_results
-from headlight.app.shell import frame
+from headlight.app.results import head_results, passes, word_results
+from headlight.app.shell import frame, running_lesson
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import (
     ALIGNED_BY,
@@ -19,7 +19,7 @@ from headlight.app.state.options import (
 )
 from headlight.app.state.pages import ATTENTION, Page
 from headlight.app.state.setting import Setting
-from headlight.app.views._word_links import links_before
+from headlight.app.views._word_links import dashed, links_before
 from headlight.app.wording import alignment_texts, part_names
 from headlight.model.analysis.alignment import WordWeights, aligning_kind
 from headlight.model.corpus.alignments import Aligned, csv_lines, pharaoh_lines
@@ -92,11 +92,9 @@ def page() -> None:
     words = words_of(run)
     titles = tuple(side.title.capitalize() for side in trace.sides.values())
     before = links_before(run, words, words_of, WordWeights.links)
-    note = alignment_texts.alignment_note(
-        measured, heads, sites, shift, dashed=bool(before - words.links())
-    )
+    note = alignment_texts.alignment_note(measured, heads, sites, shift)
     colour_key(LINE_SWATCH, POINTED)
-    word_lines(words, titles, (words.links(), before), note)
+    word_lines(words, titles, (words.links(), before), note + dashed(before - words.links()))
     aligned = [Aligned(1, words)]
     name = f"{run.checkpoint}-alignment"
     with frame.numbers():
@@ -140,6 +138,10 @@ def page() -> None:
             measured, sites, known=measured == view.checkpoint.alignment
         )
     )
+    survey, *_ = head_results.survey_of(view)
+    are_named = 1 < len(heads) <= alignment_texts.MOST_NAMED
+    if survey and are_named and not running_lesson.veils():
+        frame.explanation().caption(alignment_texts.without_them(survey, heads, sites))
 
 
 page()

@@ -13,7 +13,7 @@ from headlight.app.shell import frame
 from headlight.app.state import messages, session
 from headlight.app.state.page_settings import FOLLOW, KEY
 from headlight.app.state.pages import ATTENTION, Page
-from headlight.app.views._word_links import links_before
+from headlight.app.views._word_links import dashed, links_before
 from headlight.app.wording import part_names
 from headlight.model.analysis.alignment import Links, WordWeights
 from headlight.model.analysis.reading import LabelledWeights
@@ -72,14 +72,13 @@ def page() -> None:
     before = links_before(run, words, lambda other: words_of(picture_of(other)), links)
     query, key = part_names.axes(trace, focus.kind, focus.layer, focus.head, session.reading())
     words = replace(words, source=tuple(key.labels), target=tuple(query.labels))
-    dashed = " Dashed: lines that were there before the change." if before - now else ""
     colour_key(LINE_SWATCH, POINTED)
     row = session.chosen_cell().get("query", -1)
     word_lines(
         words,
         TITLES,
         (now, before),
-        NOTE + dashed,
+        NOTE + dashed(before - now),
         tall=True,
         moments=part_names.moments(trace, focus.kind, session.reading()),
         chosen=row if 0 <= row < len(words.target) else None,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from headlight.model.analysis.alignment import GOLD, HeadAlignment
+from headlight.model.corpus.survey import IN_WORDS, SIGNIFICANT, Survey
 
 # by shift: a head aligns a word at the row that reads it, or that predicts it
 SHIFT_NAMES = ("word just read", "word about to be written")
@@ -15,35 +16,50 @@ def alignment_note(
     heads: Sequence[tuple[int, int]],
     sites,
     shift: int | None,
-    dashed: bool,
 ) -> str:
     """What the lines show: the given heads, each at its own shift or all at one; without heads, the
-    influence. Also what is `dashed`."""
-    if heads:
-        names = [f"layer {sites[layer].layer + 1} head {head + 1}" for layer, head in heads]
-        layers = {sites[layer].layer + 1 for layer, _ in heads}
-        most = "Each target word is linked to the source word with the most weight"
-        if len(heads) == 1:
-            row = measured.shifts[tuple(heads[0])] if shift is None else shift
-            note = f"{most} in {names[0]}. A target word here is the {SHIFT_NAMES[row]}."
-        elif len(heads) > MOST_NAMED and len(layers) == 1:
-            note = f"{most} in layer {layers.pop()}, averaged over its {len(heads)} heads."
-        else:
-            shifts = [measured.shifts[tuple(one)] if shift is None else shift for one in heads]
-            short = [
-                f"{sites[layer].layer + 1}.{head + 1} ({MOMENTS[at]})"
-                for (layer, head), at in zip(heads, shifts, strict=True)
-            ]
-            count = {2: "two", 3: "three", 4: "four"}.get(len(short), len(short))
-            which = f"{', '.join(short[:-1])} and {short[-1]}"
-            best = " that align best together" * (list(heads) == list(measured.heads))
-            note = f"{most}, averaged over the {count} heads{best}: {which}."
-    else:
-        note = (
+    influence."""
+    if not heads:
+        return (
             "Each target word is linked to the source word without which its log-probability "
             "falls most. Thicker: a larger share of the falls for all source words."
         )
-    return note + " Dashed: before the changes, or the comparison." * dashed
+    names = [f"layer {sites[layer].layer + 1} head {head + 1}" for layer, head in heads]
+    layers = {sites[layer].layer + 1 for layer, _ in heads}
+    most = "Each target word is linked to the source word with the most weight"
+    if len(heads) == 1:
+        row = measured.shifts[tuple(heads[0])] if shift is None else shift
+        return f"{most} in {names[0]}. A target word here is the {SHIFT_NAMES[row]}."
+    if len(heads) > MOST_NAMED and len(layers) == 1:
+        return f"{most} in layer {layers.pop()}, averaged over its {len(heads)} heads."
+    shifts = [measured.shifts[tuple(one)] if shift is None else shift for one in heads]
+    short = [
+        f"{sites[layer].layer + 1}.{head + 1} ({MOMENTS[at]})"
+        for (layer, head), at in zip(heads, shifts, strict=True)
+    ]
+    count = {2: "two", 3: "three", 4: "four"}.get(len(short), len(short))
+    which = f"{', '.join(short[:-1])} and {short[-1]}"
+    best = " that align best together" * (list(heads) == list(measured.heads))
+    return f"{most}, averaged over the {count} heads{best}: {which}."
+
+
+def without_them(survey: Survey, heads: Sequence[tuple[int, int]], sites) -> str:
+    """What a survey measured without each of some heads of these sites. Empty unless it has all."""
+    measure, losses = survey.measure, []
+    for index, head in heads:
+        site = sites[index]
+        row = survey.head(site.kind, site.layer, head).get(measure)
+        if row is None:
+            return ""
+        digits = 3 if measure == "loss" else 2
+        by, low, high = (f"{row[name]:+.{digits}f}" for name in ("value", "low", "high"))
+        sure = "" if row["p_holm"] <= SIGNIFICANT else "; not significant"
+        losses.append(f"by {by} without {site.layer + 1}.{head + 1} ({low} to {high}{sure})")
+    return (
+        f"*Are these heads important?* Over {survey.card['sentences']:,} sentences, "
+        f"{IN_WORDS[measure]} changes {', '.join(losses[:-1])} and {losses[-1]}. Each was switched "
+        f"off by itself, and all {len(survey.of(measure))} heads were tested."
+    ).replace("-", "−")
 
 
 def alignment_explained(measured: HeadAlignment, sites, known: bool) -> str:

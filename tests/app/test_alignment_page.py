@@ -2,7 +2,14 @@
 
 import pytest
 
-from headlight.app.state.options import ALIGNED_BY, AT_ROWS, OF_LAYER, SELECTED
+from headlight.app.state.options import (
+    ALIGNED_BY,
+    AT_ROWS,
+    BEST_HEADS,
+    INFLUENCE,
+    OF_LAYER,
+    SELECTED,
+)
 from headlight.app.wording.alignment_texts import alignment_note
 from headlight.model import load
 from headlight.model.analysis.alignment import HeadAlignment, of_influence, of_trace, pharaoh
@@ -89,12 +96,19 @@ def test_the_picker_stands_there_only_where_its_head_aligns(opened, by):
     assert ("switch_head" in {button.key for button in page.button}) == about_a_head
 
 
+@pytest.mark.parametrize(("by", "are_averaged"), [(BEST_HEADS, True), (INFLUENCE, False)])
+def test_what_is_lost_without_the_heads_that_are_averaged_is_said(opened, by, are_averaged):
+    said = words(opened(aligned_by=by))
+    for part in ("Over 500 sentences, BLEU", "without 1.2 (", "without 2.3 (", "all 48 heads were"):
+        assert (part in said) == are_averaged
+
+
 def test_the_note_names_the_heads_that_the_lines_show(en_de):
     sites, measured = sites_of("en-de"), HeadAlignment.of_card(en_de.card)
     cross = [site for site in sites if site.kind == "cross"]
 
     def note(*heads, shift=None):
-        return alignment_note(measured, heads, cross, shift, dashed=False)
+        return alignment_note(measured, heads, cross, shift)
 
     assert note((1, 0), shift=1).endswith(
         "in layer 2 head 1. A target word here is the word about to be written."

@@ -41,8 +41,15 @@ def test_every_weight_of_five_percent_is_a_line(opened, kind):
     assert data["moments"] == [f"Having read “{a}”, about to write “{b}”" for a, b in both]
 
 
-def test_lines_that_a_mask_made_or_took_are_told_apart(opened):
-    data = drawn(opened(kind="decoder", layer="1", head="1", causal="false"))
+@pytest.mark.parametrize(
+    ("compared", "dashed"),
+    [
+        ({}, "lines that were there before the changes"),
+        ({"other_masks": "true"}, "lines that only the comparison has"),
+    ],
+)
+def test_lines_that_a_mask_made_or_took_are_told_apart(opened, compared, dashed):
+    data = drawn(opened(kind="decoder", layer="1", head="1", causal="false", **compared))
     en_de = load("en-de")
     before = en_de.trace(TEXT)
     target = before.texts_of("decoder")[0].ids
@@ -50,6 +57,7 @@ def test_lines_that_a_mask_made_or_took_are_told_apart(opened):
     assert data["links"] == expected(after.attention["decoder"][0, 0])
     gone = expected(before.attention["decoder"][0, 0])
     assert data["before"] == [link for link in gone if link not in data["links"]]
+    assert data["note"].endswith(f" Dashed: {dashed}.")
     assert len(target) == len(data["words"][1])
 
 

@@ -104,6 +104,18 @@ def test_lines_of_before_are_dashed_where_they_differ(mounted):
     expect(page.locator(".lines .now")).to_have_count(len(WORDS.target))
 
 
+def test_where_nothing_stands_below_the_words_end_with_the_window(mounted):
+    """Also when what stands above them grows."""
+    mounted(word_lines, WORDS, ("Keys", "Queries"), (WORDS.links(),) * 2, NOTE, tall=True)
+    page = mounted.page
+    page.set_viewport_size({"width": 1280, "height": 600})
+    for height in (40, 160):
+        page.evaluate("height => document.body.style.paddingTop = `${height}px`", height)
+        page.wait_for_timeout(100)
+        keys, queries = (words_of(page, side).first.bounding_box() for side in (0, 1))
+        assert keys["y"] > height and 570 < queries["y"] + queries["height"] < 600
+
+
 def test_long_sentences_stand_upright(mounted):
     long = WordWeights(8 * WORDS.source, 8 * WORDS.target, np.tile(WORDS.weights, (8, 8)))
     page = show(mounted, long)

@@ -149,6 +149,28 @@ def test_no_label_is_dropped_and_numbers_shrink(mounted, width, numbers):
     assert [text in columns for text in written[-26 - 14 * 12 : -26]].count(False) == numbers
 
 
+def test_what_numbered_columns_count_stands_before_them(mounted):
+    values = np.ones((3, 4), np.float32)
+    mounted.page.evaluate("""() => {
+      window.written = [];
+      const write = CanvasRenderingContext2D.prototype.fillText;
+      CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+        written.push([text, this.textAlign, ...at]);
+        return write.call(this, text, ...at);
+      };
+    }""")
+    numbered = Matrix(
+        "table", values, "position", "dimension", ["0 A", "1 B", "2 C"], numbers=False
+    )
+    named = Matrix("scores", values, "query", "key", "ABC", "abcd", numbers=False)
+    mounted(matrices, [numbered, named], key="pictures", on_choose=None)
+    mounted.page.wait_for_function("written.length > 0")
+    written = {text: place for text, *place in mounted.page.evaluate("written")}
+    assert "key" not in written
+    (_, right, height, room), (_, first, *_) = written["dimension"], written["1"]
+    assert 40 < room == right < first and height == pytest.approx(written["1"][2])
+
+
 # In the app
 
 

@@ -133,13 +133,20 @@ def expect_first_view(visit, title: str) -> None:
           const covering = [...document.querySelectorAll(".js-plotly-plot")].map((plot) =>
             plot.querySelector(".modebar").getBoundingClientRect().bottom
               - plot.getBoundingClientRect().top);
+          const bottoms = [...document.querySelectorAll(".st-key-panel .stElementContainer")]
+            .map((node) => node.getBoundingClientRect().bottom);
+          const crowded = [...document.querySelectorAll(".st-key-panel .stDataFrame")]
+            .map((table) => table.getBoundingClientRect().top)
+            .map((top) => 34 - top + Math.max(...bottoms.filter((bottom) => bottom <= top)));
           return { hidden: row ? row.scrollWidth - row.clientWidth : 0,
             beyond: Math.max(0, ...beyond),
             covering: Math.max(0, ...covering),  // of a toolbar, over its figure
+            crowded: Math.max(0, ...crowded),  // the toolbar above a table, by other words
             height: document.querySelector(".stMain").scrollHeight };
         }"""
     )
     assert max(room["hidden"], room["beyond"]) <= 1 and room["height"] <= HEIGHT, (title, room)
+    assert room["crowded"] <= 1, (title, room)
     assert room["covering"] <= 4, title  # less than the margin above its labels
 
 

@@ -205,7 +205,7 @@ export function select(selected, token, extend) {
 
 /** The heads with the most weight between two groups of tokens, in either direction: the keys of a
  * group count together, and of its queries the mean. `shift` is that of a part's tiles. */
-export function links(parts, sides, { tokens, to }, shift, most = 5) {
+export function links(parts, sides, { tokens, to }, shift, most) {
   const found = [];
   for (const part of parts)
     for (const [queries, keys] of [[tokens, to], [to, tokens]]) {

@@ -9,7 +9,7 @@ import { moment, shortName } from "../shared/names.js";
 import { minus, percent, signedPercent } from "../shared/numbers.js";
 import { weightOf } from "../shared/weights.js";
 import {
-  averaged, cellOf, cover, holds, isCovered, isFaded, joint, meanWeights, neighbour, paintTiles, placeOf, placesOf, rowOf,
+  averaged, cellOf, cover, holds, isCovered, isFaded, joint, links, meanWeights, neighbour, paintTiles, placeOf, placesOf, rowOf,
   rowsOf, select, shiftOf, tileAt, unpack, valueOf, visibleKeys,
 } from "./cells.js";
 import { SelectedHead } from "./selected.js";
@@ -178,10 +178,15 @@ export class Grid {
     const [row, column] = [[query, part.query], [key, part.key]].map(([index, side]) =>
       Math.floor(index / this.data.sides[side].every));
     if (row < 0 || row >= part.rows || column >= part.columns) return;
-    const token = { side: part.query, index: query + this.shift(part, averaged(part, this.look)) };
-    const isWord = column < 0 && token.index < this.data.sides[part.query].labels.length;
-    this.pinned = isWord ? { tokens: [token], to: [] }
-      : this.cell(part, focus.layer * part.heads + focus.head, row, Math.max(0, column));
+    this.pinned = (column < 0 && this.rowAsWord(part, query)) ||
+      this.cell(part, focus.layer * part.heads + focus.head, row, Math.max(0, column));
+  }
+
+  /** The word of the text that labels the row of a query in the selected head; null where that is no
+   * word of the text, like the end that the last row predicts. */
+  rowAsWord(part, query) {
+    const index = query + this.shift(part, averaged(part, this.look));
+    return index < this.data.sides[part.query].labels.length ? { tokens: [{ side: part.query, index }], to: [] } : null;
   }
 
   /** Puts the predictions and the tools into another place of the page. */
@@ -875,6 +880,8 @@ export class Grid {
     };
   }
 
+  /** Outlines what is pointed at, and shades what it attends to and what attends to it; of a pair,
+   * whose weights many heads may share, the outlines alone. */
   shade(pointed) {
     for (const span of this.shaded ?? []) {
       span.classList.remove("here");
@@ -896,7 +903,8 @@ export class Grid {
     const followed = ({ side, index }) => ({ side, index: index + shift });
     for (const token of pointed?.row ? [followed(pointed.row)] : [...tokens, ...(pointed?.to ?? [])])
       set(token, "here");
-    for (const [asQuery, name] of [[true, "--attends"], [false, "--attended"]]) {
+    const shades = pointed?.to?.length ? [] : [[true, "--attends"], [false, "--attended"]];
+    for (const [asQuery, name] of shades) {
       const others = this.between(asQuery && pointed?.tokens ? this.queries({ tokens, to: [] }) : tokens,
         asQuery, pointed?.tile);
       others?.weights.forEach((weight, i) => {
@@ -952,6 +960,43 @@ export class Grid {
     return [...moment(this.label(token), this.rowLabel(token, shift), having), ", it"];
   }
 
+  names(tokens) {
+    return tokens.flatMap((token, i) => [i ? " + " : "", this.label(token)]);
+  }
+
+  /** The heads with the most weight between two groups of tokens, the largest first. */
+  linksOf(pair, most = Infinity) {
+    return links(this.data.parts, this.data.sides, pair, (...tiles) => this.shift(...tiles), most);
+  }
+
+  get noLink() {
+    return this.data.signed ? "No head gains weight between them."
+      : "No head may attend from one to the other.";
+  }
+
+  /** Which head links two groups of tokens most, and how much the selected one does. */
+  linkSentence(pair) {
+    const { focus, average } = this.look;
+    const found = this.linksOf(pair);
+    if (!found.length) return [...this.names(pair.tokens), " and ", ...this.names(pair.to), ": ", this.noLink];
+    const isHere = ({ kind, layer, head }) =>
+      kind === focus.kind && layer === focus.layer && head === focus.head;
+    const ties = found.filter(({ weight }) => weight === found[0].weight);
+    const best = ties.find(isHere) ?? ties[0];
+    const several = best.queries.length > 1;
+    const of = several ? " of their weight on " : " of its weight on ";
+    const [verb, how] = this.data.signed
+      ? [several ? " gain " : " gains ", signedPercent] : [several ? " put " : " puts ", percent];
+    const parts = ["In ", element("b", {}, this.shortName(best)), ", ", ...this.names(best.queries), verb,
+      how(best.weight), of, ...this.names(best.keys),
+      ties.length > 1 ? ", as much as in any other head." : ", more than in any other head."];
+    const part = this.part(focus.kind);
+    if (average || this.data.signed || part.veil?.length || isHere(best)) return parts;
+    const here = found.find((link) => isHere(link) && link.queries === best.queries);
+    return [...parts, here ? ` In the selected head: ${percent(here.weight)}.`
+      : " The selected head does not connect them."];
+  }
+
   /** As changes name it: “Decoder 2.3”. */
   shortName({ kind, layer, head }) {
     return shortName({ kind, layer: this.part(kind).numbers[layer] - 1, head });
@@ -1000,6 +1045,7 @@ export class Grid {
       const only = visibleKeys(part, tile, i) === 1 ? ", the only key it may attend to." : ".";
       return [...start, ` puts ${share} of its weight on `, this.label(column), only];
     }
+    if (pointed.to.length) return this.linkSentence(pointed);
     const number = this.part(focus.kind).numbers[focus.layer];
     const over = { heads: `mean over the heads of layer ${number}`,
       layers: `mean of head ${focus.head + 1} over all layers`, both: "mean over all heads" };
@@ -1013,7 +1059,7 @@ export class Grid {
       .some((row) => isCovered(of, averaged(of, this.look), row));
     if (shift && pointed.tokens.length === 1 && queries[0]?.side === of.query && !covered)
       parts.push(...this.rowStart(queries[0], shift, parts.length ? "having" : "Having"));
-    else pointed.tokens.forEach((token, i) => parts.push(i ? " + " : "", this.label(token)));
+    else parts.push(...this.names(pointed.tokens));
     const isPinned = JSON.stringify(pointed) === JSON.stringify(this.pinned);
     let roles = 0; // it is a query, a key, or both
     for (const [asQuery, verb, changing] of [

@@ -7,7 +7,7 @@ import {
 } from "../shared/heatmap.js";
 import { moment } from "../shared/names.js";
 import { percent, signedPercent } from "../shared/numbers.js";
-import { averaged, hasFollowing, isFaded, links, meanWeights, placesOf, scaled } from "./cells.js";
+import { averaged, hasFollowing, isFaded, meanWeights, placesOf, scaled } from "./cells.js";
 
 const LARGEST = [76, 48]; // px across and down a cell
 const PRESENTED = [160, 110]; // the same in Present
@@ -21,6 +21,7 @@ const FADED = 0.3; // how much is left of a head that is off
 const DRAGGED = 3; // px; less is a click
 const LEGEND = 6; // letters long
 const CLICKED = 0.2; // what a click adds to a cell that is painted
+const LISTED = 5; // heads between two words
 
 export class SelectedHead {
   constructor(grid, root) {
@@ -40,7 +41,7 @@ export class SelectedHead {
     root.append(title, this.box, this.linked, this.answers);
     this.canvas.onpointermove = (event) => this.hover(event);
     this.canvas.onpointerleave = () => grid.hover(null);
-    this.canvas.onclick = (event) => this.click(this.cellAt(event));
+    this.canvas.onclick = (event) => this.click(event);
     this.canvas.onpointerdown = (event) => this.drag(event);
   }
 
@@ -78,9 +79,10 @@ export class SelectedHead {
   }
 
   hover(event) {
-    const cell = this.cellAt(event);
+    const [cell, label] = [this.cellAt(event), this.labelAt(event)];
     this.canvas.title = this.rowTitle(cell);
-    this.grid.hover(cell);
+    this.canvas.style.cursor = label ? "pointer" : "";
+    this.grid.hover(cell ?? label);
   }
 
   /** The row that is painted, if it is of the selected head, and the guess at it. */
@@ -98,10 +100,13 @@ export class SelectedHead {
     return Boolean(cell) && this.painted?.row === cell.row.index;
   }
 
-  click(cell) {
-    if (!cell || this.isPainted(this.pressed)) return; // that was a stroke
+  click(event) {
+    if (this.isPainted(this.pressed)) return; // that was a stroke
+    const [cell, label] = [this.cellAt(event), this.labelAt(event)];
+    if (!cell && !label) return;
     this.grid.stage.focus({ preventScroll: true }); // keys act on what was selected
-    if (this.tool === "mask") this.grid.paintMask(cell);
+    if (label) this.grid.pin(label);
+    else if (this.tool === "mask") this.grid.paintMask(cell);
     else if (this.tool === "point") this.grid.pin(cell);
   }
 
@@ -183,13 +188,10 @@ export class SelectedHead {
     const [down, across] = [part.query, part.key].map((name) => grid.data.sides[name]);
     this.rowNames = this.rowLabels(part, down);
     this.columnNames = this.labels(across, part.columns);
-    const place = this.layout(context, part, this.columnNames);
+    const place = this.settle(context, part);
     const [wide, high] = place.whole;
     Object.assign(this, { part, place, cells: this.sheet(part) });
     this.isOff = averaged(part, grid.look).every((tile) => isFaded(part, grid.look.off, tile));
-    this.box.style.maxHeight = `${place.room}px`;
-    this.whole.style.width = `${wide}px`;
-    this.whole.style.height = `${high}px`;
     const { clientWidth, clientHeight } = this.box; // without its bars
     const size = [Math.min(wide, clientWidth), Math.min(high, clientHeight)];
     this.scrolls = size[0] < wide || size[1] < high;
@@ -203,6 +205,23 @@ export class SelectedHead {
     this.keepScroll();
     this.paper = getComputedStyle(grid.frame).getPropertyValue("--st-background-color") || "#fff";
     this.paintView();
+  }
+
+  /** Lays the cells out, and once more where a bar that scrolls them down takes some of their width:
+   * another along the foot would cover the last row. */
+  settle(context, part) {
+    const { box, whole } = this;
+    const lay = () => {
+      const place = this.layout(context, part, this.columnNames);
+      box.style.maxHeight = `${place.room}px`;
+      [whole.style.width, whole.style.height] = place.whole.map((size) => `${size}px`);
+      return place;
+    };
+    box.style.overflow = "hidden"; // no bars of what stood there before
+    const width = box.clientWidth;
+    const place = lay();
+    box.style.overflow = "";
+    return box.clientWidth < width ? lay() : place;
   }
 
   /** Where the first cell is: above and left of its labels when the cells have been scrolled. */
@@ -520,7 +539,7 @@ export class SelectedHead {
     this.linked.replaceChildren();
     if (!shown) return;
     const { grid } = this;
-    const best = links(data.parts, data.sides, shown, (...tiles) => grid.shift(...tiles));
+    const best = grid.linksOf(shown, LISTED);
     const name = (tokens) => tokens.map((token) => grid.labelText(token)).join(" + ");
     const buttons = best.map(({ kind, layer, head, queries, keys, weight }) => {
       const button = element("button", { class: "bar", type: "button" },
@@ -533,18 +552,48 @@ export class SelectedHead {
     });
     this.linked.append(
       element("h4", {}, `Heads between “${name(shown.tokens)}” and “${name(shown.to)}”`),
-      ...(buttons.length ? buttons : ["No head may attend from one to the other."]));
+      ...(buttons.length ? buttons : [grid.noLink]));
   }
 
   cellAt(event) {
-    const { part, place, canvas, grid } = this;
-    const { rows, columns } = part;
+    const { place, canvas } = this;
     const [x, y] = pointIn(canvas, event);
     if (x < place.left || y < place.top) return null; // a label
-    const [left, top] = this.corner;
-    const under = cellUnder(x, y, { ...place, left, top, rows, columns });
-    if (!under) return null;
+    const under = this.under(x, y);
+    return under && this.cell(...under);
+  }
+
+  cell(row, column) {
+    const { grid, part } = this;
     const { layer, head } = grid.look.focus;
-    return grid.cell(part, layer * part.heads + head, ...under);
+    return grid.cell(part, layer * part.heads + head, row, column);
+  }
+
+  /** The row and the column of a point on the canvas. */
+  under(x, y) {
+    const [left, top] = this.corner;
+    const { rows, columns } = this.part;
+    return cellUnder(x, y, { ...this.place, left, top, rows, columns });
+  }
+
+  /** The word whose label an event is on; of a row whose word is none of the text, the cell with its
+   * largest weight. */
+  labelAt(event) {
+    const { part, place, canvas, grid } = this;
+    const { left, top, letters, turned } = place;
+    const [x, y] = pointIn(canvas, event);
+    const index = (at, side) => at * grid.data.sides[side].every;
+    if (y >= top && x < left && x >= 1.4 * letters) { // beside the name of the axis
+      const [row] = this.under(this.corner[0], y) ?? [];
+      if (row === undefined) return null;
+      const weights = this.rows(part)[row];
+      return grid.rowAsWord(part, index(row, part.query)) ??
+        this.cell(row, weights.indexOf(Math.max(...weights)));
+    }
+    if (y >= top || y < 1.4 * letters) return null;
+    const foot = x - (turned ? (top - y) / Math.tan(turned) : 0); // of a slanting label
+    const [, column] = (foot >= left && this.under(foot, this.corner[1])) || [];
+    return column === undefined ? null
+      : { tokens: [{ side: part.key, index: index(column, part.key) }], to: [] };
   }
 }

@@ -29,6 +29,9 @@ function unpack(bytes) {
   return header;
 }
 
+/** Whether the columns are numbers beside rows with labels: what they count stands before them. */
+const isCounted = ({ labelled, rows, columns }) => labelled && rows.length > 0 && !columns.length;
+
 class Matrices {
   choose = () => {}; // hears of a row or cell that is clicked
 
@@ -77,9 +80,11 @@ class Matrices {
     this.letter = parseFloat(style.fontSize);
     this.font = (size) => `${size}px ${style.fontFamily}`;
     const room = roomBelow(this.matrices[0].canvas) - below;
-    for (const one of this.matrices)
+    for (const one of this.matrices) {
+      const left = isCounted(one) ? [...one.rows, one.column_name] : one.rows;
       one.left = !one.labelled ? 2
-        : this.letter * (one.rows.length ? 0.6 : 2.6) + this.widest(one, one.rows);
+        : this.letter * (one.rows.length ? 0.6 : 2.6) + this.widest(one, left);
+    }
     const fits = this.matrices.every((one) => this.abreast(one) >= LEAST * this.letter / 2);
     for (const one of this.matrices) this.paint(one, this.fills && fits ? room : null);
     painted("matrices");
@@ -160,6 +165,11 @@ class Matrices {
     }
     const named = one.columns.length > 0;
     context.font = this.font(one.turned ? size(one.across_) : LABEL * letter);
+    context.textAlign = "right";
+    if (isCounted(one)) {
+      const right = one.left - 0.6 * letter;
+      context.fillText(one.column_name, right, one.top - 0.6 * letter, right);
+    }
     const step = one.turned
       ? Math.ceil((1.15 * size(one.across_)) / one.across_ - ROUNDING)
       : named ? 1 : Math.max(1, Math.ceil((letter * 3) / one.across_));

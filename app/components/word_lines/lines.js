@@ -1,6 +1,6 @@
 // Words of source and target, and lines between those that go together.
 
-import { element, painted } from "../shared/dom.js";
+import { element, outwards, painted, roomBelow } from "../shared/dom.js";
 import { percent } from "../shared/numbers.js";
 import { shape } from "../shared/svg.js";
 
@@ -8,6 +8,8 @@ const SMALLEST = 0.65; // of the page's letters: longer sentences stand upright,
 const NAMED = 3; // words that a sentence names, the largest weight first
 const LEAST = 0.005; // of those after the first
 const SOURCE = 0, TARGET = 1;
+const HEIGHTS = [6.5, 30]; // of lines that reach down to the foot of the window, in letters
+const MARGIN = 12; // px between the words below them and that foot
 
 export class WordLines {
   constructor(root, data) {
@@ -36,9 +38,12 @@ export class WordLines {
     root.querySelector(".frame")?.remove();
     root.append(this.frame);
     if (focused) this.frame.focus({ preventScroll: true });
-    const observer = new ResizeObserver(() => this.fit());
-    observer.observe(this.frame);
-    observer.observe(this.sheet); // its words grow when their font arrives
+    const observer = new ResizeObserver(() => {
+      if (this.frame.isConnected) this.fit();
+      else observer.disconnect(); // others stand in its place
+    });
+    // What stands above may grow, and the words do when their font arrives.
+    for (const node of [this.sheet, ...outwards(this.frame)]) observer.observe(node);
   }
 
   word(text, side, i) {
@@ -57,7 +62,18 @@ export class WordLines {
     this.upright = share < SMALLEST;
     this.sheet.classList.toggle("upright", this.upright);
     if (!this.upright) this.sheet.style.fontSize = `${Math.floor(100 * share) / 100}em`;
+    this.stretch();
     this.draw();
+  }
+
+  /** Where nothing stands below the words, they go down to the foot of the window. */
+  stretch() {
+    const { style } = this.lines;
+    style.height = "";
+    if (!this.data.tall || this.upright) return;
+    const letter = parseFloat(getComputedStyle(this.frame).fontSize);
+    const room = roomBelow(this.lines) - this.rows[TARGET].offsetHeight - MARGIN;
+    style.height = `${Math.min(Math.max(room, HEIGHTS[0] * letter), HEIGHTS[1] * letter)}px`;
   }
 
   /** The word whose weights are shown. */
