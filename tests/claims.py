@@ -10,7 +10,7 @@ from headlight.model.training import snapshots
 
 S = "She has never seen the red car of my sister."
 B = "My brother has a red car."
-P = "People are not looking at the street musician."
+P = "Several girls are playing with flour."
 
 
 @cache
@@ -29,14 +29,16 @@ def beam(sentence: str, width: int) -> str:
 
 
 @cache
-def _trace(sentence: str):
-    return en_fr().trace(sentence)
+def _trace(sentence: str, **options):
+    return en_fr().trace(sentence, french(sentence), **options)
 
 
-def _head(sentence: str, head: str, what: str) -> tuple[np.ndarray, list[str], list[str]]:
+def _head(
+    sentence: str, head: str, what: str, **options
+) -> tuple[np.ndarray, list[str], list[str]]:
     """What a head, as in “cross.3.3”, has for a sentence: (query, key), with their tokens."""
     kind, layer, number = head.split(".")
-    trace = _trace(sentence)
+    trace = _trace(sentence, **options)
     queries, keys = (text.tokens for text in trace.texts_of(kind))
     return getattr(trace, what)[kind][int(layer) - 1][int(number) - 1], [*queries], [*keys]
 
@@ -46,8 +48,8 @@ def row(sentence: str, head: str, word: str) -> dict[str, float]:
     return dict(zip(keys, weights[queries.index(word)].tolist(), strict=True))
 
 
-def column(sentence: str, head: str, word: str) -> float:
-    weights, _, keys = _head(sentence, head, "attention")
+def column(sentence: str, head: str, word: str, **options) -> float:
+    weights, _, keys = _head(sentence, head, "attention", **options)
     return float(weights[:, keys.index(word)].sum())
 
 
@@ -86,6 +88,19 @@ def step_weight(number: int) -> float:
     trace = _at(number).trace(S, french(S))
     query, key = trace.tgt.tokens.index("voiture"), trace.src.tokens.index("red")
     return float(trace.attention["cross"][2, 2, query, key])
+
+
+def after(sentence: str, word: str, **options) -> float:
+    """Of the token that follows a word of the translation, given all that the model sees there."""
+    trace = _trace(sentence, **options)
+    return float(np.exp(trace.log_probabilities[trace.tgt.tokens.index(word)]))
+
+
+def heads() -> list[str]:
+    """All heads, as changes name them."""
+    sites = en_fr().model.sites()
+    each = range(1, en_fr().model.config.n_heads + 1)
+    return [f"{site.kind}.{site.layer + 1}.{head}" for site in sites for head in each]
 
 
 def first_words(sentence: str, word: str) -> tuple[str, str]:
