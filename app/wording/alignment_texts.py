@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from headlight.app.wording.formats import listed
 from headlight.model.analysis.alignment import GOLD, HeadAlignment
 from headlight.model.corpus.survey import IN_WORDS, SIGNIFICANT, Survey
 
@@ -32,13 +33,13 @@ def alignment_note(
         return f"{most} in {names[0]}. A target word here is the {SHIFT_NAMES[row]}."
     if len(heads) > MOST_NAMED and len(layers) == 1:
         return f"{most} in layer {layers.pop()}, averaged over its {len(heads)} heads."
-    shifts = [measured.shifts[tuple(one)] if shift is None else shift for one in heads]
-    short = [
-        f"{sites[layer].layer + 1}.{head + 1} ({MOMENTS[at]})"
-        for (layer, head), at in zip(heads, shifts, strict=True)
-    ]
-    count = {2: "two", 3: "three", 4: "four"}.get(len(short), len(short))
-    which = f"{', '.join(short[:-1])} and {short[-1]}"
+    at_moment: dict[int, list[str]] = {}
+    for layer, head in heads:
+        at = measured.shifts[layer, head] if shift is None else shift
+        at_moment.setdefault(at, []).append(f"{sites[layer].layer + 1}.{head + 1}")
+    groups = [f"{listed(some)} ({MOMENTS[at]})" for at, some in at_moment.items()]
+    count = {2: "two", 3: "three", 4: "four"}.get(len(heads), len(heads))
+    which = listed(groups) if len(groups) == len(heads) else ", ".join(groups)
     best = " that align best together" * (list(heads) == list(measured.heads))
     return f"{most}, averaged over the {count} heads{best}: {which}."
 
@@ -57,7 +58,7 @@ def without_them(survey: Survey, heads: Sequence[tuple[int, int]], sites) -> str
         losses.append(f"by {by} without {site.layer + 1}.{head + 1} ({low} to {high}{sure})")
     return (
         f"*Are these heads important?* Over {survey.card['sentences']:,} sentences, "
-        f"{IN_WORDS[measure]} changes {', '.join(losses[:-1])} and {losses[-1]}. Each was switched "
+        f"{IN_WORDS[measure]} changes {listed(losses)}. Each was switched "
         f"off by itself, and all {len(survey.of(measure))} heads were tested."
     ).replace("-", "−")
 
@@ -65,8 +66,8 @@ def without_them(survey: Survey, heads: Sequence[tuple[int, int]], sites) -> str
 def alignment_explained(measured: HeadAlignment, sites, known: bool) -> str:
     """How the heads were measured and chosen: if `known`, on many sentences, or else on this
     one."""
-    heads = " and ".join(
-        f"layer {sites[layer].layer + 1} head {head + 1}" for layer, head in measured.heads
+    heads = listed(
+        [f"layer {sites[layer].layer + 1} head {head + 1}" for layer, head in measured.heads]
     )
     where = (
         "in other sentences"

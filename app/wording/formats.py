@@ -37,6 +37,11 @@ def escaped(text: str) -> str:
     return re.sub(r"^[ \t]|[\n\r]", lambda space: f"&#{ord(space[0])};", NOTHING.join(parts))
 
 
+def listed(parts: Sequence[str]) -> str:
+    """One, or “a and b”, or “a, b and c”."""
+    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
+
+
 def times(shape: Sequence[int]) -> str:
     return " × ".join(f"{size:,}" for size in shape)
 

@@ -114,10 +114,15 @@ def test_the_note_names_the_heads_that_the_lines_show(en_de):
         "in layer 2 head 1. A target word here is the word about to be written."
     )
     read, written = "once the word is read", "as it is about to be written"
-    moments = [(read, written)[measured.shifts[head]] for head in ((1, 0), (2, 3))]
-    both = "averaged over the two heads{}: {} ({}) and {} ({})."
-    assert note((1, 0), (2, 3)).endswith(both.format("", "2.1", moments[0], "3.4", moments[1]))
-    assert note((1, 0), (2, 3), shift=0).endswith(both.format("", "2.1", read, "3.4", read))
+    averaged = "averaged over the {} heads: {}."
+    assert [measured.shifts[head] for head in ((0, 1), (1, 3), (2, 0))] == [0, 1, 1]
+    assert note((0, 1), (2, 0)).endswith(
+        averaged.format("two", f"1.2 ({read}) and 3.1 ({written})")
+    )
+    assert note((0, 1), (2, 0), shift=0).endswith(averaged.format("two", f"1.2 and 3.1 ({read})"))
+    assert note((0, 1), (1, 3), (2, 0)).endswith(
+        averaged.format("three", f"1.2 ({read}), 2.4 and 3.1 ({written})")
+    )
     assert " that align best together: " in note(*measured.heads)
     assert note(*[(2, head) for head in range(4)]).endswith(
         "in layer 3, averaged over its 4 heads."
