@@ -611,22 +611,20 @@ def pieces(texts):
 
 
 def test_a_head_off_changes_text_and_probability(opened):
-    tab = opened(
-        "en-de", "#source=Did you see the man who stole my bike?&kind=cross&layer=1&head=2"
-    )
+    text = "The woman in the red dress has bought the big house."
+    tab = opened("en-de", f"#source={text}&kind=cross&layer=1&head=2")
     trained, tiles = tab.text("written"), tab.grid()[1]
     tab.page.locator(".stage").press("o")
     tab.answered()
     checkpoint = load("en-de")
     line = "cross.1.2=off"
-    text = "Did you see the man who stole my bike?"
     again = checkpoint.tokenizer.decode(checkpoint.translate(text, changes=line).ids)
     assert tab.text("state") == "Cross 1.2 off ×"
     assert tab.text("written") == f"Model en-de wrote: {again}" != trained
     finding = tab.finding()
-    assert finding.startswith("Now it writes: “Hast du den ")
+    assert finding.startswith("Now it writes: “Die Frau ")
     assert finding.endswith(moved(checkpoint, text, line, findings.FORMER))
-    assert tab.text("numbers") == "Probability of this translation: 4% → <1%"
+    assert tab.text("numbers") == "Probability of this translation: 6% → 4%"
     deleted, new = (tab.page.locator(f".message {tag}").all_inner_texts() for tag in "sb")
     assert set(pieces(deleted)) <= set(pieces([trained])) and deleted
     assert set(pieces(new)) <= set(pieces([again]))
@@ -713,7 +711,7 @@ def test_alignment_lines(opened):
     expect(lines.locator("path.now")).to_have_count(len(ordinary_words(target)))
     expect(tab.page.locator("#grid")).to_be_hidden()
     lines.locator(".frame").press("ArrowRight")
-    expect(lines.locator(".status")).to_contain_text("Ein: man ")
+    expect(lines.locator(".status")).to_contain_text("Ein: A ")
     tab.page.reload()
     tab.answered()
     expect(lines).to_be_visible()
@@ -852,7 +850,7 @@ def test_it_opens_with_a_finding_and_nothing_cut(opened, width, fragment):
     head."""
     tab = opened("en-de", fragment, viewport={"width": width, "height": 720})
     head = "Cross-attention, layer 1 head 2: " if fragment else ""
-    assert re.match(head + r"gesehen attends most to see \(9\d%\)", tab.finding())
+    assert re.match(head + r"gesehen attends most to see \((9\d|100)%\)", tab.finding())
     cut = "(box) => box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight"
     for part in ("h1", "#source", "#strip", "#written", ".message"):
         assert not tab.page.locator(part).evaluate(cut), part
