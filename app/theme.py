@@ -277,7 +277,7 @@ PLAN_STYLE = """
 
     &, * {
       color: black !important; background: none !important;
-      font-size: 9pt !important; line-height: 1.26 !important;
+      font-size: 8.6pt !important; line-height: 1.24 !important;
     }
     .stVerticalBlock { display: block; }
     details { border: 0; }

@@ -146,7 +146,9 @@ def test_without_the_causal_mask_it_is_said_what_peeks(changed):
     layer, head, row = np.unravel_index(ahead.argmax(), ahead.shape)
     tokens = ("<s>", *target.tokens)
     page = changed(model="en-de", source=MAN, causal="false")
-    expected = f"*{tokens[row]}* attends to the next token, *{tokens[row + 1]}*"
+    parts = map(findings.word, tokens[row : row + 2])
+    named = [f"{formats.MARKS[tag]}{text}{formats.MARKS[tag]}" for text, tag in parts]
+    expected = "{} attends to the next token, {}".format(*named)
     where = f"Without the causal mask, Decoder {layer + 1}.{head + 1} peeks: "
     assert where + expected in words(page) and findings.whole_percent(ahead.max()) in words(page)
     now, before = (

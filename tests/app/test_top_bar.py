@@ -71,10 +71,10 @@ def test_where_changes_alter_the_translation_the_line_says_that_it_shows_the_for
     page.query_params.update(model="en-fr", source="She has never seen the red car of my sister.")
     page.run()
     before = plain_text(output(page))
-    page.toggle(key="causal").set_value(False).run()
+    page.text_input(key="changes").set_value("cross.4=off").run()
     after = plain_text(output(page))
     assert after == before.replace("Model en-fr wrote", "Model en-fr (as trained) wrote") != before
-    page.toggle(key="causal").set_value(True).run()
+    page.text_input(key="changes").set_value("").run()
     assert plain_text(output(page)) == before
 
 

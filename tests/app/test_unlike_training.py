@@ -3,7 +3,7 @@
 import pytest
 
 CAPTION = "A little girl in a red dress is playing with her dog on the beach."
-NEWS = "Negotiators failed to reach an agreement on the budget before midnight."
+NEWS = "The opposition accused the minister of misleading parliament about the contract."
 
 
 def notices(page) -> list[str]:

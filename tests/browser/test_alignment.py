@@ -142,7 +142,7 @@ def test_a_head_is_selected_the_file_holds_its_lines_and_changes_leave_them_dash
     assert download.value.suggested_filename == "en-fr-alignment.txt"
     with open(download.value.path(), encoding="utf-8") as file:
         assert file.read() == pharaoh(expected.links()) + "\n"
-    visit.open(f"{HERE}&changes=cross%3Dhide%3A2&aligned_by=Influence")
+    visit.open(f"{HERE}&changes=cross%3Dhide%3A1&aligned_by=Influence")
     expect(page.locator(".lines .now").first).to_be_attached()
     assert page.locator(".lines .before").count() > 0
     expect(page.locator(".frame [role=status]")).to_contain_text("Dashed:")

@@ -243,10 +243,13 @@ def test_who_wrote_the_target_is_said_beside_two_chips_and_in_present(visit):
     expect(visit.page.locator(".st-key-state")).to_contain_text("Model en-fr wrote: Elle")
 
 
+CHANGED = "?causal=false&changes=cross.4%3Doff"
+
+
 def test_a_long_finding_is_written_small_enough_to_fit(visit):
     visit.page.set_viewport_size({"width": 1280, "height": 720})
     heights = "(message) => [message.scrollHeight, message.clientHeight]"
-    for address in ("?causal=false", "?causal=false&projector=true"):
+    for address in (CHANGED, f"{CHANGED}&projector=true"):
         message = visit.open(address).page.locator(".message")
         expect(message).to_contain_text("Without the causal mask, Decoder ")
         expect(message).to_contain_text("In the former translation, after")
