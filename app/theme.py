@@ -75,6 +75,9 @@ STYLE = f"""
   margin: 0 -1rem; padding: 0 1rem; width: calc(100% + 2rem); max-width: none;
   background: light-dark(#f5f6f8, #22211f);
 }}
+.stApp [data-testid="stBaseButton-primary"], .stApp [data-testid="stBaseButton-primary"] * {{
+  color: light-dark(white, {PAPER["dark"]});
+}}
 .st-key-menu {{ gap: 0; }}
 .hl-logo {{ display: block; width: 104px; height: 24px; }}
 .st-key-texts {{ gap: 0.4rem; }}

@@ -14,11 +14,12 @@ function word(token) {
 export const nowWrites = (differences, text) => [
   ["Now it writes: “", ""], ...differences, [/[.?!…]\s*$/.test(text) ? "” " : "”. ", ""]];
 
-const AFTER = "After"; // a row
+export const AFTER = "After"; // a row
+export const FINISHED = "In the finished text, after"; // a row, which is not what it is while it is written
 export const FORMER = "In the former translation, after"; // a row, where the model now writes another text
 
 /** “After *roten*, the probability of *Kleid* falls from 93% to 7%.” Of the row and token that move most, or null. */
-export function moved(most, start = AFTER) {
+export function moved(most, start) {
   const by = most ? Math.abs(most.after - most.before) : 0;
   if (by <= NOTHING) return [["No next-token probability changes by more than 0.1 percentage points.", ""]];
   const { row, token, before, after } = most;
@@ -37,5 +38,5 @@ export const classMoved = ({ old, now, before, after }) => [
 
 /** What a decoder row sees without the causal mask, and in which head. */
 export const peeking = ({ layer, head, row, next, weight }) => [
-  [`Without the causal mask, Decoder ${layer + 1}.${head + 1} peeks: `, ""], word(row),
+  [`Without the causal mask, Decoder ${layer + 1}.${head + 1} peeks: there, `, ""], word(row),
   [" attends to the next token, ", ""], word(next), [` (${percent(weight)}). `, ""]];

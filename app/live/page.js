@@ -8,7 +8,7 @@ import { percent } from "../components/shared/numbers.js";
 import { WordLines } from "../components/word_lines/lines.js";
 import { hidden, paintedCell, parse, toggled, VERBS, weighed, written } from "./changes.js";
 import { drawStep, isOpen } from "./lesson_panel.js";
-import { classMoved, FORMER, moved, nowWrites, peeking } from "./findings.js";
+import { AFTER, classMoved, FINISHED, FORMER, moved, nowWrites, peeking } from "./findings.js";
 
 const MASKS = { // switch → its name, and what it does
   causal: ["Causal mask", "No token may attend to a later one"],
@@ -301,7 +301,7 @@ function find({ title, best, bestTrained, before, after, peek, most, classMoved:
     byId("written").textContent = `${title}: ${state.shows === "before" ? was : now}`;
   if (!isChanged()) return NOTHING_FOUND;
   return { peek, first: peek ? peeking(peek) : [],
-    last: (start) => (classes ? classMoved(classes) : moved(most, start)) };
+    last: (start = peek ? FINISHED : AFTER) => (classes ? classMoved(classes) : moved(most, start)) };
 }
 
 /** Shows the text; returns the finding, in parts. */

@@ -56,12 +56,13 @@ def _written(view: ModelView, line: str, run: Run) -> str:
 def _effect(plain: Run, run: Run) -> Parts:
     """What the model writes now, and the next-token probability that changed most."""
     view = selection.view(run)
-    parts = []
+    parts, after = [], findings.AFTER
     if not run.masks.causal and (peek := consequences.peek(view, run)):
         where, what = (peek.layer, peek.head), (peek.row, peek.next_token)
         parts += [*findings.peeking(*where, *what, peek.weight), (" ", "")]
+        after = findings.FINISHED  # while a text is written, there is no later token to see
     both = (view, plain), (view, run)
-    return [*parts, *_moved(*both, _lines(*both), "Now it writes:", findings.FORMER)]
+    return [*parts, *_moved(*both, _lines(*both), "Now it writes:", after, findings.FORMER)]
 
 
 def _lines(before: ModelRun, after: ModelRun) -> list[str]:
@@ -75,14 +76,16 @@ def _moved(
     after: ModelRun,
     lines: Sequence[str],
     lead: str = "it writes",
+    after_row: str = findings.AFTER,
     former: str = findings.AFTER,
 ) -> Parts:
     """What differs between two runs that translate these lines, if any: the texts, the class, or
-    the next-token probability that changed most. `lead` comes before what `after` writes, and if
-    that is another text, `former` before a row, which belongs to the text of `before`."""
+    the next-token probability that changed most. `lead` comes before what `after` writes,
+    `after_row` before a row; if that is another text, `former`, since the row belongs to the text
+    of `before`."""
     if moved := consequences.class_moved(before, after):
         return findings.class_moved(moved.row, moved.token, moved.before, moved.after)
-    parts, start = [], findings.AFTER
+    parts, start = [], after_row
     if lines:
         was, now = (
             _written(view, line, run)

@@ -104,8 +104,8 @@ def why_measures_differ(survey: Survey) -> str:
         ""
         if survey.measure == "loss"
         else (
-            f"{measure[0].upper()}{measure[1:]} counts only what the model writes, so it can stay "
-            "the same while probabilities and the loss change."
+            f"{measure[0].upper()}{measure[1:]} counts only the answer that the model gives, so it "
+            "can stay the same while probabilities and the loss change."
         )
     )
 

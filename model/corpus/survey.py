@@ -202,7 +202,7 @@ class Survey:
         row, digits = measures[measure], 3 if measure == "loss" else 2
         value, low, high = (f"{row[name]:+.{digits}f}" for name in ("value", "low", "high"))
         tested = len(self.of(measure))
-        verdict, sure = "Not by itself", f", not significant when all {tested} heads are tested"
+        verdict, sure = "Not by itself", f"; not significant after correcting for {tested} heads"
         if row["p_holm"] <= SIGNIFICANT:
             is_worse = (row["value"] > 0) == (measure == "loss")
             verdict, sure = "Yes" if is_worse else "No", ""

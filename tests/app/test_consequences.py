@@ -27,7 +27,7 @@ SENTENCES = 4  # of each model
 EACH = 30  # acts of one test
 SHORT, LONG = [0, 1], [*range(2, 10)]
 PEEK = re.compile(
-    r"Without the causal mask, Decoder (\d+)\.(\d+) peeks: (.*?) attends to the next token, "
+    r"Without the causal mask, Decoder (\d+)\.(\d+) peeks: there, (.*?) attends to the next token, "
     r"(.*?) \((\S+)%\)\. "
 )
 STILL = re.compile(r" changes most, by at most (\S+) percentage points\.$")
@@ -180,7 +180,8 @@ def check(act, line, plain, after, parts) -> bool:
     for row in rows[moved >= moved.max() - 1e-5]:  # any of those that move alike
         last = row + 1 == len(tokens)
         token = checkpoint.outputs([int(ids[row])])[0] if last else tokens[row + 1]
-        where = "In the former translation, after" if "Now it writes: " in text else "After"
+        where = findings.FINISHED if peek else findings.AFTER
+        where = findings.FORMER if "Now it writes: " in text else where
         start = f"{where} {in_sentence(tokens[row])}, the probability of {in_sentence(token)} "
         before, current = was[row, ids[row]], now[row, ids[row]]
         if start not in text:

@@ -190,6 +190,11 @@ def test_a_menu_that_was_closed_brings_nothing_old_back(visit):
     # Behind three chips the others are counted.
     expect(badges).to_have_text(["Cross layer 1 off ×"])
     expect(visit.page.get_by_text("+1 more")).to_be_visible()
+    visit.page.locator(".source span").nth(1).click()
+    visit.switch("Causal mask")  # which has the keys now
+    assert visit.page.evaluate("!!headlight.grid.pinned")
+    visit.page.keyboard.press("Escape")
+    assert not visit.page.evaluate("!!headlight.grid.pinned")
     for page in ("Attention", "PyTorch"):
         visit.go(page).settle()
         for part in ("changes=cross.1%3Doff%3B+encoder.2.1%3Doff", "kind=encoder"):

@@ -202,7 +202,7 @@ def test_nothing_serious_and_nothing_wider_than_the_page(visit):
 
 
 def test_dark_and_for_a_projector(visit):
-    begin(visit, "dark", "?projector=true")
+    begin(visit, "dark", "?projector=true&src_padding=false")
     for title in PAGES:
         visit.go(title)
         visit.expect_well()
@@ -210,7 +210,7 @@ def test_dark_and_for_a_projector(visit):
         expect_scheme(visit, "dark")
         assert not serious(visit, OF_COLOUR), title
         if title in NAMED:
-            expect(visit.page.locator(".st-key-state")).to_contain_text("layer 3 · head 3")
+            expect(visit.page.locator(".st-key-state")).to_contain_text("Cross 3.3")
         expect_to_fit(visit, title, 1920, 1280)
         if title in WHOLE:
             visit.idle()

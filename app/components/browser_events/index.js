@@ -85,21 +85,25 @@ let isMenuOpen = false; // when the key was pressed; Streamlit closes it
 function present(event) {
   const leave = document.querySelector(".st-key-leave_present button");
   const { key, ctrlKey, metaKey, altKey, defaultPrevented } = event;
-  if (!leave || ctrlKey || metaKey || altKey) return;
+  if (ctrlKey || metaKey || altKey) return;
   const [target] = event.composedPath();
   if (key === "Escape" && !isMenuOpen && !defaultPrevented) stepBack(leave, target);
-  if (target.matches?.(TEXT)) return;
+  if (!leave || target.matches?.(TEXT)) return;
   for (const [letter, name] of [["b", "bar"], ["p", "panel"]])
     if (key === letter) document.documentElement.toggleAttribute(`data-${name}`);
 }
 
+/** Out of a box, a row that is shown, a selection, or Present; `leave` is the button that leaves
+ * Present, null outside it. */
 function stepBack(leave, target) {
   const open = document.documentElement.dataset;
-  if (target.matches?.(TEXT)) target.blur();
+  if (target.matches?.(TEXT)) {
+    if (leave) target.blur();
+  }
   else if ("bar" in open || "panel" in open) {
     delete open.bar;
     delete open.panel;
-  } else if (!window.headlight?.grid?.letGo()) leave.click();
+  } else if (!window.headlight?.grid?.letGo()) leave?.click();
 }
 
 /** A click on nothing in particular gives the focus to what scrolls, the whole page: the next key

@@ -692,15 +692,17 @@ export class Grid {
     // What the changes did to the output, but of a difference what it shows.
     const isSaid = !this.data.signed && (this.answering || (!chosen && this.look.said.length));
     this.message.replaceChildren(...this.sentence(isSaid ? null : pointed, told?.even));
-    this.fitMessage(isSaid);
     const token = this.act && this.token();
     this.hider.toggleAttribute("hidden", !token);
-    this.hiderHere.toggleAttribute("hidden", !token || !this.isKeyHere());
+    // What changes did needs its room.
+    const isKey = token && this.isKeyHere() && !(isSaid && this.look.said.length);
+    this.hiderHere.toggleAttribute("hidden", !isKey);
     this.hiderHere.textContent = "Hide in this head only (Shift+H)";
     if (token) {
       const isHidden = this.look.hidden?.[token.side]?.includes(token.index);
       this.hider.replaceChildren(isHidden ? "Show " : "Hide ", this.label(token), " (H)");
     }
+    this.fitMessage(isSaid);
     clearTimeout(this.speaking);
     this.speaking = setTimeout(() => {
       this.live.textContent = this.message.textContent;
@@ -708,14 +710,18 @@ export class Grid {
     }, REST);
   }
 
-  /** What is longer than its lines is written in smaller letters, down to those of the page. */
+  /** What is longer than its lines is written in smaller letters, down to those of the page; then
+   * the button beside it gives way. */
   fitMessage(isLong) {
     const { message } = this;
+    const fits = () => message.scrollHeight <= message.clientHeight + 1;
     message.style.fontSize = "";
-    for (const size of isLong ? SMALLER : []) {
-      if (message.scrollHeight <= message.clientHeight + 1) return;
+    if (!isLong) return;
+    for (const size of SMALLER) {
+      if (fits()) return;
       message.style.fontSize = `${size}em`;
     }
+    if (!fits()) this.hider.toggleAttribute("hidden", true);
   }
 
   /** What is said and marked of the selected head while nothing is pointed at: the row of `word`,
@@ -1037,8 +1043,8 @@ export class Grid {
         return [...start, " and ", this.label(column), ": masked, or in only one of the two texts."];
       if (!byte) return [...start, " may not attend to ", this.label(column), "."];
       if (part.signed)
-        return [...start, ` changes its weight by ${signedPercent(valueOf(part, byte))} on `,
-          this.label(column), "."];
+        return [...start, Math.abs(valueOf(part, byte)) < 0.005 ? " does not change its weight on "
+          : ` changes its weight by ${signedPercent(valueOf(part, byte))} on `, this.label(column), "."];
       const atMost = Math.max(this.data.sides[row.side].every, this.data.sides[column.side].every) > 1;
       const weight = weightOf(byte);
       const share = weight < 0.005 ? "less than 1%" : (atMost ? "up to " : "") + percent(weight);
