@@ -201,8 +201,23 @@ def test_nothing_serious_and_nothing_wider_than_the_page(visit):
             expect_the_plan_on_paper(visit)
 
 
+# Of a chip's letters on its colour (WCAG 2.2), which axe does not measure here.
+CONTRAST = """() => {
+  const chip = document.querySelector('.st-key-state button[kind=primary]');
+  const light = (colour) => {
+    const [red, green, blue] = colour.match(/[\\d.]+/g).map((share) => share / 255)
+      .map((share) => (share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05;
+  };
+  const [low, high] = [getComputedStyle(chip.querySelector("p")).color,
+    getComputedStyle(chip).backgroundColor].map(light).sort((a, b) => a - b);
+  return high / low;
+}"""
+
+
 def test_dark_and_for_a_projector(visit):
     begin(visit, "dark", "?projector=true&src_padding=false")
+    assert visit.page.evaluate(CONTRAST) >= 4.5
     for title in PAGES:
         visit.go(title)
         visit.expect_well()
