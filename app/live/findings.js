@@ -38,5 +38,5 @@ export const classMoved = ({ old, now, before, after }) => [
 
 /** What a decoder row sees without the causal mask, and in which head. */
 export const peeking = ({ layer, head, row, next, weight }) => [
-  [`Without the causal mask, Decoder ${layer + 1}.${head + 1} peeks: there, `, ""], word(row),
+  [`Without the causal mask, the decoder peeks: in head ${layer + 1}.${head + 1}, `, ""], word(row),
   [" attends to the next token, ", ""], word(next), [` (${percent(weight)}). `, ""]];

@@ -125,8 +125,8 @@ BEAMS_EXPLAINED = (
     "set Beams to 2, then to 8. Does another text win?",
 )
 WITHOUT_CAUSAL = (
-    "Without the causal mask, the strips and the predictions after each layer are those of the "
-    "finished text: they see what is written later. The bars see only what was written before."
+    "Without the causal mask, the strips and the predictions after each layer come from a pass "
+    "over the finished text, so they see later tokens. The bars see only what was written before."
 )
 OPTIONS = {BEAM: ("width", "alpha"), SAMPLING: ("temperature", "top_k", "top_p", "seed")}
 

@@ -49,7 +49,7 @@ def page() -> None:
 
 
 def draw_class_plan() -> None:
-    """Its steps unfold one by one. On paper all are unfolded: see theme.PLAN_STYLE."""
+    """Each step unfolds by itself; on paper all are unfolded (theme.PLAN_STYLE)."""
     st.caption("Print this page for all steps on two sheets, the first with the 45 minutes.")
     for section in class_plan.sections():
         if section.is_step:

@@ -45,7 +45,7 @@ def class_moved(old: str, new: str, before: float, after: float) -> Parts:
 
 def peeking(layer: int, head: int, row: str, next_token: str, weight: float) -> Parts:
     """What a decoder row sees without the causal mask, and in which head, counted from 1."""
-    where = f"Without the causal mask, Decoder {layer}.{head} peeks: there, "
+    where = f"Without the causal mask, the decoder peeks: in head {layer}.{head}, "
     parts = [(where, ""), word(row), (" attends to the next token, ", ""), word(next_token)]
     return [*parts, (f" ({whole_percent(weight)}).", "")]
 

@@ -149,7 +149,7 @@ def test_without_the_causal_mask_it_is_said_what_peeks(changed):
     parts = map(findings.word, tokens[row : row + 2])
     named = [f"{formats.MARKS[tag]}{text}{formats.MARKS[tag]}" for text, tag in parts]
     expected = "{} attends to the next token, {}".format(*named)
-    where = f"Without the causal mask, Decoder {layer + 1}.{head + 1} peeks: there, "
+    where = f"Without the causal mask, the decoder peeks: in head {layer + 1}.{head + 1}, "
     assert where + expected in words(page) and findings.whole_percent(ahead.max()) in words(page)
     now, before = (
         float(en_de.trace(MAN, en_de.decode(target), masks=masks).log_probabilities.sum())

@@ -27,8 +27,8 @@ SENTENCES = 4  # of each model
 EACH = 30  # acts of one test
 SHORT, LONG = [0, 1], [*range(2, 10)]
 PEEK = re.compile(
-    r"Without the causal mask, Decoder (\d+)\.(\d+) peeks: there, (.*?) attends to the next token, "
-    r"(.*?) \((\S+)%\)\. "
+    r"Without the causal mask, the decoder peeks: in head (\d+)\.(\d+), (.*?) attends to the next "
+    r"token, (.*?) \((\S+)%\)\. "
 )
 STILL = re.compile(r" changes most, by at most (\S+) percentage points\.$")
 

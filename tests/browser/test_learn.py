@@ -14,11 +14,12 @@ QUESTION = (  # the first one of the first lesson, on a sentence that it works o
     "?lesson=1-shares&step_of_lesson=3&model=en-de"
     "&source=A+group+of+people+listening+to+a+man+talking+outside."
 )
-# The colours of the covered row in the picture of the head, and how many cells it has.
-COVERED = """() => {
+# The row that the student's question is about: another student may be asked about another.
+ROW = "() => window.headlight.grid.part('cross').veil[0].first"
+# The colours of that row in the picture of the head, a cell each.
+COVERED = """(first) => {
   const { grid } = window.headlight;
   const { picture, place } = grid.selected;
-  const [{ first }] = grid.part("cross").veil;
   const sharp = picture.width / picture.clientWidth;
   const context = picture.getContext("2d");
   const y = (place.top + (first + 0.5) * place.down) * sharp;
@@ -28,10 +29,10 @@ COVERED = """() => {
       .join());
 }"""
 # A point of that row.
-PLACE = """() => {
+PLACE = """(first) => {
   const { canvas, place } = window.headlight.grid.selected;
   const { left, top } = canvas.getBoundingClientRect();
-  return [left + place.left + 2.5 * place.across, top + place.top + 4.5 * place.down];
+  return [left + place.left + 2.5 * place.across, top + place.top + (first + 0.5) * place.down];
 }"""
 # All text of the document and of the components' own trees, titles and labels included.
 TEXT = """() => {
@@ -65,16 +66,21 @@ def test_the_answer_stands_nowhere_until_it_is_given(visit):
     visit.open(QUESTION)
     page.evaluate("localStorage.clear()")
     visit.open(QUESTION)
-    pixels = page.evaluate(COVERED)
+    row = page.evaluate(ROW)
+    pixels = page.evaluate(COVERED, row)
     assert len(pixels) == 12 and len(set(pixels)) == 1
-    page.mouse.move(*page.evaluate(PLACE))  # the finding says what is pointed at
+    page.mouse.move(*page.evaluate(PLACE, row))  # the finding says what is pointed at
     text = page.evaluate(TEXT)
-    assert "covered until you answer" in text
-    assert not re.search(r"Menschen attends|people \(\d", text) and "Next token" not in text
+    word = re.search(r"(\S+)\s+is covered until you answer", text)[1]
+    choices = page.locator('[class*="st-key-choice"] button').all_inner_texts()
+    keys = "|".join(map(re.escape, choices))
+    assert len(choices) == 4
+    assert not re.search(rf"{re.escape(word)} attends|({keys}) \(\d", text)
+    assert "Next token" not in text
     page.evaluate(AXE_SCRIPT)
     assert not serious(visit)
     press(visit, "show_answer")
-    assert len(set(page.evaluate(COVERED.replace('grid.part("cross").veil', "[{ first: 4 }]")))) > 1
+    assert len(set(page.evaluate(COVERED, row))) > 1
     assert "does not count" in page.evaluate(TEXT)
 
 

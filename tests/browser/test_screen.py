@@ -255,7 +255,7 @@ def test_a_long_finding_is_written_small_enough_to_fit(visit):
         if address == unmasked:  # the word has a button
             visit.page.locator(".source span").nth(3).click()
             visit.switch("Causal mask")
-        expect(message).to_contain_text("Without the causal mask, Decoder ")
+        expect(message).to_contain_text("Without the causal mask, the decoder peeks: ")
         expect(message).to_contain_text("In the former translation, after")
         needed, room = message.evaluate(heights)
         assert needed <= room + 1, address

@@ -162,7 +162,8 @@ def expect_weight_on_later_tokens_to_be_told_where_the_causal_mask_is_off(page):
     said = page.page.locator(".st-key-numbers_panel")
     expect(said).not_to_contain_text("later tokens")
     page.visit.switch("Causal mask")
-    expect(page.page.locator(".message")).to_contain_text("Without the causal mask, Decoder ")
+    without = "Without the causal mask, the decoder peeks: "
+    expect(page.page.locator(".message")).to_contain_text(without)
     expect(said).to_contain_text("puts this weight on later tokens, by layer: ")
     (leak,) = (line for line in said.inner_text().splitlines() if "later tokens" in line)
     shares = [int(share) for share in re.findall(r"(\d+)%", leak)]

@@ -87,19 +87,19 @@ function present(event) {
   const { key, ctrlKey, metaKey, altKey, defaultPrevented } = event;
   if (ctrlKey || metaKey || altKey) return;
   const [target] = event.composedPath();
-  if (key === "Escape" && !isMenuOpen && !defaultPrevented) stepBack(leave, target);
-  if (!leave || target.matches?.(TEXT)) return;
+  const isText = target.matches?.(TEXT);
+  const isHeard = !isMenuOpen && !defaultPrevented && (leave || !isText);
+  if (key === "Escape" && isHeard) stepBack(leave, target);
+  if (!leave || isText) return;
   for (const [letter, name] of [["b", "bar"], ["p", "panel"]])
     if (key === letter) document.documentElement.toggleAttribute(`data-${name}`);
 }
 
-/** Out of a box, a row that is shown, a selection, or Present; `leave` is the button that leaves
- * Present, null outside it. */
+/** Leaves a box, hides the bar and the panel, lets go of a selection or leaves Present, the first of
+ * these that there is. `leave` is the button that leaves Present, null outside it. */
 function stepBack(leave, target) {
   const open = document.documentElement.dataset;
-  if (target.matches?.(TEXT)) {
-    if (leave) target.blur();
-  }
+  if (target.matches?.(TEXT)) target.blur();
   else if ("bar" in open || "panel" in open) {
     delete open.bar;
     delete open.panel;

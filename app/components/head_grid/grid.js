@@ -182,8 +182,8 @@ export class Grid {
       this.cell(part, focus.layer * part.heads + focus.head, row, Math.max(0, column));
   }
 
-  /** The word of the text that labels the row of a query in the selected head; null where that is no
-   * word of the text, like the end that the last row predicts. */
+  /** The word of the text that labels the row of a query in the selected head; null where it is not in
+   * the text: the last row predicts the end. */
   rowAsWord(part, query) {
     const index = query + this.shift(part, averaged(part, this.look));
     return index < this.data.sides[part.query].labels.length ? { tokens: [{ side: part.query, index }], to: [] } : null;
@@ -706,13 +706,13 @@ export class Grid {
     clearTimeout(this.speaking);
     this.speaking = setTimeout(() => {
       this.live.textContent = this.message.textContent;
-      this.fitMessage(true);
+      this.fitMessage(true, isSaid);
     }, REST);
   }
 
   /** What is longer than its lines is written in smaller letters, down to those of the page; then
-   * the button beside it gives way. */
-  fitMessage(isLong) {
+   * the button beside it may give way. */
+  fitMessage(isLong, mayHide = isLong) {
     const { message } = this;
     const fits = () => message.scrollHeight <= message.clientHeight + 1;
     message.style.fontSize = "";
@@ -721,7 +721,7 @@ export class Grid {
       if (fits()) return;
       message.style.fontSize = `${size}em`;
     }
-    if (!fits()) this.hider.toggleAttribute("hidden", true);
+    if (mayHide && !fits()) this.hider.toggleAttribute("hidden", true);
   }
 
   /** What is said and marked of the selected head while nothing is pointed at: the row of `word`,
@@ -886,8 +886,8 @@ export class Grid {
     };
   }
 
-  /** Outlines what is pointed at, and shades what it attends to and what attends to it; of a pair,
-   * whose weights many heads may share, the outlines alone. */
+  /** Outlines what is pointed at, and shades what it attends to and what attends to it. A pair
+   * gets outlines only: its finding may be about another head. */
   shade(pointed) {
     for (const span of this.shaded ?? []) {
       span.classList.remove("here");
