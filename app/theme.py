@@ -189,7 +189,8 @@ STYLE = f"""
 /* Plotly's toolbar stands above its figure, on nothing that is to be read. */
 .stElementContainer:has(.stPlotlyChart) {{ padding-top: {TOOLBAR}px; box-sizing: content-box; }}
 /* So does a table's, where words stand close above it. */
-.st-key-alignment_table, .st-key-panel .stElementContainer:has(.stDataFrame) {{
+.st-key-alignment_table, .st-key-heads_table, .st-key-sentences_table,
+.st-key-panel .stElementContainer:has(.stDataFrame) {{
   padding-top: {TABLE_TOOLBAR}px;
 }}
 .js-plotly-plot {{ overflow: visible !important; }}
@@ -324,7 +325,7 @@ html {{ font-size: 20px !important; }}
 }}
 .stHorizontalBlock.st-key-state {{ height: {PRESENT_STATE}px; }}
 .st-key-state > .st-key-step {{ min-width: 160px; }}
-.st-key-state > :is(.st-key-undo, .st-key-redo, .st-key-no_changes),
+.st-key-state > :is(.st-key-undo, .st-key-redo, .st-key-as_trained),
 .st-key-state:has(> .st-key-shows) > .st-key-output, /* the finding tells it */
 .st-key-state > .st-key-shows ~ .stElementContainer:has([data-testid="stCaptionContainer"]) {{
   display: none;

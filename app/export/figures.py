@@ -200,7 +200,7 @@ def _tiles(
     drawing.frame([(*at, *size) for at in corners.values()])
     if part.values:
         names = [
-            f"{part.numbers[tile // heads]}·{tile % heads + 1}  {value}"
+            f"{part.numbers[tile // heads]}.{tile % heads + 1}  {value}"
             for tile, value in enumerate(part.values)
         ]
         small = drawing.fitting(names, size[0], SMALL)

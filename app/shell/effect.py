@@ -31,7 +31,8 @@ def effect() -> Parts:
         if run.step != FINAL:
             final = replace(run, step=FINAL)
             both = [(selection.view(each), each) for each in (final, run)]
-            return [("Compared with the final weights: ", ""), *_moved(*both, _lines(*both))]
+            lead = "Compared with the final weights: "
+            return findings.after_lead(lead, _moved(*both, _lines(*both)))
     return []
 
 
@@ -41,9 +42,11 @@ def _other() -> Parts:
     another training step."""
     other, plain = selection.other_run(), selection.run(changed=False)
     both = (selection.view(), plain), (selection.view(other), other)
-    line = session.values()["line"]
-    lines = [line, session.values()["other"].strip() or line]
-    return [("Comparison: ", ""), *_moved(*both, lines if both[1][0].checkpoint.writes else [])]
+    chosen = session.values()
+    line, other_line = chosen["line"], chosen["other"].strip()
+    lines = [line, other_line or line] if both[1][0].checkpoint.writes else []
+    lead = findings.with_other(other_line, chosen["other_model"], chosen["other_step"])
+    return findings.after_lead(lead, _moved(*both, lines))
 
 
 def _written(view: ModelView, line: str, run: Run) -> str:

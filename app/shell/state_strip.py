@@ -82,15 +82,16 @@ def draw_undo() -> None:
             shortcut=key,
             key=what,
         )
+    changed = session.changed_settings()
     st.button(
         "",
         icon=":material/restart_alt:",
         on_click=session.reset,
-        args=("changes",),
-        disabled=not session.values()["changes"],
-        help="Clear all changes (X)",
+        args=changed,
+        disabled=not changed,
+        help="Back to the model as trained (X)",
         shortcut="x",
-        key="no_changes",
+        key="as_trained",
     )
 
 

@@ -299,9 +299,16 @@ def choose_again(**chosen) -> None:
     memo().chosen_again = chosen
 
 
-def reset(key: str) -> None:
-    """Reset a setting to its default. A callback."""
-    choose(**{key: SETTINGS[key].limits(context()).default})
+def reset(*keys: str) -> None:
+    """Reset settings to their defaults. A callback."""
+    choose(**{key: SETTINGS[key].limits(context()).default for key in keys})
+
+
+def changed_settings() -> list[str]:
+    """Keys of the settings that make the model, or what is shown of it, differ from the one as
+    trained. The target is a text, and none of them."""
+    changed = [key for key, _ in badges() if key != "target"]
+    return changed + (["changes"] if values()["changes"] else [])
 
 
 def focus_on(

@@ -17,7 +17,7 @@ from headlight.app.state.catalog import ModelView
 from headlight.app.state.pages import HOME, PAGES
 from headlight.app.state.settings import SETTINGS
 from headlight.app.views import _head_table
-from headlight.app.wording import head_card
+from headlight.app.wording import formats, head_card
 from headlight.model.analysis.head_metrics import Measured
 from headlight.model.corpus.clearest import ClearExample, nearest_habit, surveyed_habit
 from headlight.model.corpus.survey import Survey
@@ -81,7 +81,7 @@ def table(heads: Heads) -> None:
     frame = pd.DataFrame([_written(row) for row in heads.rows])
     columns = {name: _column(name, heads.survey is not None, frame) for name in frame.columns}
     signed = {
-        name: partial(_signed, digits=_head_table.digits_of(name, heads.survey is not None))
+        name: partial(formats.signed, digits=_head_table.digits_of(name, heads.survey is not None))
         for name in frame.select_dtypes("number")
         if _head_table.is_signed(name)
     }
@@ -108,11 +108,6 @@ def _written(row: Mapping) -> dict:
         else value
         for name, value in row.items()
     }
-
-
-def _signed(value: float, digits: int) -> str:
-    """With a real minus, which the browser's own format has not."""
-    return f"{value:.{digits}f}".replace("-", "−")
 
 
 def _column(name: str, surveyed: bool, frame: pd.DataFrame):

@@ -96,13 +96,15 @@ def page() -> None:
         panel.draw_importance()
     with frame.numbers():
         st.dataframe(
-            pd.DataFrame(rows).drop(columns="head"),
+            pd.DataFrame(rows)
+            .drop(columns="head")
+            .style.format({"effect": partial(formats.signed, digits=3)}),
             key=TABLE,
             hide_index=True,
             height=TABLE_HEIGHT,
             on_select=widgets.row_callback(TABLE, [row["head"] or {} for row in rows]),
             selection_mode="single-row",
-            column_config={"effect": st.column_config.NumberColumn(format="%.3f", width=90)},
+            column_config={"effect": st.column_config.NumberColumn(width=90)},
             alt=f"Effect of {name}, one row per change",
         )
     frame.explain(change_texts.sweep_explained(measure, swept.score, session.context().has_other))

@@ -57,15 +57,16 @@ PAGE = Page(
 
 MAX_TABLE_ROWS = 20_000  # of the table
 WINDOW = 512  # tokens along a side of the figure: 1.4 MB
+SMALL_MAPS = "Each small map is one head. "  # in Present there is none
 EXPLAINED = (
-    "Each small map is one head. In the picture, a **row** is a query and a **column** is a "
-    "key. The weights of a row add up to 100%. Hatched: masked or off. Hover over a word: the "
+    "In the picture, a **row** is a query and a **column** is a key. The weights of a row add up "
+    "to 100%. Framed: the selected head and word. Hatched: masked or off. Hover over a word: the "
     "words that it attends to are filled, those that attend to it are underlined."
 )
 DIFFERENCE_EXPLAINED = (
-    "Each small map is one head. In the picture, a **row** is a query and a **column** is a "
-    "key. A cell is the change in a weight: red lost, blue gained. Hover over a word to see which "
-    "weights changed most."
+    "In the picture, a **row** is a query and a **column** is a key. A cell is the change in a "
+    "weight: red lost, blue gained. Framed: the selected head and word. Hover over a word to see "
+    "which weights changed most."
 )
 
 
@@ -122,7 +123,8 @@ def page() -> None:
         on_act=edits.edit_at,
         fresh=session.is_new_to_browser("grid", hash(packed)),
     )
-    frame.explain(DIFFERENCE_EXPLAINED if less else EXPLAINED)
+    maps = "" if chosen["projector"] else SMALL_MAPS
+    frame.explain(maps + (DIFFERENCE_EXPLAINED if less else EXPLAINED))
     with frame.explanation():
         answers()
     # It may take another pass; the grid need not wait for it.

@@ -1,5 +1,7 @@
 """Where a predicted token comes from: the parts of the model, and the source words."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -54,7 +56,7 @@ def page() -> None:
                 pd.DataFrame(
                     {"contribution": value, "part": part_names.term_name(term)}
                     for term, value in largest
-                ),
+                ).style.format({"contribution": partial(formats.signed, digits=3)}),
                 key=TABLE,
                 hide_index=True,
                 height=HEIGHT,
@@ -62,9 +64,7 @@ def page() -> None:
                     TABLE, [_terms.head_of(term) for term, _ in largest]
                 ),
                 selection_mode="single-row",
-                column_config={
-                    "contribution": st.column_config.NumberColumn(format="%.3f", width="small")
-                },
+                column_config={"contribution": st.column_config.NumberColumn(width="small")},
                 alt="Every part of the model and its contribution to the logit",
             )
     elif picture == SOURCE:

@@ -21,6 +21,24 @@ def writes(lead: str, differences: Parts, text: str) -> Parts:
     return [(f"{lead} “", ""), *differences, (ends, "")]
 
 
+def with_other(line: str, model: str, step: str) -> str:
+    """The lead of a comparison with another sentence, model or training step, "" for the same
+    ones; or else with all masks."""
+    others = [f"“{line}”"] if line else []
+    others += [f"model {model}"] if model else []
+    others += [f"step {step}"] if step else []
+    return f"With {' and '.join(others or ['all masks'])} instead: "
+
+
+def after_lead(lead: str, parts: Parts) -> Parts:
+    """A finding after what it is compared with: its first word is written small, unless it is a
+    word of a text."""
+    (first, style), *rest = parts
+    if re.match(r"After $|The (translation|class|output) (stays|changes)|No next-token ", first):
+        first = first[0].lower() + first[1:]
+    return [(lead, ""), (first, style), *rest]
+
+
 def word(token: str) -> tuple[str, str]:
     """A token of a text, as part of a sentence: punctuation, which italics hardly change, in
     quotes."""

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 
-def signed(number: float) -> str:
-    return f"{number:.2f}".replace("-", "−")
+def signed(number: float, digits: int = 2) -> str:
+    """With a real minus, which a browser's own format has not."""
+    return f"{number:.{digits}f}".replace("-", "−")
 
 
 def percent(share: float) -> str:

@@ -263,8 +263,10 @@ def test_undo_and_redo_walk_the_lines_there_were(changed):
     assert page.session_state["changes"] == lines[0] and page.button(key="undo").disabled
     page.button(key="redo").click().run()
     assert page.session_state["changes"] == lines[1]
-    page.button(key="no_changes").click().run()
+    page.toggle(key="causal").set_value(False).run()
+    page.button(key="as_trained").click().run()
     assert page.session_state["changes"] == "" and page.button(key="redo").disabled
+    assert page.session_state["causal"] and page.button(key="as_trained").disabled
     page.button(key="undo").click().run()
     assert page.session_state["changes"] == lines[1]
 
@@ -448,7 +450,7 @@ def test_another_step_is_compared_and_patched_from(changed, models):
     en_fr, early = load("en-fr"), catalog.view_of("en-fr", "16", "cpu").checkpoint
     target = en_fr.tokenizer.decode(en_fr.translate(MAN).ids)
     layer, head = (page.session_state[key] - 1 for key in ("layer", "head"))
-    assert "Comparison: " in words(page)
+    assert "With step 16 instead: " in words(page)
     page.segmented_control(key="shows").set_value("Comparison").run()
     shown = card_of(early.trace(MAN, target), "cross", layer, head)
     assert any(shown == text.value for text in page.markdown)

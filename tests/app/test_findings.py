@@ -20,6 +20,14 @@ def test_a_bound_is_never_smaller_than_what_moved():
             assert said.startswith("After a, the probability of b rises from "), said
 
 
+def test_what_is_compared_stands_first():
+    moved = findings.moved("roten", "Kleid", 0.93, 0.07)
+    lead = findings.with_other("A dog runs.", "en-de", "")
+    said = "With “A dog runs.” and model en-de instead: after roten, the probability of Kleid falls"
+    assert text(findings.after_lead(lead, moved)).startswith(said)
+    assert text(findings.after_lead(lead, [("After → The", "")])).endswith(": After → The")
+
+
 def test_punctuation_is_quoted():
     said = findings.moved(".", "</s>", 0.93, 0.07)
     assert text(said) == "After “.”, the probability of </s> falls from 93% to 7%."

@@ -227,8 +227,8 @@ def test_an_edit_that_cannot_be_made_is_answered_and_undone_by_one_key(visit):
         )
     )
     expect(page.page.get_by_test_id("stAlert")).to_contain_text("there is nothing to rescale")
-    page.page.get_by_role("button", name="Clear all changes").or_(
-        page.page.locator(".st-key-no_changes button")
+    page.page.get_by_role("button", name="Back to the model as trained").or_(
+        page.page.locator(".st-key-as_trained button")
     ).first.click()
     page.visit.idle()
     expect(page.page.get_by_test_id("stAlert")).to_have_count(0)

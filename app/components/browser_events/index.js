@@ -82,7 +82,7 @@ function runAtEnter(event) {
 
 let isMenuOpen = false; // when the key was pressed; Streamlit closes it
 
-function present(event) {
+function hearKey(event) {
   const leave = document.querySelector(".st-key-leave_present button");
   const { key, ctrlKey, metaKey, altKey, defaultPrevented } = event;
   if (ctrlKey || metaKey || altKey) return;
@@ -128,7 +128,7 @@ export default function ({ parentElement, setTriggerValue }) {
   document.addEventListener("keydown", runAtEnter, { capture: true });
   window.addEventListener("keydown", () => (isMenuOpen = Boolean(document.querySelector(MENUS))),
     { capture: true });
-  window.addEventListener("keydown", present); // after everything that may have used the key
+  window.addEventListener("keydown", hearKey); // after everything that may have used the key
   document.addEventListener("focusin", passFocusOn);
   document.addEventListener("scroll", keep, { capture: true, passive: true });
   window.addEventListener("popstate", goBack);

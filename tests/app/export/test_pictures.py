@@ -250,7 +250,7 @@ def test_the_grid_keeps_its_order_and_one_kind(trace):
     for _, tile, weights in placed:
         assert np.abs(cells_of(tile, *weights.shape) - weights).max() <= NEAR
     texts = shown_texts(svg)
-    assert "4·4  0.0 bits" in texts and "1·1  15.0 bits" in texts and "head 1" not in texts
+    assert "4.4  0.0 bits" in texts and "1.1  15.0 bits" in texts and "head 1" not in texts
     (frame,) = [path.get("d") for path in ElementTree.fromstring(svg).iter(f"{SVG}path")
                 if f"stroke: {theme.FOCUS}" in (path.get("style") or "")]  # fmt: skip
     x, y = map(float, re.findall(r"[\d.]+", frame)[:2])
