@@ -94,7 +94,8 @@ def drawn(seed):
 
 def said_of(act, line, plain, after, monkeypatch) -> list[tuple[str, str]]:
     """What the app says, for settings that select these runs."""
-    values = {"line": line, "target": "", "other": own(plain.checkpoint).decode(after.texts[0])}
+    other = own(plain.checkpoint).decode(after.texts[0])
+    values = {"line": line, "target": "", "other": other, "other_model": "", "other_step": ""}
     is_other = act == "comparison"
     shown = plain if is_other else after
     monkeypatch.setattr(effect.session, "values", lambda: values)
@@ -137,6 +138,14 @@ def check(act, line, plain, after, parts) -> bool:
     assert text.strip(), (act, after)
     checkpoint = own(plain.checkpoint)
     was, now = probabilities(plain), probabilities(after)
+    leads = {
+        "step": "Compared with the final weights: ",
+        "comparison": f"With “{checkpoint.decode(after.texts[0])}” instead: ",
+    }
+    if lead := leads.get(act):
+        assert text.startswith(lead)
+        text = text.removeprefix(lead)
+        text = text[:1].upper() + text[1:]
     if peek := PEEK.match(text):
         attention = own(after.checkpoint).trace_run(after)
         tokens = attention.texts[attention.predicted.name].tokens
