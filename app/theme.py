@@ -263,7 +263,12 @@ BAR_STYLE = f"""
 # the rest. Streamlit's boxes around it would add an empty sheet (1.67). Among columns, Chromium
 # ends a page only before an element that spans them.
 PLAN_STYLE = """
-.st-key-class_plan .stVerticalBlock { gap: 0.4rem; }
+.st-key-class_plan {
+  .stVerticalBlock { gap: 0.4rem; }
+  h2 { font-size: 1.5rem; }
+  h3 { font-size: 1.2rem; }
+  h4 { font-size: 1rem; }
+}
 @page plan { size: A4; margin: 11mm 13mm; }
 @media print {
   body:has(.st-key-class_plan) {
@@ -286,27 +291,19 @@ PLAN_STYLE = """
     .stVerticalBlock { display: block; }
     details { border: 0; }
     details::details-content { content-visibility: visible; display: block; height: auto; }
-    details details { break-inside: avoid; }
-    > * > details > summary, summary > span > span, [data-testid="stCaptionContainer"] {
-      display: none;
-    }
-    summary, [data-testid="stExpanderDetails"] {
-      min-height: 0; padding: 0 !important; border: 0;
-    }
-    summary p { margin-top: 2.5mm !important; font-size: 10pt !important; font-weight: bold; }
+    .stElementContainer { break-inside: avoid; }
+    summary, [data-testid="stCaptionContainer"] { display: none; }
+    [data-testid="stExpanderDetails"] { padding: 0 !important; border: 0; }
     [data-testid="stMarkdownContainer"], [data-testid="stLayoutWrapper"] { margin: 0 !important; }
-    :is(h3, h4, p, ul, li, table) { margin-block: 0 0.5mm !important; padding-block: 0; }
+    :is(h2, h3, h4, p, ul, li, table) { margin-block: 0 0.5mm !important; padding-block: 0; }
     ul { padding-left: 0; }
     li { margin-left: 3.5mm !important; }
-    :is(h3, h4) { margin-top: 2mm !important; break-after: avoid; }
-    h3, h3 * { font-size: 11.5pt !important; }
+    :is(h2, h3, h4) { margin-top: 2mm !important; break-after: avoid; }
+    h2, h2 * { font-size: 11.5pt !important; }
+    h3, h3 * { font-size: 10pt !important; }
     .stElementContainer:has(#the-plan-for-90-minutes) { column-span: all; break-before: page; }
     :is(th, td) { padding: 0 1.5mm 0 0; }
     a { text-decoration: none; }
-    a[href^="./"]::after {
-      content: attr(href); display: inline-block; max-width: 100%; margin-left: 1ch;
-      font: 7.5pt monospace; overflow-wrap: anywhere;
-    }
   }
 }
 """

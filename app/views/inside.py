@@ -101,7 +101,7 @@ def lesson() -> None:
         )
         names = " and ".join(ablated)
         st.markdown(
-            f"Without **{names}**, {moved_here} of this row's weight moves to other tokens "
+            f"Without **{names}**, {moved_here} of this row's weight moves to a different token "
             f"({moved} of all rows' weight)."
         )
         shown = on_one_scale(step_of(as_it_is).pictures, step.pictures)

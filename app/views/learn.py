@@ -49,13 +49,11 @@ def page() -> None:
 
 
 def draw_class_plan() -> None:
-    """Each step unfolds by itself; on paper all are unfolded (theme.PLAN_STYLE)."""
+    """On the screen and on paper (theme.PLAN_STYLE)."""
     st.caption("Print this page for all steps on two sheets, the first with the 45 minutes.")
     for section in class_plan.sections():
-        if section.is_step:
-            st.expander(section.title).markdown(section.body)
-        else:
-            st.markdown(f"### {section.title}\n\n{section.body}")
+        heading = "###" if section.is_step else "##"
+        st.markdown(f"{heading} {section.title}\n\n{section.body}")
 
 
 page()
