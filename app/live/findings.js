@@ -15,8 +15,8 @@ export const nowWrites = (differences, text) => [
   ["Now it writes: “", ""], ...differences, [/[.?!…]\s*$/.test(text) ? "” " : "”. ", ""]];
 
 export const AFTER = "After"; // a row
-export const FINISHED = "In the finished text, after"; // a row, which is not what it is while it is written
-export const FORMER = "In the former translation, after"; // a row, where the model now writes another text
+export const FINISHED = "Once the text is complete, after"; // a row, which is not what it is while it is written
+export const FORMER = "In the original translation, after"; // a row, where the model now writes another text
 
 /** “After *roten*, the probability of *Kleid* falls from 93% to 7%.” Of the row and token that move most, or null. */
 export function moved(most, start) {
@@ -38,5 +38,5 @@ export const classMoved = ({ old, now, before, after }) => [
 
 /** What a decoder row sees without the causal mask, and in which head. */
 export const peeking = ({ layer, head, row, next, weight }) => [
-  [`Without the causal mask, the decoder peeks: in head ${layer + 1}.${head + 1}, `, ""], word(row),
+  [`Without the causal mask, the decoder peeks: in self-attention ${layer + 1}.${head + 1}, `, ""], word(row),
   [" attends to the next token, ", ""], word(next), [` (${percent(weight)}). `, ""]];

@@ -3,6 +3,7 @@ followed by hand. Nothing here draws.
 """
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -75,7 +76,9 @@ class Lesson:
             self._input, self._projections, self._scores, self._scaling, self._mask, self._softmax,
             self._values, self._concatenation, self._output, self._residual, self._feed_forward,
         )[number - 1]  # fmt: skip
-        return make(STEPS[number - 1])
+        step = make(STEPS[number - 1])
+        # A real minus. One inside a token is escaped, or in quotes; a power of ten keeps its own.
+        return replace(step, by_hand=re.sub(r"(?<![\w\\“])-(?=\d)", "−", step.by_hand))
 
     # The eleven steps
 

@@ -37,7 +37,9 @@ def card_of(view: ModelView, run: Run, kind: str, layer: int, head: int) -> str:
     """One head in words, see labels.card."""
 
     def make():
-        return head_card.card(trace_of(view, run), kind, head_of(view, run, kind, layer, head))
+        traced = trace_of(view, run)
+        words = traced.row_words(kind, layer, head)
+        return head_card.card(traced, kind, head_of(view, run, kind, layer, head), words)
 
     return memoize_pass(view, run, ("card", kind, layer, head), make, len)
 

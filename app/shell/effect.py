@@ -11,6 +11,7 @@ from headlight.app.results.consequences import ModelRun, Peek
 from headlight.app.shell.layout import concerns
 from headlight.app.state import catalog, messages, session
 from headlight.app.state.catalog import ModelView
+from headlight.app.state.options import BEFORE
 from headlight.app.wording import findings, formats, output_texts
 from headlight.app.wording.formats import Parts
 from headlight.model.probing.changes import CannotChange, written
@@ -21,7 +22,9 @@ from headlight.model.probing.trace import CannotRead
 def effect() -> Parts:
     """What masks, padding and changes do to the output, compared with the model as trained over the
     same text; or what another run, or an earlier training step, does otherwise. Empty where nothing
-    is compared."""
+    is compared, or where the model as trained is shown."""
+    if session.values()["shows"] == BEFORE:
+        return []
     with suppress(CannotChange, CannotRead, messages.NothingToShow):  # the page says why
         run = selection.run(changed=True)
         if run != (plain := replace(passes.as_trained(run), pad_to=0, other=None)):

@@ -59,8 +59,10 @@ def draw_state(page: Page) -> None:
 
 
 def names_head(page: Page) -> bool:
-    """In Present, where the picker is hidden. On Attention the sentence above the picture does."""
-    return session.values()["projector"] and page.key != HOME and shows_head(page)
+    """In Present, where the picker is hidden. On Attention the sentence above the picture does, if
+    it does not say what a change did."""
+    is_said = page.key == HOME and not concerns("shows")
+    return session.values()["projector"] and not is_said and shows_head(page)
 
 
 def _draw_steps() -> None:

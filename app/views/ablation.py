@@ -104,7 +104,10 @@ def page() -> None:
             height=TABLE_HEIGHT,
             on_select=widgets.row_callback(TABLE, [row["head"] or {} for row in rows]),
             selection_mode="single-row",
-            column_config={"effect": st.column_config.NumberColumn(width=90)},
+            column_config={
+                "part": st.column_config.TextColumn(width=190),
+                "effect": st.column_config.NumberColumn(width=90),
+            },
             alt=f"Effect of {name}, one row per change",
         )
     frame.explain(change_texts.sweep_explained(measure, swept.score, session.context().has_other))

@@ -126,7 +126,7 @@ BEAMS_EXPLAINED = (
 )
 WITHOUT_CAUSAL = (
     "Without the causal mask, the strips and the predictions after each layer come from a pass "
-    "over the finished text, so they see later tokens. The bars see only what was written before."
+    "over the complete text, so they see later tokens. The bars see only what was written before."
 )
 OPTIONS = {BEAM: ("width", "alpha"), SAMPLING: ("temperature", "top_k", "top_p", "seed")}
 

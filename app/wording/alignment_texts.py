@@ -77,8 +77,7 @@ def alignment_explained(measured: HeadAlignment, sites, known: bool) -> str:
     right = (
         "one that a person linked"
         if measured.by == GOLD
-        else "the word that the model needs most (hide it, and the log-probability of the "
-        "target word falls most)"
+        else "the one that the model needs most: without it, the target word becomes least likely"
     )
     return (
         "A row of the decoder has just read one token and predicts the next. Some heads attend "

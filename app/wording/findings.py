@@ -10,8 +10,8 @@ NOTHING = 0.001  # a probability that moves by no more is said not to move
 NO_CHANGE = "No next-token probability changes by more than 0.1 percentage points."
 SAME_OUTPUT = "The output stays the same."
 AFTER = "After"  # a row
-FORMER = "In the former translation, after"  # a row, where the model now writes another text
-FINISHED = "In the finished text, after"  # a row, which is not what it is while it is written
+FORMER = "In the original translation, after"  # a row, where the model now writes another text
+FINISHED = "Once the text is complete, after"  # a row, which is not what it is while it is written
 
 
 def writes(lead: str, differences: Parts, text: str) -> Parts:
@@ -63,7 +63,7 @@ def class_moved(old: str, new: str, before: float, after: float) -> Parts:
 
 def peeking(layer: int, head: int, row: str, next_token: str, weight: float) -> Parts:
     """What a decoder row sees without the causal mask, and in which head, counted from 1."""
-    where = f"Without the causal mask, the decoder peeks: in head {layer}.{head}, "
+    where = f"Without the causal mask, the decoder peeks: in self-attention {layer}.{head}, "
     parts = [(where, ""), word(row), (" attends to the next token, ", ""), word(next_token)]
     return [*parts, (f" ({whole_percent(weight)}).", "")]
 

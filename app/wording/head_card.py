@@ -30,14 +30,18 @@ SHARES = {  # fields of Measured that are shares of weight → their names
 }
 
 
-def card(trace: Trace | LongTrace, kind: str, weights: np.ndarray) -> str:
+def card(
+    trace: Trace | LongTrace, kind: str, weights: np.ndarray, words: Sequence[str] = ()
+) -> str:
     """One head with weights (query, key) in Markdown: its measures, the patterns it is nearest to,
-    each with a reason and the rows that show it best, and the rows with one visible key."""
+    each with a reason and the rows that show it best, and the rows with one visible key. `words`:
+    what rows are called, if not by the tokens that they read."""
     query, key, self_attention = tokens_of(trace, kind)
+    words = words or query
     weights = weights[None, None]
     measured = measure(weights, query, key, self_attention)
     numbers = head_numbers(measured, 0, 0)
-    alone = _only_one_key(query, with_one_key(trace.allowed(kind)))
+    alone = _only_one_key(words, with_one_key(trace.allowed(kind)))
     if "entropy" not in numbers:
         return "\n\n".join(
             filter(
@@ -55,7 +59,7 @@ def card(trace: Trace | LongTrace, kind: str, weights: np.ndarray) -> str:
         line = f"- **{match.name}** {percent(match.score)}: {match.reason}"
         rows = rows_that_show(weights, query, key, self_attention, 0, 0, match.name)
         if rows and match.score > 0:
-            line += f"; best examples: {quoted(query, rows)}"
+            line += f"; best examples: {quoted(words, rows)}"
         lines.append(line + ".")
     return "\n".join([*lines, *(["", alone] if alone else [])])
 

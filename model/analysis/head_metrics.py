@@ -193,7 +193,7 @@ RULES = {
     "diagonal": _share("diagonal", "on the token at the same position in the source"),
     "one-to-one": PatternRule(
         "coverage",
-        "its rows pick different tokens, {number:.0%} of the possible number "
+        "its rows pick {number:.0%} as many different tokens as they could "
         "(uniform head: {uniform:.0%})",
     ),
     "same token": _share("same_token", "on other copies of the token, where there are any"),

@@ -202,13 +202,13 @@ class Survey:
         row, digits = measures[measure], 3 if measure == "loss" else 2
         value, low, high = (f"{row[name]:+.{digits}f}" for name in ("value", "low", "high"))
         tested = len(self.of(measure))
-        verdict, sure = "Not by itself", f"; not significant after correcting for {tested} heads"
+        verdict, sure = "not by itself", f"; not significant after correcting for {tested} heads"
         if row["p_holm"] <= SIGNIFICANT:
             is_worse = (row["value"] > 0) == (measure == "loss")
-            verdict, sure = "Yes" if is_worse else "No", ""
+            verdict, sure = "yes" if is_worse else "no", ""
         return (
-            f"{verdict}: over {self.card['sentences']:,} sentences, {IN_WORDS[measure]} changes by "
-            f"{value} without it ({low} to {high}){sure}."
+            f"Over {self.card['sentences']:,} sentences, as trained: {verdict}. Without it, "
+            f"{IN_WORDS[measure]} changes by {value} ({low} to {high}){sure}."
         ).replace("-", "−")
 
     def of(self, measure: str, part: str = "head") -> list[Mapping]:

@@ -35,7 +35,8 @@ def badges(page):
 
 
 def card_of(trace, kind, layer, head):
-    return head_card.card(trace, kind, trace.attention[kind][layer, head])
+    words = trace.row_words(kind, layer, head)
+    return head_card.card(trace, kind, trace.attention[kind][layer, head], words)
 
 
 def with_differences(before, after):
@@ -131,7 +132,7 @@ def test_what_moves_most_is_said(changed):
         said = "“.”" if read == "." else f"*{read}*"
         written = en_de.tokenizer.decode(en_de.translate(MAN, changes=line).ids)
         stays = written == en_de.tokenizer.decode(target.ids)
-        start = "After" if stays else "In the former translation, after"
+        start = "After" if stays else "In the original translation, after"
         assert f"{start} {said}, the probability of *{wanted}* " in words(page), line
         percents = [findings.whole_percent(share[row]) for share in (before, after)]
         assert f"from {percents[0]} to {percents[1]}." in words(page), line
@@ -149,7 +150,7 @@ def test_without_the_causal_mask_it_is_said_what_peeks(changed):
     parts = map(findings.word, tokens[row : row + 2])
     named = [f"{formats.MARKS[tag]}{text}{formats.MARKS[tag]}" for text, tag in parts]
     expected = "{} attends to the next token, {}".format(*named)
-    where = f"Without the causal mask, the decoder peeks: in head {layer + 1}.{head + 1}, "
+    where = f"the decoder peeks: in self-attention {layer + 1}.{head + 1}, "
     assert where + expected in words(page) and findings.whole_percent(ahead.max()) in words(page)
     now, before = (
         float(en_de.trace(MAN, en_de.decode(target), masks=masks).log_probabilities.sum())

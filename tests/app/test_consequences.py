@@ -12,6 +12,7 @@ import pytest
 from headlight.app.results import passes
 from headlight.app.shell import effect
 from headlight.app.state import catalog
+from headlight.app.state.options import AFTER
 from headlight.app.wording import findings
 from headlight.model import load
 from headlight.model.checkpoint import SHIPPED
@@ -27,8 +28,8 @@ SENTENCES = 4  # of each model
 EACH = 30  # acts of one test
 SHORT, LONG = [0, 1], [*range(2, 10)]
 PEEK = re.compile(
-    r"Without the causal mask, the decoder peeks: in head (\d+)\.(\d+), (.*?) attends to the next "
-    r"token, (.*?) \((\S+)%\)\. "
+    r"Without the causal mask, the decoder peeks: in self-attention (\d+)\.(\d+), (.*?) attends "
+    r"to the next token, (.*?) \((\S+)%\)\. "
 )
 STILL = re.compile(r" changes most, by at most (\S+) percentage points\.$")
 
@@ -96,6 +97,7 @@ def said_of(act, line, plain, after, monkeypatch) -> list[tuple[str, str]]:
     """What the app says, for settings that select these runs."""
     other = own(plain.checkpoint).decode(after.texts[0])
     values = {"line": line, "target": "", "other": other, "other_model": "", "other_step": ""}
+    values["shows"] = AFTER
     is_other = act == "comparison"
     shown = plain if is_other else after
     monkeypatch.setattr(effect.session, "values", lambda: values)

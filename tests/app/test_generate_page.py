@@ -98,6 +98,6 @@ def test_weights_are_sent_as_one_text_however_many_they_are(monkeypatch):
 
 def test_without_the_causal_mask_it_is_said_what_looks_ahead(opened):
     page = opened(causal="false")
-    assert "finished text" in said(page)
+    assert "complete text" in said(page)
     page.toggle(key="causal").set_value(True).run()
-    assert "finished text" not in said(page)
+    assert "complete text" not in said(page)

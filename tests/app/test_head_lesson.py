@@ -108,7 +108,12 @@ def test_what_is_multiplied_out_from_the_digits_shown_is_what_is_shown(seen):
     for ablated in ((), ("scaling",)):
         for inside, lesson in lessons(seen, ablated):
             for number in range(1, 12):
-                check_by_hand(STEPS[number - 1], lesson.step(number).by_hand, inside, lesson)
+                check_by_hand(STEPS[number - 1], hand_of(lesson, number), inside, lesson)
+
+
+def hand_of(lesson, number) -> str:
+    """What a step says of the chosen query, with minus signs that Python reads."""
+    return lesson.step(number).by_hand.replace("−", "-")
 
 
 def check_by_hand(name, text, inside, lesson):
@@ -130,7 +135,7 @@ def check_by_hand(name, text, inside, lesson):
         ).groups()
         assert f"{float(score) / math.sqrt(int(width)):.2f}" == result
     elif found := re.search(rf"(?::|them) ([^=:]*?) = \*\*({NUMBER})\*\*", text):
-        bare = re.sub(r"\(−([\d.e-]+)\)", r"-\1", found[1])  # negative numbers
+        bare = re.sub(r"\(-([\d.e-]+)\)", r"-\1", found[1])  # negative numbers
         terms = re.sub(r"\([^()]*\)", "", bare).split(" + ")
         total = sum(math.prod(map(float, term.split("·"))) for term in terms)
         assert f"{total:.2f}".replace("-0.00", "0.00") == found[2].replace("-0.00", "0.00")
@@ -155,13 +160,13 @@ def test_some_steps_are_multiplied_out(seen):
     """So that the check above has something to check."""
     _, lesson = next(lessons(seen))
     for name in ("Scores", "Scaling", "Softmax", "Values", "Add & norm"):
-        assert re.search(rf"= \*\*{NUMBER}\*\*|\d%\*\*", lesson.step(STEPS.index(name) + 1).by_hand)
+        assert re.search(rf"= \*\*{NUMBER}\*\*|\d%\*\*", hand_of(lesson, STEPS.index(name) + 1))
 
 
 def test_scaling_lists_the_largest_scores_of_the_row(seen):
     inside, lesson = next(lessons(seen))
-    said = lesson.step(STEPS.index("Scaling") + 1).by_hand.partition("Largest in this row: ")[2]
-    listed = [float(number.replace("−", "-")) for number in re.findall(r"” (−?[\d.]+\d)", said)]
+    said = hand_of(lesson, STEPS.index("Scaling") + 1).partition("Largest in this row: ")[2]
+    listed = [float(number) for number in re.findall(r"” (-?[\d.]+\d)", said)]
     largest = sorted(inside.scaled[lesson.row].tolist(), reverse=True)[:4]
     assert np.allclose(listed, largest, atol=0.0051)
 

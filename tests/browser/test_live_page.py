@@ -669,7 +669,7 @@ def test_masks_tokens_and_cells(opened):
     assert "Source padding mask off ×" in tab.text("state")
     page.get_by_label("Causal mask").uncheck()
     where = re.match(
-        r"Without the causal mask, the decoder peeks: in head (\d)\.(\d), ",
+        r"Without the causal mask, the decoder peeks: in self-attention (\d)\.(\d), ",
         tab.answered().finding(),
     )
     most = page.get_by_role("button", name=f"Select head {where[1]}.{where[2]}, which peeks most")

@@ -256,7 +256,7 @@ def test_a_long_finding_is_written_small_enough_to_fit(visit):
             visit.page.locator(".source span").nth(3).click()
             visit.switch("Causal mask")
         expect(message).to_contain_text("Without the causal mask, the decoder peeks: ")
-        expect(message).to_contain_text("In the former translation, after")
+        expect(message).to_contain_text("In the original translation, after")
         needed, room = message.evaluate(heights)
         assert needed <= room + 1, address
 
@@ -388,8 +388,8 @@ def test_present_shows_a_larger_picture_and_keeps_through_pages_and_reload(visit
     before = page.evaluate(area)
     assert before >= LEAST_SHARE * 1280 * 720
     page.locator(".st-key-projector label").first.click()
+    page.wait_for_function(f"least => ({area})() >= least", arg=LARGER * before)
     visit.settle()
-    assert page.evaluate(area) >= LARGER * before
     for hidden in (".st-key-bar", ".st-key-panel", ".stage"):
         expect(page.locator(hidden)).not_to_be_visible()
     expect_bar_and_panel_to_cover_nothing(visit)

@@ -36,6 +36,9 @@ const COVERED = " is covered until you answer";
 const SMALLER = [1.1, 1.02, 0.95]; // em, of a finding that does not fit
 const FADED = 0.15; // how much is left of a head that a filter leaves out
 
+/** A token as part of a sentence: punctuation, which italics hardly change, in quotes too. */
+const quoted = (text) => element("em", {}, WORD.test(text) ? text : `“${text}”`);
+
 /** Marks the upper right corner of a tile whose head is changed otherwise. */
 function corner(context, colour, x, y) {
   context.save();
@@ -937,7 +940,7 @@ export class Grid {
   }
 
   label(token) {
-    return element("em", {}, this.labelText(token));
+    return quoted(this.labelText(token));
   }
 
   /** Whether a lesson asks for what the rows predict. */
@@ -956,7 +959,7 @@ export class Grid {
   }
 
   rowLabel(token, shift) {
-    return element("em", {}, this.rowText(token, shift));
+    return quoted(this.rowText(token, shift));
   }
 
   /** How a sentence about the row of a token begins: with both of its words where the head follows
@@ -1044,7 +1047,7 @@ export class Grid {
       if (!byte) return [...start, " may not attend to ", this.label(column), "."];
       if (part.signed)
         return [...start, Math.abs(valueOf(part, byte)) < 0.005 ? " does not change its weight on "
-          : ` changes its weight by ${signedPercent(valueOf(part, byte))} on `, this.label(column), "."];
+          : " changes its weight on ", this.label(column), ` by ${signedPercent(valueOf(part, byte))}.`];
       const atMost = Math.max(this.data.sides[row.side].every, this.data.sides[column.side].every) > 1;
       const weight = weightOf(byte);
       const share = weight < 0.005 ? "less than 1%" : (atMost ? "up to " : "") + percent(weight);

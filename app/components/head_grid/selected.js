@@ -281,7 +281,7 @@ export class SelectedHead {
     context.fillText(`key (${part.key})`, 0, letters);
     context.textAlign = "center";
     const visible = Math.min(height, place.bottom - place.top);
-    writeTurned(context, `query (${part.query})`, letters, place.top + visible / 2, visible);
+    writeTurned(context, this.queryTitle(part), letters, place.top + visible / 2, visible);
     this.drawLegend(context);
   }
 
@@ -395,6 +395,16 @@ export class SelectedHead {
   labels(side, count) {
     return Array.from({ length: count }, (_, at) =>
       side.labels[at * side.every].slice(0, LONGEST_LABEL));
+  }
+
+  /** What the rows are: of a text that is predicted, which of their two words stands there. */
+  queryTitle(part) {
+    const { grid } = this;
+    const side = grid.data.sides[part.query];
+    const isWritten = grid.shift(part, averaged(part, grid.look));
+    const word = !hasFollowing(side) || grid.isNextAsked() ? ""
+      : isWritten ? ", about to be written" : ", just read";
+    return `query (${part.query}${word})`;
   }
 
   /** Each row by the word that the head follows. */

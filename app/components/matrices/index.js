@@ -14,7 +14,7 @@ const FLATTEST = 0.45; // in letters: the least height of a row, to end where th
 const GAP = 1.6; // in letters: between matrices, as in the style
 const ROUNDING = 1e-6;
 const MARGIN = 1.5; // in letters: at the foot of the page
-const FILLING = [15, 5]; // in letters: the largest cell, across and down, where they fill the page
+const FILLING = [15, 9]; // in letters: the largest cell, across and down, where they fill the page
 
 /** The bytes of pack(). */
 function unpack(bytes) {
