@@ -16,11 +16,14 @@ READING = Reading()
 
 
 def axes(trace: Pass, kind: str, layer: int, head: int, reading: Reading = READING) -> Axes:
-    """Queries (rows), each labelled by the word that the head follows, and keys (columns)."""
+    """Queries (rows), each labelled by the word that the head follows, and keys (columns). The
+    title of rows with two words says which of them stands there."""
     (query_side, key_side), (_, key) = trace.sides_of(kind), trace.texts_of(kind)
     labels, hover = row_labels(trace, kind, layer, head, reading)
+    is_written = trace.shift(kind, layer, head) and not reading.average
+    word = "" if not hover else ", about to be written" if is_written else ", just read"
     return (
-        Axis(f"query ({query_side.title})", labels, hover=hover),
+        Axis(f"query ({query_side.title}{word})", labels, hover=hover),
         Axis(f"key ({key_side.title})", reading.shown(key)[0]),
     )
 

@@ -86,6 +86,10 @@ def test_the_word_is_the_same_everywhere(number):
     query, _ = part_names.axes(trace, kind, layer, head)
     assert query.labels[row] == word  # figures on Attention and Compare, exported pictures
     assert not query.hover or word in query.hover[row]
+    moment = re.search("just read|about to be written", query.title)
+    stands = {"just read": "(next: ", "about to be written": "(read: "}
+    assert bool(moment) == bool(query.hover)
+    assert not moment or all(stands[moment[0]] in both for both in query.hover)
     assert trace.row_words(kind, layer, head)[row] == word  # Inside, and Query, key, value
     assert in_grid(pack_trace(trace, Reading()), kind, layer, head, row) == word
     if kind == "cross":

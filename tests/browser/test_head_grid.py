@@ -323,10 +323,12 @@ def test_a_row_is_named_by_the_word_that_its_head_follows(grid):
     assert f": {TARGET[row]} puts" in read
     assert f": having read {TARGET[row]}, about to write {following[row]}, it puts" in written
     assert grid.page.locator(".target span.here").inner_text() == following[row]
-    for head, names in ((0, TARGET), (1, following)):
+    for head, names, word in ((0, TARGET, "just read"), (1, following, "about to be written")):
         look = replace(LOOK, focus={"kind": "cross", "layer": 0, "head": head})
         grid.show(run, look)
         assert grid.picture("grid.selected.rowNames") == list(names)
+        axis = grid.picture("grid.selected.queryTitle(grid.selected.part)")
+        assert axis == f"query (target, {word})"
     grid.page.locator(".target span").nth(row + 1).hover()  # the label of that row
     assert f"having read {TARGET[row]}, about to write {following[row]}, it attends" in grid.said()
     best = SOURCE[grid.weights["cross"][0, 1, row].argmax()]
