@@ -49,6 +49,26 @@ EXCUSED: dict[tuple[str, str, str], str] = {
         "best, where = total.topk(min(2 * beam, total.shape[1]))",
         "best, where = total.topk(min(3 * beam, total.shape[1]))",
     ): "at most `beam` of the best are eos, so the first 2 · beam hold those that go on",
+    (
+        "model/analysis/positions.py",
+        "ids, shares = trace.most_probable(1)",
+        "ids, shares = trace.most_probable(2)",
+    ): "the first column alone is read: the likeliest, or of equals one of them",
+    (
+        "model/analysis/reading.py",
+        'characters = [" "] * max((end for _, end in encoding.offsets), default=0)',
+        'characters = [" "] * max((end for _, end in encoding.offsets), default=1)',
+    ): "of an encoding without tokens, which has no words, the text is not read",
+    (
+        "model/corpus/clearest.py",
+        "sign = 1 if habit.less else -1",
+        "sign = 2 if habit.less else -1",
+    ): "all that is sorted is doubled, exactly: the order is the same",
+    (
+        "model/decoding/cache.py",
+        "self.last: Tensor | None = None",
+        "self.last: ((Tensor) & (None)) = None",
+    ): "Python does not evaluate an annotation inside a function",
 }  # fmt: skip
 
 

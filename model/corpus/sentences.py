@@ -173,7 +173,10 @@ def attend(
         for row, (*pair, i) in enumerate(batch):
             texts = dict(zip(sides, pair, strict=False))
             encodings = {
-                name: _encoding(checkpoint, sides[name], text) for name, text in texts.items()
+                name: with_special_tokens(
+                    sides[name], text_of(checkpoint, sides[name], text), checkpoint.model.config
+                )
+                for name, text in texts.items()
             }
             results[i] = SentenceAttention(
                 sentences[i].number,
@@ -206,10 +209,10 @@ def attention_of(
     }
 
 
-def _encoding(checkpoint: Checkpoint, side: Side, ids: list[int]) -> Encoding:
+def text_of(checkpoint: Checkpoint, side: Side, ids: list[int]) -> Encoding:
+    """The text between bos and eos, as the side has them, of the ids that a model reads."""
     tokenizer = checkpoint.tokenizer.target if side.writes else checkpoint.tokenizer
-    text = tokenizer.encoding_with_special(ids[side.begins : len(ids) - side.ends])
-    return with_special_tokens(side, text, checkpoint.model.config)
+    return tokenizer.encoding_with_special(ids[side.begins : len(ids) - side.ends])
 
 
 def _batches(checkpoint: Checkpoint, pairs: list[tuple]) -> Iterator[list[tuple]]:

@@ -29,7 +29,7 @@ from headlight.model.probing.sites import parts_of, predicted_side, stack_of
 
 CHUNK = 250  # sentences of a part
 MOST_REMEMBERED = 30  # batches of a source: more than there are in a part
-VERSION = 1  # of what is measured: parts of another are not taken over
+VERSION = 2  # of what is measured: parts of another are not taken over
 COUNTS, GATES, TRUST, PLAIN = "counts", "gates", "trust", "plain"
 LOSS = "loss"
 Arrays = dict[str, np.ndarray]

@@ -17,6 +17,7 @@ from headlight.model.analysis.attribution import (
 )
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.corpus.importance import Example
+from headlight.model.corpus.sentences import text_of
 from headlight.model.probing.capture import view
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import predicted_side
@@ -39,10 +40,8 @@ def correlations(checkpoint: Checkpoint, examples: Sequence[Example], most: int)
 
 def _asked(checkpoint: Checkpoint, example: Example) -> tuple[Run, int, int]:
     """The run, the row of the logits, and the token, or class, that it predicts."""
-    sides = checkpoint.model.sides()
-    texts = [ids[side.begins : len(ids) - side.ends]
-             for side, ids in zip(sides, example.texts, strict=True)]  # fmt: skip
-    run = Run(tuple(map(checkpoint.tokenizer.encoding, texts)))
+    texts = zip(checkpoint.model.sides(), example.texts, strict=True)
+    run = Run(tuple(text_of(checkpoint, side, ids) for side, ids in texts))
     if predicted_side(checkpoint.model).predicts == "class":
         return run, 0, example.label
     ids = example.texts[-1]

@@ -104,9 +104,9 @@ def test_of_heads_that_add_nothing_there_is_one():
 
 @pytest.mark.parametrize("more, heads", [(1, 1), (3, 1), (4, 2), (9, 2)])
 def test_a_head_that_helps_as_chance_may_is_left_out(more, heads):
-    """Of 80 words it adds k, √(80 k / (80 − k)) standard errors: from 4 on these are two."""
-    names = tuple(map(str, range(80)))
-    needed = np.eye(80)[::-1]
+    """Of 81 words it adds k, √(81 k / (81 − k)) standard errors: from 4 on these are two."""
+    names = tuple(map(str, range(81)))
+    needed = np.eye(81)[::-1]
     wrong = np.roll(needed, 1, axis=-1)
     weights = np.tile(wrong, (len(SHIFTS), 1, 2, 1, 1))
     weights[:, 0, 0, :60] = 2 * needed[:60]
@@ -114,7 +114,7 @@ def test_a_head_that_helps_as_chance_may_is_left_out(more, heads):
     words = WordWeights(names, names, weights)
     found = measured([words], [WordWeights(names, names, needed)])
     assert found.heads == [(0, 0), (0, 1)][:heads]
-    assert found.together == round((60 + more * (heads > 1)) / 80, 4)
+    assert found.together == round((60 + more * (heads > 1)) / 81, 4)
 
 
 def test_the_best_set_is_the_mean_of_its_heads_each_at_its_row():

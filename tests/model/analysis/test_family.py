@@ -173,4 +173,5 @@ def test_self_attention_without_parameters():
 def test_three_words():
     three = family.three_words()
     assert torch.equal(three.token + three.position, three.embedded)
-    assert three.token.shape == (3, 3) and torch.allclose(three.weights.sum(-1), torch.ones(3))
+    assert three.token.shape == (3, 3) and len(three.token.unique(dim=0)) == 3
+    assert torch.allclose(three.weights.sum(-1), torch.ones(3))

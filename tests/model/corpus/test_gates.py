@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 import torch
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from headlight.model.checkpoint import load
 from headlight.model.corpus import gates
 from headlight.model.corpus.gates import by_trained_gates, drawn, open_probability
 from headlight.model.corpus.importance import examples_of, gated, losses
 from headlight.model.corpus.pruning import heads_of, together
-from headlight.model.corpus.retraining import retrained
+from headlight.model.corpus.retraining import RATE, retrained
 from headlight.model.corpus.sentences import Line
 from headlight.model.probing.capture import view
 from headlight.model.training import tasks
@@ -89,7 +90,13 @@ def test_a_short_training_repairs_what_pruning_broke(reverse):
         checkpoint.tokenizer, task.examples()["train"][:1000], checkpoint.model.config
     )
     before = {name: weight.clone() for name, weight in checkpoint.model.named_parameters()}
+    rates = []
+    handle = register_optimizer_step_pre_hook(
+        lambda optimizer, *_: rates.append(optimizer.param_groups[0]["lr"])
+    )
     again = retrained(checkpoint, off, pairs, steps=20)
+    handle.remove()
+    assert rates == pytest.approx(RATE * np.arange(20, 0, -1) / 20)
     broken, repaired = (losses(one, examples, together(off))[:, 0].sum()
                         for one in (checkpoint, again))  # fmt: skip
     assert repaired < broken / 2

@@ -11,7 +11,7 @@ from headlight.model.corpus import prune_command
 from headlight.model.corpus.importance import Example, losses
 from headlight.model.corpus.pruning import ONE_LEFT, Curve, Statistics, heads_of, together
 from headlight.model.corpus.pruning_page import curves, head_table, heads_that_go, write_page
-from headlight.model.corpus.survey import Survey
+from headlight.model.corpus.survey import SIGNIFICANT, Survey
 from headlight.model.training import tasks
 
 
@@ -22,7 +22,8 @@ def row(order="loss", repeat=1, retrained=0, off=0, value=40.0, p=1.0, **head):
 
 
 ROWS = [
-    *(row(off=off, value=value) for off, value in ((0, 40), (2, 39.9), (4, 39.5), (6, 39.9))),
+    *(row(off=off, value=value) for off, value in ((0, 40), (2, 39.9), (6, 39.9))),
+    row(off=4, value=39.5, p=SIGNIFICANT),
     *(row("random", repeat, off=off, value=40 - repeat * off)
       for repeat in (1, 2) for off in (0, 2)),
     row("loss", retrained=9, off=0), row("loss", retrained=9, off=6, value=39.86),
@@ -52,6 +53,8 @@ def test_a_page_with_its_picture(tmp_path):
     tree = ElementTree.parse(tmp_path / "page.svg")
     words = {text for one in tree.iter() for text in [one.text] if text}
     assert {"loss", "random", "loss, then 9 steps of training", "heads left"} <= words
+    markers = [one.get("style") for one in tree.iter() if one.tag.endswith("}use")]
+    assert sum("fill: #ffffff" in style for style in markers) == 1  # the significant loss
     before = (tmp_path / "page.svg").read_bytes()
     write_page(ROWS, "bleu", survey, out)
     assert (tmp_path / "page.svg").read_bytes() == before
@@ -94,7 +97,7 @@ def test_the_command_writes_all_three(tmp_path):
                         "--orders", "entropy", "--out", str(out), "--page", str(page)])  # fmt: skip
     assert {path.name for path in tmp_path.iterdir()} == {"curve.csv", "page.md", "page.svg"}
     table = pd.read_csv(out)
-    assert {*table["order"]} == {"entropy", ONE_LEFT}
+    assert {*table["order"]} == {"entropy", ONE_LEFT} and not table["retrained"].any()
     assert (table[table["order"] == ONE_LEFT].groupby("measure").size() == 6).all()
     assert page.read_text().count("\n| cross |") == 2
     prune_command.main(["copy", "--ranking", "4", "--most", "6", "--samples", "20", "--every", "4",

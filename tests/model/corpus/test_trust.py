@@ -1,12 +1,14 @@
 import numpy as np
 import pytest
 
-from headlight.model.analysis.attribution import attribution
+from headlight.model.analysis.attribution import Attribution, attribution
 from headlight.model.analysis.statistics import spearman
-from headlight.model.corpus.importance import examples_of
+from headlight.model.corpus import trust
+from headlight.model.corpus.importance import Example, examples_of
 from headlight.model.corpus.sentences import Line
 from headlight.model.corpus.trust import PAIRS, correlations
 from headlight.model.probing.capture import view
+from headlight.model.probing.trace import read_of
 from tests.model.common import load
 
 
@@ -28,3 +30,18 @@ def test_correlations_are_of_one_prediction_of_each_sentence(name):
         values = attribution(view(checkpoint.model), run, row, int(token)).values
         possible.append([spearman(*(np.abs(values[name]) for name in pair)) for pair in PAIRS])
     assert np.abs(found[0] - possible).max(axis=1).min() <= 1e-6
+
+
+def test_the_model_reads_the_ids_of_the_example(monkeypatch):
+    """Those of special tokens that stand inside a text as well."""
+    checkpoint, runs = load("en-de"), []
+
+    def examined(model, run, row, token):
+        runs.append(run)
+        return Attribution((), {})
+
+    monkeypatch.setattr(trust, "attribution", examined)
+    example = Example(1, "", ([50, 1, 60, 2], [1, 70, 2, 80, 2]), None, None)
+    correlations(checkpoint, [example], 1)
+    (read,) = (read_of(checkpoint.model, run).values() for run in runs)
+    assert [list(text.ids) for text in read] == list(example.texts)
