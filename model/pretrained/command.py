@@ -220,7 +220,7 @@ def check_prose(file: Path, size: int) -> None:
 def copy(opened: BinaryIO, file: Path, size: int) -> None:
     """One file of so many bytes, with how far it has come."""
     check_prose(file, size)
-    file.parent.mkdir(parents=True, exist_ok=True)
+    file.parent.mkdir(exist_ok=True)  # no file that is wanted is deeper
     with file.open("xb") as written:
         while chunk := opened.read(min(CHUNK, size - written.tell())):
             written.write(chunk)

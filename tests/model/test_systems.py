@@ -21,6 +21,7 @@ SYSTEMS = {
     "vanilla": dict(scale=100.0),
     "van_dijck": dict(hidden_size=5),
 }
+HIDDEN = {"annotated": -1e9, "hyunwoongko": -1e4, "vanilla": -math.inf, "van_dijck": -1e9}  # scores
 SIZES = dict(vocab_size=53, d_model=24, n_heads=4, d_ff=40, max_length=40)
 DEPTHS = dict(n_encoder_layers=2, n_decoder_layers=3)
 SRC, TGT = random_ids(7, 5), random_ids(6, 4, vocab_size=31)
@@ -61,8 +62,7 @@ def attention(system, x, y, allowed, weights, name, seen):
                 for part, z in (("query", x), ("key", y), ("value", y))
             )
         scores = torch.einsum("bqd,bkd->bqk", q, k) / math.sqrt(q.shape[-1])
-        fill = {"annotated": -1e9, "hyunwoongko": -1e4, "vanilla": -math.inf, "van_dijck": -1e9}
-        scores = torch.where(allowed, scores, here(torch.tensor(fill[system])))
+        scores = torch.where(allowed, scores, here(torch.tensor(HIDDEN[system])))
         shares = scores.exp() / scores.exp().sum(-1, keepdim=True)
         found.append(shares)
         heads.append(shares @ v)
@@ -156,6 +156,13 @@ def test_a_system_does_what_its_formulas_say(system):
     assert seen.keys() == weights.keys() and len(seen) == 8
     for name in seen:
         assert max_difference(seen[name], weights[name]) <= within(1e-5), name
+
+
+@pytest.mark.parametrize("system", [name for name in SYSTEMS if math.isfinite(HIDDEN[name])])
+def test_a_hidden_key_has_the_weight_of_a_key_with_its_score(system):
+    softmax = made(system).encoder.layers[0].self_attn.softmax
+    scores, visible = here(torch.tensor([HIDDEN[system], 0.0])), here(torch.tensor([True, False]))
+    assert softmax(scores, visible).tolist() == [0.5, 0.5]
 
 
 @pytest.mark.parametrize(

