@@ -106,7 +106,7 @@ def components(page, name: str) -> list:
 
 def plain_text(markdown: str) -> str:
     """The text that Streamlit shows of Markdown that is nothing but text; fails where it is more,
-    apart from what our own sentences set in bold or strike through."""
+    apart from what our own sentences set in bold or italics or strike through."""
     pieces = re.split(r"(\\.)", markdown.replace(":small[]", NOTHING), flags=re.DOTALL)
     bare = "".join(pieces[::2])
     assert not re.search(r"\$|:[\w-]+\[|:material/", bare), markdown
@@ -116,9 +116,8 @@ def plain_text(markdown: str) -> str:
             markdown
         )
         for inner in token.children or ():
-            assert re.fullmatch("(strong|s)_(open|close)|text(_special)?|softbreak", inner.type), (
-                markdown
-            )
+            known = "(strong|em|s)_(open|close)|text(_special)?|softbreak"
+            assert re.fullmatch(known, inner.type), markdown
             text += "\n" if inner.type == "softbreak" else inner.content
     for piece in text.split(NOTHING):
         assert not LATE.search(piece), markdown

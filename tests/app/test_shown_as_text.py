@@ -95,7 +95,7 @@ def test_text_that_is_typed_is_text_on_every_page(page, name, together):
     page's own with all."""
     page, turn = open_page(page, PAGES[name]), list(PAGES).index(name)
     batches = [PAYLOADS[i : i + together] for i in range(0, len(PAYLOADS), together)]
-    pages = min(len(PAGES), len(batches))
+    pages, typed = min(len(PAGES), len(batches)), []
     for i, key in enumerate(TYPED):
         if not SETTINGS[key].pages:
             tried = batches[(turn + i) % pages :: len(PAGES)]
@@ -107,7 +107,8 @@ def test_text_that_is_typed_is_text_on_every_page(page, name, together):
         count = 0
         for payloads in tried:
             page.session_state[key] = " ".join(payloads)
-            count += quoted(page.run(), payloads)
+            typed += payloads  # what was compared with is named until something else is
+            count += quoted(page.run(), typed)
         page.session_state[key] = before
         reads = "what_if" not in PAGES[name].idle and name != "lookup"  # opens on Three words
         if key == "beginning" or (key == "changes" and reads):

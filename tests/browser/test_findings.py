@@ -45,8 +45,14 @@ def best_of(weights, labels) -> list[tuple[str, float]]:
     return [(labels[i], float(weights[i])) for i in order if weights[i] > LEAST]
 
 
+def in_sentence(token: str) -> str:
+    """Punctuation is quoted."""
+    return token if re.search(r"[^\W_]", token) else f"“{token}”"
+
+
 def check_named(said: str, weights: np.ndarray, labels) -> None:
     """The three largest weights, in their order, and what they are weights of."""
+    labels = [in_sentence(label) for label in labels]
     found = [(label, int(share)) for label, share in NAMED.findall(said)]
     expected = best_of(weights, labels)
     sure = [weight for _, weight in expected if abs(weight - LEAST) > STEP]
@@ -100,10 +106,11 @@ def test_what_is_said_of_a_token_is_so(mounted, count):
         number = trace.kinds[kind][layer].layer + 1
         assert f", layer {number} head {head + 1}: " in said
         said = said.split(f"head {head + 1}: ", 1)[1]
-        start = token = trace.texts[side.name].tokens[at]
+        start = in_sentence(token := trace.texts[side.name].tokens[at])
         row = at - (rows != list(read))  # the one whose label is the token
         if side == query and row == at - 1 >= 0:
-            start = f"having read {read[row]}, about to write {token}, it"
+            read_word = in_sentence(read[row])
+            start = f"having read {read_word}, about to write {in_sentence(token)}, it"
         assert said.startswith(start + " "), (said, start)
         parts = re.split(r"attends most to |is attended to most by ", said[len(start) :])[1:]
         if side == query and row >= 0:

@@ -16,8 +16,10 @@ SOCKETS = """
     constructor(...given) { super(...given); window.sockets.push(this); }
   };
 """
-# A short run may be over before one looks: what stays is when it began.
-BEGUN = "before => window.traffic.begun > before"
+# A short run may be over before one looks.
+BEGUN = """before => window.traffic.ended > before ||
+  document.querySelector('[data-testid="stApp"]').dataset.testScriptState === "running"
+"""
 CLOSE = """after => new Promise(done => setTimeout(() => {
   window.sockets.forEach((one) => one.close());
   done();
