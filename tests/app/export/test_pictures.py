@@ -121,7 +121,7 @@ def test_the_head_as_svg_has_its_weights_tokens_and_settings(trace, view):
     assert np.diff(cells_of(scale, 64, 1)[:, 0]).max() < 0  # the legend, 1 above and 0 below
     texts = shown_texts(svg)
     assert texts[0] == root.find(f"{SVG}title").text == "Cross-attention, layer 3, head 2"
-    assert "query (target)" in texts and "key (source)" in texts
+    assert "query (target, about to be written)" in texts and "key (source)" in texts
     assert "Model en-de" in texts and "weight" in texts
     assert "masked" not in texts and not hatched(svg)
     tokens = [*trace.row_words("cross", 2, 1), *trace.src.tokens]
