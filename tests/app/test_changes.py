@@ -291,10 +291,19 @@ def test_before_everything_is_as_trained(changed, what):
     trace = load("en-de").trace("A dog runs.")
     card = card_of(trace, "decoder", 0, 1)
     assert any(card == text.value for text in page.markdown)
+    assert ", the probability of " not in words(page)
     shown.set_value("After").run()
     assert not any(card == text.value for text in page.markdown)
+    assert ", the probability of " in words(page)
     shown.set_value("Difference").run()
     assert not page.exception
+
+
+@pytest.mark.parametrize("line, n_named", [("encoder=hide:2", 1), ("", 0)])
+def test_in_present_the_head_is_named_while_a_change_is_told(changed, line, n_named):
+    head = dict(kind="cross", layer="2", head="1", projector="true")
+    page = changed(line, model="en-de", source="A dog runs.", **head)
+    assert [text.value for text in page.markdown].count("**Cross 2.1**") == n_named
 
 
 def test_pytorch_is_given_the_changes_or_it_is_said_that_it_cannot_be(changed):

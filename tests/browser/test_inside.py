@@ -72,6 +72,10 @@ def test_what_is_under_the_pointer_is_said_all_over_the_pictures(mounted):
     box = canvas.bounding_box()
     canvas.hover(position={"x": box["width"] - 20, "y": box["height"] - 15})
     expect(said).to_contain_text("weights: “C”, “d”: ")
+    assert canvas.bounding_box() == box  # nothing moves under the pointer
+    place, frame = said.bounding_box(), page.locator(".frame").bounding_box()
+    assert place["y"] + place["height"] <= frame["y"]
+    assert place["x"] >= frame["x"] and place["width"] <= frame["width"]
     page.get_by_role("img", name="q: 3 rows").hover(position={"x": 60, "y": box["height"] - 15})
     expect(said).to_contain_text("q: token 3, number ")
     page.mouse.move(2, 800)
