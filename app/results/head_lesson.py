@@ -77,7 +77,7 @@ class Lesson:
             self._values, self._concatenation, self._output, self._residual, self._feed_forward,
         )[number - 1]  # fmt: skip
         step = make(STEPS[number - 1])
-        # A real minus. One inside a token is escaped, or in quotes; a power of ten keeps its own.
+        # Minus signs for hyphens; those of tokens, escaped or quoted, and of exponents stay.
         return replace(step, by_hand=re.sub(r"(?<![\w\\“])-(?=\d)", "−", step.by_hand))
 
     # The eleven steps

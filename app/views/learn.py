@@ -49,7 +49,7 @@ def page() -> None:
 
 
 def draw_class_plan() -> None:
-    """On the screen and on paper (theme.PLAN_STYLE)."""
+    """Every step, unfolded. theme.PLAN_STYLE prints them on two sheets."""
     st.caption("Print this page for all steps on two sheets, the first with the 45 minutes.")
     for section in class_plan.sections():
         heading = "###" if section.is_step else "##"

@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 
 
 def signed(number: float, digits: int = 2) -> str:
-    """With a real minus, which a browser's own format has not."""
+    """A number with a minus sign, where a browser would write a hyphen."""
     return f"{number:.{digits}f}".replace("-", "−")
 
 

@@ -161,7 +161,7 @@ export class Walk {
     const own = shares.slice(given);
     const least = given + own.indexOf(Math.min(...own));
     const place = step === least ? "here" : `at token ${least + 1}, “${written[least]}”`;
-    const model = given ? "Of what it writes itself, the model" : "The model";
+    const model = given ? "Among the tokens that it chose itself, the model" : "The model";
     return `${who} It has a probability of ${percent(shares[step])}; the best alternative, “${other[1]}”, ` +
       `${percent(other[2])}.${own.length ? ` ${model} is least certain ${place}.` : ""}`;
   }
