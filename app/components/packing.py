@@ -69,8 +69,9 @@ class GridOptions:
     one may act. `said`: what is said of the run while nothing is pointed at, in parts: a text, and
     the HTML tag that it stands in, or "". `veil`: what is covered until a question is answered, as
     lessons.question.Veil says it: rows and columns of heads, and with any the predictions.
-    `points_at`: the row {side, index} that is marked while nothing else is pointed at; otherwise
-    the grid marks a row that tells much, but not `in_lesson`, where it could answer a question.
+    `points_at`: the row {side, index} that is marked while nothing else is pointed at, and from
+    then on over these tokens; otherwise the grid marks a row that tells much, but not `in_lesson`,
+    where it could answer a question.
     `cell`: the row of the selected head, and the column, that are selected, each −1 where none
     is."""
 

@@ -288,8 +288,8 @@ export class Reader {
   }
 
   /** What the changes do to the predicted text: its probability `before` and `after`, how much they
-   * `move` each token's log-probability (null for the first token), and `most`, the row and token
-   * whose probability they move most. */
+   * `move` each token's log-probability (null for the first token), and `most`, the row `at`
+   * which they move the probability of a token most. */
   moved(trained, logits, ids, side) {
     const both = [trained, logits].map((rows) => this.logProbabilities(rows, ids, side));
     const [was, now] = both.map((row) => row.map(Math.exp));
@@ -303,7 +303,7 @@ export class Reader {
       moved: trained === logits ? {} : { [side.title]: [null,
         ...both[1].slice(0, this.withoutPadding(ids) - 1).map((value, i) => value - both[0][i])] },
       most: row < 0 ? null
-        : { row: tokens[row], token: tokens[row + 1], before: was[row], after: now[row] },
+        : { at: { side: side.title, index: row }, row: tokens[row], token: tokens[row + 1], before: was[row], after: now[row] },
     };
   }
 

@@ -18,13 +18,15 @@ export const AFTER = "After"; // a row
 export const FINISHED = "Once the text is complete, after"; // a row, which is not what it is while it is written
 export const FORMER = "In the original translation, after"; // a row, where the model now writes another text
 
+/** Whether what moved most, or null, has moved at all. */
+export const hasMoved = (most) => Boolean(most) && Math.abs(most.after - most.before) > NOTHING;
+
 /** “After *roten*, the probability of *Kleid* falls from 93% to 7%.” Of the row and token that move most, or null. */
 export function moved(most, start) {
-  const by = most ? Math.abs(most.after - most.before) : 0;
-  if (by <= NOTHING) return [["No next-token probability changes by more than 0.1 percentage points.", ""]];
+  if (!hasMoved(most)) return [["No next-token probability changes by more than 0.1 percentage points.", ""]];
   const { row, token, before, after } = most;
   const verb = after < before ? "falls" : "rises";
-  const bound = (Math.ceil(1000 * by) / 10).toFixed(1);
+  const bound = (Math.ceil(1000 * Math.abs(after - before)) / 10).toFixed(1);
   const ends = Math.round(100 * after) === Math.round(100 * before)
     ? ` changes most, by at most ${bound} percentage points.`
     : ` ${verb} from ${percent(before)} to ${percent(after)}.`;

@@ -8,7 +8,7 @@ import { percent } from "../components/shared/numbers.js";
 import { WordLines } from "../components/word_lines/lines.js";
 import { hidden, paintedCell, parse, toggled, VERBS, weighed, written } from "./changes.js";
 import { drawStep, isOpen } from "./lesson_panel.js";
-import { AFTER, classMoved, FINISHED, FORMER, moved, nowWrites, peeking } from "./findings.js";
+import { AFTER, classMoved, FINISHED, FORMER, hasMoved, moved, nowWrites, peeking } from "./findings.js";
 
 const MASKS = { // switch → its name, and what it does
   causal: ["Causal mask", "No token may attend to a later one"],
@@ -177,6 +177,7 @@ function show() {
       question = part.question;
       if (question?.done && !answered()) given.set(place(), { answer: true });
       Object.assign(look, drawLesson());
+      if (shows === "after" && !look.in_lesson && hasMoved(part.most)) look.points_at = part.most.at;
     }
     if (part.grid) draw(part.grid, { ...look, peek: found.peek, said: [...found.first, ...found.last()] });
     if (part.alignment && view() === "alignment") drawLines(part.alignment);

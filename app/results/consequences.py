@@ -14,13 +14,14 @@ ModelRun = tuple[ModelView, Run]
 
 @dataclass(frozen=True)
 class Moved:
-    """The next-token probability that moved most over a text: after `row`, of `token`; for a class,
-    that of the class before, and `token` is the class now."""
+    """The next-token probability that moved most over a text: after `row`, which is token `at`, of
+    `token`; for a class, that of the class before, and `token` is the class now."""
 
     row: str
     token: str
     before: float
     after: float
+    at: int = 0
 
     @property
     def by(self) -> float:
@@ -59,7 +60,7 @@ def moved_most(before: ModelRun, after: ModelRun) -> Moved | None:
         following = tokens[row + 1]
     else:  # a model without eos predicts nothing there: NaN
         (following,) = view.checkpoint.outputs([view.model.config.eos_id])
-    return Moved(tokens[row], following, float(was[row]), float(now[row]))
+    return Moved(tokens[row], following, float(was[row]), float(now[row]), row)
 
 
 def class_moved(before: ModelRun, after: ModelRun) -> Moved | None:

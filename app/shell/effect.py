@@ -11,7 +11,7 @@ from headlight.app.results.consequences import ModelRun, Peek
 from headlight.app.shell.layout import concerns
 from headlight.app.state import catalog, messages, session
 from headlight.app.state.catalog import ModelView
-from headlight.app.state.options import BEFORE
+from headlight.app.state.options import AFTER, BEFORE
 from headlight.app.wording import findings, formats, output_texts
 from headlight.app.wording.formats import Parts
 from headlight.model.probing.changes import CannotChange, written
@@ -111,7 +111,22 @@ def _moved(
         return parts or [(f"{was} → {now}" if now != was else findings.SAME_OUTPUT, "")]
     if moved.by <= findings.NOTHING:
         return [*parts, (findings.NO_CHANGE, "")]
-    return [*parts, *findings.moved(**vars(moved), start=start)]
+    return [*parts, *findings.moved(moved.row, moved.token, moved.before, moved.after, start)]
+
+
+def moved_row() -> int | None:
+    """The token after which masks, padding and changes moved a probability most, as `effect` tells;
+    None where they moved none."""
+    if not session.values()["line"] or session.values()["shows"] != AFTER:
+        return None
+    with suppress(CannotChange, CannotRead, messages.NothingToShow):
+        run = selection.run(changed=True)
+        plain = replace(passes.as_trained(run), pad_to=0, other=None)
+        if run != plain and not session.context().has_other:
+            view = selection.view(run)
+            moved = consequences.moved_most((view, plain), (view, run))
+            return moved.at if moved and moved.by > findings.NOTHING else None
+    return None
 
 
 def peek() -> Peek | None:

@@ -9,6 +9,7 @@ from headlight.app import selection, theme
 from headlight.app.components.packing import GridOptions, order_by
 from headlight.app.results import head_results, passes
 from headlight.app.shell import frame, running_lesson, sweeps
+from headlight.app.shell.effect import moved_row
 from headlight.app.state import session
 from headlight.app.state.catalog import ModelView
 from headlight.model.analysis import head_metrics
@@ -19,6 +20,7 @@ from headlight.model.probing.run import Run
 def grid_options(model_view: ModelView, run: Run) -> GridOptions:
     """The display options; measures that the order of heads needs are computed here."""
     chosen, read_as, veils = session.values(), session.reading(), running_lesson.veils()
+    are_tokens = not read_as.words and chosen["special"] == "show"
     return GridOptions(
         focus=vars(session.focus()),
         show=chosen["show"],
@@ -45,10 +47,10 @@ def grid_options(model_view: ModelView, run: Run) -> GridOptions:
         marked=_marked(run),
         hidden=_hidden(run),
         moved={} if veils else _moved(model_view, run),
-        acts=not (read_as.average or read_as.words) and chosen["special"] == "show",
+        acts=are_tokens and not read_as.average,
         said=() if veils else frame.effect(),
         veil=[vars(veil) for veil in veils],
-        points_at=_points_at(),
+        points_at=_points_at(are_tokens),
         cell=session.chosen_cell(),
         in_lesson=running_lesson.running() is not None,
         session=session.memo().session,
@@ -56,14 +58,18 @@ def grid_options(model_view: ModelView, run: Run) -> GridOptions:
     )
 
 
-def _points_at() -> dict:
-    """The query that the step of a lesson is about, if it is a row of the selected kind."""
-    row, kind = running_lesson.pointed_row(), session.focus().kind
-    if row is None or row[0] != kind:
-        return {}
-    structure = session.context().structure
-    title = {side.name: side.title for side in structure.sides}[structure.kinds[kind][0].query_side]
-    return {"side": title, "index": row[1]}
+def _points_at(are_tokens: bool) -> dict:
+    """The query that the step of a lesson is about, or the row whose next-token probability a
+    change moved most, if it is a row of the selected kind."""
+    kind, structure = session.focus().kind, session.context().structure
+    query = structure.kinds[kind][0].query_side
+    (side,) = (side for side in structure.sides if side.name == query)
+    if running_lesson.running():
+        row = running_lesson.pointed_row()
+        index = row[1] if row and row[0] == kind else None
+    else:
+        index = moved_row() if are_tokens and side.predicts == "next token" else None
+    return {} if index is None else {"side": side.title, "index": index}
 
 
 def _faded(model_view: ModelView, run: Run) -> dict[str, list[int]]:

@@ -77,12 +77,16 @@ def draw_switch(**options) -> None:
     )
 
 
-def draw_importance() -> None:
-    """Whether the selected head is important, if the model has been surveyed."""
+def draw_importance(is_whole: bool = False) -> None:
+    """Whether the selected head is important, if the model has been surveyed; by how much in a
+    tooltip, or with `is_whole` beside it."""
     focus, layer = session.focus(), session.values()["layer"]
     survey, *_ = head_results.survey_of(selection.view())
-    if survey and (said := head_card.importance(survey, focus.kind, layer - 1, focus.head)):
-        st.caption(f"{said} {head_card.why_measures_differ(survey)}")
+    if not survey:
+        return
+    verdict, change = head_card.importance(survey, focus.kind, layer - 1, focus.head)
+    if verdict:
+        st.caption(f"{verdict} {change}" if is_whole else verdict, help=None if is_whole else change)
 
 
 def switch(**head) -> None:

@@ -93,7 +93,7 @@ def page() -> None:
                 )
                 st.markdown(formats.as_markdown(sentence), width="content")
             panel.draw_switch(type="secondary")
-        panel.draw_importance()
+        panel.draw_importance(is_whole=True)
     with frame.numbers():
         st.dataframe(
             pd.DataFrame(rows)

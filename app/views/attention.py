@@ -59,9 +59,9 @@ MAX_TABLE_ROWS = 20_000  # of the table
 WINDOW = 512  # tokens along a side of the figure: 1.4 MB
 SMALL_MAPS = "Each small map is one head. "  # in Present there is none
 EXPLAINED = (
-    "In the picture, a **row** is a query and a **column** is a key. The weights of a row add up "
-    "to 100%. Framed: the selected head and word. Hatched: masked or off. Hover over a word: the "
-    "words that it attends to are filled, those that attend to it are underlined."
+    "A **row** is a query, a **column** is a key. Each row adds up to 100%. "
+    "Framed: the selected head and word. Hatched: masked or off. Hover over a word: it attends to "
+    "the filled words; the underlined ones attend to it."
 )
 DIFFERENCE_EXPLAINED = (
     "In the picture, a **row** is a query and a **column** is a key. A cell is the change in a "

@@ -93,11 +93,13 @@ def in_all_sentences(survey: Survey, kind: str, layer: int, head: int) -> str:
     return f"*Does this head always behave like this?* {survey.in_words(kind, layer, head)}"
 
 
-def importance(survey: Survey, kind: str, layer: int, head: int) -> str:
-    """Whether the model is worse without a head, over all sentences of a survey; `layer` of the
-    model, from 0. Empty for a head that was not surveyed."""
-    answer = survey.importance(kind, layer, head)
-    return answer and f"*Is this head important?* {answer}"
+def importance(survey: Survey, kind: str, layer: int, head: int) -> tuple[str, str]:
+    """Whether the model is worse without a head, over all sentences of a survey, and by how much;
+    `layer` of the model, from 0. Both empty for a head that was not surveyed."""
+    verdict, change = survey.importance(kind, layer, head)
+    if not verdict:
+        return "", ""
+    return f"*Is this head important?* {verdict}", f"{change} {why_measures_differ(survey)}".strip()
 
 
 def why_measures_differ(survey: Survey) -> str:

@@ -192,12 +192,12 @@ class Survey:
         """By what a head is called important."""
         return self.card["score"] or "loss"
 
-    def importance(self, kind: str, layer: int, head: int) -> str:
-        """Whether the model is worse without a head, over all sentences; layer and head from 0.
-        Empty for a head that was not surveyed."""
+    def importance(self, kind: str, layer: int, head: int) -> tuple[str, str]:
+        """Whether the model is worse without a head, over all sentences, and by how much; layer and
+        head from 0. Both empty for a head that was not surveyed."""
         measures = self.head(kind, layer, head)
         if not measures:
-            return ""
+            return "", ""
         measure = self.measure
         row, digits = measures[measure], 3 if measure == "loss" else 2
         value, low, high = (f"{row[name]:+.{digits}f}" for name in ("value", "low", "high"))
@@ -206,10 +206,11 @@ class Survey:
         if row["p_holm"] <= SIGNIFICANT:
             is_worse = (row["value"] > 0) == (measure == "loss")
             verdict, sure = "yes" if is_worse else "no", ""
+        change = f"{IN_WORDS[measure]} changes by {value} ({low} to {high}){sure}"
         return (
-            f"Over {self.card['sentences']:,} sentences, as trained: {verdict}. Without it, "
-            f"{IN_WORDS[measure]} changes by {value} ({low} to {high}){sure}."
-        ).replace("-", "−")
+            f"Over {self.card['sentences']:,} sentences, as trained: {verdict}.",
+            f"Without it, {change}.".replace("-", "−"),
+        )
 
     def of(self, measure: str, part: str = "head") -> list[Mapping]:
         """All rows of a measure."""

@@ -277,10 +277,11 @@ def test_every_survey_is_shown_in_every_way(page, model):
 
 def test_a_head_in_one_sentence_and_always(page, survey):
     page = opened(page, kind="cross", layer="3", head="2")
-    matters = survey.importance("cross", 2, 1)
+    verdict, change = survey.importance("cross", 2, 1)
     for view in ("attention", "inside", "compare"):
         page.switch_page(f"views/{view}.py").run()
-        assert sum(matters in text.value for text in page.caption) == 1, view
+        (answer,) = [text for text in page.caption if verdict in text.value]
+        assert change in answer.help and change not in answer.value, view
     said = survey.in_words("cross", 2, 1)
     for view in ("heads", "attention"):
         page.switch_page(f"views/{view}.py").run()

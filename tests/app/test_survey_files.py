@@ -66,7 +66,7 @@ def show(survey, checkpoint, trace):
             place = site.kind, site.layer, head
             surveyed_habit(survey, *place)
             texts.append(head_card.in_all_sentences(survey, *place))
-            texts.append(head_card.importance(survey, *place))
+            texts += head_card.importance(survey, *place)
     assert all(len(text) < 1000 for text in texts)
 
 

@@ -734,7 +734,7 @@ def test_the_answers_name_their_row_as_the_picture_does(grid):
     following = [*TARGET[1:], "</s>"]
     grid.show(packed(grid.weights, answers=answers, following=following, shifts=[0, 1] * 8))
     heading = grid.page.locator(".answers h4")
-    names = "after “Ein”", "having read “Ein”, about to write “Hund”"
+    names = "after “Ein”", "in row “Hund”"
     for shift, (name, label) in enumerate(zip(names, ("Ein", "Hund"), strict=True)):
         grid.picture(f"grid.choose({{ kind: 'cross', layer: 0, head: {shift} }}, 0)")
         grid.page.locator(".target span").nth(1 + shift).hover()

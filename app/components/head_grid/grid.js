@@ -734,10 +734,13 @@ export class Grid {
     const part = this.part(focus.kind);
     const shift = part ? this.shift(part, averaged(part, this.look)) : 0;
     const word = (side, index) => ({ tokens: [{ side, index }], to: [] });
-    if (token?.side) return { word: word(token.side, token.index + shift), even: null };
+    const place = JSON.stringify([focus, average]);
+    if (part && token?.side === part.query) {
+      this.told = { data: this.data, place, even: null, row: token.index };
+      return { word: word(token.side, token.index + shift), even: null };
+    }
     if (!this.large || !part?.rows || !part.columns || this.look.in_lesson)
       return { word: null, even: null };
-    const place = JSON.stringify([focus, average]);
     if (this.told?.place !== place || this.told.data !== this.data) {
       const even = part.signed ? null : this.evenly(part);
       // Over the same tokens the row stays, so that the weights before and after can be compared.

@@ -534,9 +534,9 @@ export class SelectedHead {
   /** A row of the predicted text by the label that it has in the picture. */
   rowInWords({ side, index }) {
     const { grid, part } = this;
-    const [read, next] = ["labels", "following"].map((name) => `“${grid.data.sides[side][name][index]}”`);
-    const isLabelled = part.query === side && grid.shift(part, averaged(part, grid.look));
-    return isLabelled ? moment(read, next, "having").join("") : `after ${read}`;
+    const { labels, following } = grid.data.sides[side];
+    const isFollowing = part.query === side && grid.shift(part, averaged(part, grid.look));
+    return isFollowing ? `in row “${following[index]}”` : `after “${labels[index]}”`;
   }
 
   /** The heads that link two groups of tokens, each a click away; they stand in the place of the
