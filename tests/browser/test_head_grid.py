@@ -305,6 +305,23 @@ def test_the_marked_row_stays_while_the_tokens_do(grid):
         assert grid.picture(mark) == [4]
 
 
+def test_the_row_that_is_spoken_of_is_marked_and_stays(grid):
+    mark = "grid.marked(grid.selected.told).rows.map(({ index }) => index)"
+    (first,) = grid.picture(mark)
+    row = 2 if first != 2 else 3
+    others = attention(NAMES, layers=4)
+    others["cross"] = np.roll(others["cross"], 1, axis=2)
+    points_at = {"side": "target", "index": row}
+    grid.show(packed(others), replace(LOOK, points_at=points_at))
+    assert grid.picture(mark) == [row]
+    grid.show(packed(grid.weights))  # as trained again: the same row, to compare
+    assert grid.picture(mark) == [row]
+    grid.show(packed(others), replace(LOOK, points_at=points_at))
+    grid.picture("grid.choose({ kind: 'encoder', layer: 0, head: 0 }, 0)")
+    side = "grid.marked(grid.selected.told).rows.map(({ side }) => side)"
+    assert grid.picture(side) == ["source"]  # no row of the encoder's is of the target
+
+
 def test_a_selected_key_is_told_with_the_sum_of_its_column(grid):
     grid.page.locator(".source span").nth(1).click()
     weights = grid.weights["cross"][1, 2]

@@ -195,6 +195,9 @@ def test_what_the_changes_do_is_in_view(page):
     verb = "falls" if now[most] < before[most] else "rises"
     ends = " to ".join(f"{100 * np.exp(share[most]):.0f}%" for share in (before, now))
     expect(said).to_contain_text(f" {verb} from {ends}.")
+    expect(said).to_contain_text(f"fter {page.of_grid(f'grid.data.sides.target.labels[{most}]')},")
+    assert page.of_grid("grid.look.points_at") == {"side": "target", "index": most}
+    assert page.of_grid("grid.selected.answered[2]") == most
     numbers = page.page.locator(".st-key-numbers_panel")
     expect(numbers).to_contain_text("Probability of the target")
     expected = now - before
