@@ -11,8 +11,9 @@ function word(token) {
 }
 
 /** What the model writes because of a change: the differences from its text before, as quoted words. */
-export const nowWrites = (differences, text) => [
-  ["Now it writes: “", ""], ...differences, [/[.?!…]\s*$/.test(text) ? "” " : "”. ", ""]];
+export const nowWrites = (differences, text) => (text.trim()
+  ? [["Now it writes: “", ""], ...differences, [/[.?!…]\s*$/.test(text) ? "” " : "”. ", ""]]
+  : [["Now it writes nothing. ", ""]]);
 
 export const AFTER = "After"; // a row
 export const FINISHED = "Once the text is complete, after"; // a row, which is not what it is while it is written

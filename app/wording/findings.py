@@ -17,6 +17,8 @@ FINISHED = "Once the text is complete, after"  # a row, which is not what it is 
 def writes(lead: str, differences: Parts, text: str) -> Parts:
     """What a model writes, as the differences from another text, in quotes: the text may be in
     another language than the sentences around it."""
+    if not text.strip():
+        return [(f"{lead.removesuffix(':')} nothing. ", "")]
     ends = "” " if text.rstrip().endswith((".", "?", "!", "…")) else "”. "
     return [(f"{lead} “", ""), *differences, (ends, "")]
 

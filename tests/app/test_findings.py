@@ -28,6 +28,12 @@ def test_what_is_compared_stands_first():
     assert text(findings.after_lead(lead, [("After → The", "")])).endswith(": After → The")
 
 
+def test_an_empty_text_is_not_struck_through():
+    parts = findings.writes("Now it writes:", [("Der Hund.", "s")], "")
+    assert parts == [("Now it writes nothing. ", "")]
+    assert findings.writes("it writes", [("Der.", "b")], "Der.")[0] == ("it writes “", "")
+
+
 def test_punctuation_is_quoted():
     said = findings.moved(".", "</s>", 0.93, 0.07)
     assert text(said) == "After “.”, the probability of </s> falls from 93% to 7%."

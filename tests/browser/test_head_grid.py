@@ -532,6 +532,20 @@ def test_a_difference_names_the_row_that_was_marked_before_or_changed_most(grid)
     assert any(fills) and {*fills} - {""} <= colours
 
 
+def test_a_head_that_is_off_is_called_so(grid):
+    tile = grid.picture("grid.look.focus.layer * grid.part('cross').heads + grid.look.focus.head")
+    row = "grid.setPin({ tokens: [{ side: 'target', index: 2 }], to: [] })"
+    note = "But the head is off: nothing of this is passed on."
+    grid.picture(row)
+    assert note not in grid.said()
+    grid.show(packed(grid.weights), replace(LOOK, off={"cross": [tile]}))
+    grid.picture(row)
+    assert grid.said().endswith(note)
+    grid.show(packed(grid.weights), replace(LOOK, off={"cross": [tile + 1], "encoder": [tile]}))
+    grid.picture(row)
+    assert note not in grid.said()
+
+
 def test_heads_that_are_off_changed_or_without_the_pattern_look_it(grid):
     plain = [picture(grid, section) for section in range(3)]
     for name in ("off", "marked", "faded"):

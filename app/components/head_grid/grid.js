@@ -694,7 +694,8 @@ export class Grid {
     this.shade(pointed);
     // What the changes did to the output, but of a difference what it shows.
     const isSaid = !this.data.signed && (this.answering || (!chosen && this.look.said.length));
-    this.message.replaceChildren(...this.sentence(isSaid ? null : pointed, told?.even));
+    const spoken = isSaid ? null : pointed;
+    this.message.replaceChildren(...this.sentence(spoken, told?.even), ...this.offNote(spoken));
     const token = this.act && this.token();
     this.hider.toggleAttribute("hidden", !token);
     // What changes did needs its room.
@@ -1016,6 +1017,15 @@ export class Grid {
 
   name({ kind, layer, head }) {
     return `${this.part(kind).name}, layer ${this.part(kind).numbers[layer]} head ${head + 1}`;
+  }
+
+  /** Of a head that is switched off, whose weights are still shown. */
+  offNote(pointed) {
+    const { focus, average, off = {} } = this.look;
+    if (!pointed || pointed.to?.length || this.data.signed || (average && !pointed.tile)) return [];
+    const { kind, layer, head } = pointed.tile ?? focus;
+    const isOff = off[kind]?.includes(layer * this.part(kind).heads + head);
+    return isOff ? [" But the head is off: nothing of this is passed on."] : [];
   }
 
   sentence(pointed, even) {
