@@ -108,7 +108,9 @@ def _moved(
             output_texts.output(*each, partial(passes.trace_of, *each))[1]
             for each in (before, after)
         )
-        return parts or [(f"{was} → {now}" if now != was else findings.SAME_OUTPUT, "")]
+        if now == was:
+            return parts or [(findings.SAME_OUTPUT, "")]
+        return parts or [(f"The output changes: {was} → {now}", "")]
     if moved.by <= findings.NOTHING:
         return [*parts, (findings.NO_CHANGE, "")]
     return [*parts, *findings.moved(moved.row, moved.token, moved.before, moved.after, start)]

@@ -86,7 +86,9 @@ def draw_importance(is_whole: bool = False) -> None:
         return
     verdict, change = head_card.importance(survey, focus.kind, layer - 1, focus.head)
     if verdict:
-        st.caption(f"{verdict} {change}" if is_whole else verdict, help=None if is_whole else change)
+        st.caption(
+            f"{verdict} {change}" if is_whole else verdict, help=None if is_whole else change
+        )
 
 
 def switch(**head) -> None:

@@ -77,7 +77,7 @@ def alignment_explained(measured: HeadAlignment, sites, known: bool) -> str:
     right = (
         "one that a person linked"
         if measured.by == GOLD
-        else "the one that the model needs most: without it, the target word becomes least likely"
+        else "the one that the model needs most to predict the target word"
     )
     return (
         "A row of the decoder has just read one token and predicts the next. Some heads attend "

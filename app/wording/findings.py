@@ -33,12 +33,9 @@ def with_other(line: str, model: str, step: str) -> str:
 
 
 def after_lead(lead: str, parts: Parts) -> Parts:
-    """A finding after what it is compared with: its first word is written small, unless it is a
-    word of a text."""
+    """A finding after what it is compared with."""
     (first, style), *rest = parts
-    if re.match(r"After $|The (translation|class|output) (stays|changes)|No next-token ", first):
-        first = first[0].lower() + first[1:]
-    return [(lead, ""), (first, style), *rest]
+    return [(lead, ""), (first[0].lower() + first[1:], style), *rest]
 
 
 def word(token: str) -> tuple[str, str]:

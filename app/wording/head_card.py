@@ -30,14 +30,11 @@ SHARES = {  # fields of Measured that are shares of weight → their names
 }
 
 
-def card(
-    trace: Trace | LongTrace, kind: str, weights: np.ndarray, words: Sequence[str] = ()
-) -> str:
+def card(trace: Trace | LongTrace, kind: str, weights: np.ndarray, words: Sequence[str]) -> str:
     """One head with weights (query, key) in Markdown: its measures, the patterns it is nearest to,
     each with a reason and the rows that show it best, and the rows with one visible key. `words`:
-    what rows are called, if not by the tokens that they read."""
+    what rows are called."""
     query, key, self_attention = tokens_of(trace, kind)
-    words = words or query
     weights = weights[None, None]
     measured = measure(weights, query, key, self_attention)
     numbers = head_numbers(measured, 0, 0)

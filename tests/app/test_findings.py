@@ -25,7 +25,9 @@ def test_what_is_compared_stands_first():
     lead = findings.with_other("A dog runs.", "en-de", "")
     said = "With “A dog runs.” and model en-de instead: after roten, the probability of Kleid falls"
     assert text(findings.after_lead(lead, moved)).startswith(said)
-    assert text(findings.after_lead(lead, [("After → The", "")])).endswith(": After → The")
+    assert text(findings.after_lead(lead, [(findings.SAME_OUTPUT, "")])).endswith(
+        "the output stays the same."
+    )
 
 
 def test_an_empty_text_is_not_struck_through():

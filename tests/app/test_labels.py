@@ -94,9 +94,9 @@ def test_table_of_heads_has_every_head_and_what_could_be_measured(seen):
 
 def test_card_says_the_same_numbers_and_two_names(seen):
     numbers = measured(seen)["decoder"].numbers
-    line, nothing, *names = head_card.card(seen, "decoder", seen.attention["decoder"][1, 0]).split(
-        "\n"
-    )
+    weights = seen.attention["decoder"][1, 0]
+    card = head_card.card(seen, "decoder", weights, seen.row_words("decoder", 1, 0))
+    line, nothing, *names = card.split("\n")
     assert names[-2:] == ["", names[-1]] and names.pop().startswith("Row “\\<s\\>” has")
     names.pop()
     assert f"Entropy {numbers['entropy'][1, 0]:.1f} bits" in line and not nothing
@@ -108,7 +108,8 @@ def test_card_says_the_same_numbers_and_two_names(seen):
 def test_card_of_a_text_of_one_token(tokenizer):
     model = presets.build("paper", vocab_size=len(tokenizer), d_model=16, n_heads=2, d_ff=16)
     one = traced(model.eval(), tokenizer.encode("a"), tokenizer.encode(""))
-    card = head_card.card(one, "decoder", one.attention["decoder"][0, 0])
+    words = one.row_words("decoder", 0, 0)
+    card = head_card.card(one, "decoder", one.attention["decoder"][0, 0], words)
     assert "Too short to measure" in card and "only one visible key" in card
 
 
