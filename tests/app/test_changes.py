@@ -13,11 +13,12 @@ from headlight.app.state import catalog
 from headlight.app.state import options as options_module
 from headlight.app.state.pages import PAGES
 from headlight.app.wording import change_texts, findings, formats, head_card
+from headlight.model.analysis.head_metrics import ANY
 from headlight.model.checkpoint import load
 from headlight.model.masks import Masks
 from headlight.model.probing import sweeps
 from headlight.model.probing.changes import written
-from headlight.model.probing.run import Run
+from headlight.model.probing.run import FINAL, Run
 from tests.app.common import finished, plain_text, words
 
 
@@ -270,6 +271,19 @@ def test_undo_and_redo_walk_the_lines_there_were(changed):
     assert page.session_state["causal"] and page.button(key="as_trained").disabled
     page.button(key="undo").click().run()
     assert page.session_state["changes"] == lines[1]
+
+
+def test_back_to_the_model_as_trained_undoes_whatever_has_a_badge_but_the_target(changed):
+    acts = dict(causal=False, pad_to=24, step="256", pattern="previous token")
+    given = {key: str(value).lower() for key, value in acts.items()}
+    target = "Un chien court."
+    page = changed("cross.1.1=off", "en-fr", "A dog runs.", target=target, **given)
+    state = page.session_state
+    assert not page.exception and {key: state[key] for key in acts} == acts
+    page.button(key="as_trained").click().run()
+    expected = dict(causal=True, pad_to=0, step=FINAL, pattern=ANY, changes="", target=target)
+    assert {key: state[key] for key in expected} == expected
+    assert page.button(key="as_trained").disabled
 
 
 def test_of_a_line_that_cannot_be_followed_the_rest_is_kept_when_the_user_agrees(changed):
