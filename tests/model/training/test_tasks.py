@@ -174,6 +174,14 @@ def test_direction(captions):
     assert [(b, a) for a, b in there] == back
 
 
+@pytest.mark.parametrize("direction", [["en", "de"], ["de", "en"]])
+def test_a_card_says_which_way_a_model_translates(captions, direction):
+    card = {"task": "multi30k", "direction": direction}
+    assert tasks.of_card(card, captions).direction == tuple(direction)
+    del card["direction"]  # as in cards of before there was one
+    assert tasks.of_card(card, captions).direction == ("en", "de")
+
+
 def test_pairs_are_split_without_overlap(tmp_path):
     file = tmp_path / "mine.tsv"
     lines = [f"{a}\t{b}" for a, b in zip(sentences(90), sentences(90)[::-1], strict=True)]
