@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from headlight.app.components import merge_steps
 from headlight.app.state.pages import PAGES
 from headlight.model import checkpoint, load
 from headlight.model.probing.run import Run
@@ -32,6 +33,21 @@ def merge_rows(page) -> list[list[str]]:
     body = next(e.proto.body for e in page.get("html") if "hl-merges" in e.proto.body)
     rows = re.findall(r"<tr>(.*?)</tr>", body)[1:]
     return [[html.unescape(s) for s in re.findall(r"<span[^>]*>(.*?)</span>", r)] for r in rows]
+
+
+@pytest.mark.parametrize("count", [1, 59, 60, 61, 200])
+def test_of_many_symbols_as_many_as_fit_stand_around_the_new_one(count):
+    texts = [f"s{i}" for i in range(count)]
+    for focus in {0, count // 2, count - 1}:
+        line = merge_steps._symbols(texts, focus)
+        shown = re.findall(r"<span[^>]*>(s\d+)</span>", line)
+        first = int(shown[0][1:])
+        assert len(shown) == min(count, merge_steps.MOST_SYMBOLS)
+        assert shown == texts[first : first + len(shown)]
+        assert re.findall(r'class="hl-focus">(s\d+)<', line) == [texts[focus]]
+        before, after = first, count - first - len(shown)
+        assert (f">{before} … <" in line) == (before > 0)
+        assert (f"> … {after}<" in line) == (after > 0)
 
 
 def test_the_merges_of_a_word_end_in_its_tokens(opened):
