@@ -124,10 +124,9 @@ def moved_row() -> int | None:
     with suppress(CannotChange, CannotRead, messages.NothingToShow):
         run = selection.run(changed=True)
         plain = replace(passes.as_trained(run), pad_to=0, other=None)
-        if run != plain and not session.context().has_other:
-            view = selection.view(run)
-            moved = consequences.moved_most((view, plain), (view, run))
-            return moved.at if moved and moved.by > findings.NOTHING else None
+        view = selection.view(run)
+        moved = consequences.moved_most((view, plain), (view, run)) if run != plain else None
+        return moved.at if moved and moved.by > findings.NOTHING else None
     return None
 
 

@@ -80,7 +80,6 @@ def page() -> None:
         sweeps.pictures(panels, f"the {measure}", number, chooses=any(heads)),
         key="effects",
         on_choose=partial(choose_head, [panel.numbers for panel in panels], heads),
-        fills=True,
     )
     if name == "heads":
         with st.container(horizontal=True, vertical_alignment="center", key="cell"):

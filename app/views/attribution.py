@@ -87,7 +87,6 @@ def page() -> None:
                     )
                 ],
                 key="words",
-                fills=True,
             )
     else:
         frame.finding(f"How similarly the methods rank the source words behind {name}")

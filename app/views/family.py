@@ -105,7 +105,6 @@ def page() -> None:
                 )
             ],
             key="lengths",
-            fills=True,
         )
     else:
         frame.finding("The first number of each position's vector")
@@ -124,7 +123,6 @@ def page() -> None:
                 )
             ],
             key="waves",
-            fills=True,
         )
     frame.explain(
         "Eight ways to build a Transformer. You can choose each as a model, “…, untrained”. Here "

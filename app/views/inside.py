@@ -92,7 +92,7 @@ def lesson() -> None:
             st.code(step.code, language="python")
     with pictures:
         if not ablated:
-            matrices(step.pictures, key="pictures", on_choose=session.choose_tokens)
+            matrices(step.pictures, "pictures", session.choose_tokens, fills=False)
             return
         as_it_is = head_results.head_steps_of(view, run, *where)
         moved, moved_here = (
@@ -111,7 +111,7 @@ def lesson() -> None:
         ):
             with box:
                 st.markdown(f"**{title}**")
-                matrices(both, key=name, on_choose=session.choose_tokens)
+                matrices(both, name, session.choose_tokens, fills=False)
 
 
 def page() -> None:

@@ -167,7 +167,6 @@ def page() -> None:
                 )
             ],
             key="rotation",
-            fills=True,
         )
         st.caption(
             "This model adds no table. It rotates each query and key, two numbers at a time, by an "
@@ -242,7 +241,6 @@ def page() -> None:
             ],
             key="input",
             on_choose=partial(choose_cell, labels),
-            fills=True,
         )
 
     if chosen not in DRAW_SECTION:

@@ -64,7 +64,7 @@ def test_what_is_under_the_pointer_is_said_all_over_the_pictures(mounted):
     weights[1, 2] = np.nan
     named = Matrix("weights", weights, "query", "key", "ABC", "abcd", weights=True)
     plain = Matrix("q", -3 * weights, "token", "number", bands=2, follow=1)
-    page = mounted(matrices, [named, plain], key="pictures", on_choose=None).page
+    page = mounted(matrices, [named, plain], key="pictures", on_choose=None, fills=False).page
     for title, values in (("weights", weights), ("q", -3 * weights)):
         found = shown(page, [title])[title]
         assert np.allclose(found, values, atol=2e-6, equal_nan=True)
@@ -91,7 +91,13 @@ def test_hidden_pictures_wait_for_room_and_another_ink_is_drawn(mounted):
     place = page.locator(".st-key-pictures")
     before = canvas.evaluate("(canvas) => canvas.toDataURL()")
     place.evaluate("(node) => (node.style.display = 'none')")
-    mounted(matrices, [Matrix("ones", values * 2, "row", "column")], key="pictures", on_choose=None)
+    mounted(
+        matrices,
+        [Matrix("ones", values * 2, "row", "column")],
+        key="pictures",
+        on_choose=None,
+        fills=False,
+    )
     place.evaluate("(node) => (node.style.display = '')")
     page.wait_for_function("(canvas) => canvas.width > 50", arg=canvas.element_handle())
     assert (shown(page, ["ones"])["ones"] == 2).all()
@@ -106,7 +112,7 @@ def test_a_click_chooses_a_row_and_a_column_where_they_are_followed(mounted):
     scores = Matrix("scores", values, "query", "key", "ABC", "abcd", follow=1, chooses="follow",
                     chooses_column="to")  # fmt: skip
     page = mounted(matrices, [scores, Matrix("x", values, "row", "number")],
-                   key="pictures", on_choose=None).page  # fmt: skip
+                   key="pictures", on_choose=None, fills=False).page  # fmt: skip
     for title in ("scores", "x"):
         canvas = page.get_by_role("img", name=f"{title}: 3 rows")
         box = canvas.bounding_box()
@@ -118,7 +124,7 @@ def test_the_label_of_a_row_chooses_it_and_the_pointer_says_where(mounted):
     values = np.ones((3, 4), np.float32)
     scores = Matrix("scores", values, "query", "key", "ABC", "abcd", follow=1, chooses="follow")
     plain = Matrix("x", values, "row", "number", "ABC")
-    page = mounted(matrices, [scores, plain], key="pictures", on_choose=None).page
+    page = mounted(matrices, [scores, plain], key="pictures", on_choose=None, fills=False).page
     cursor = "(canvas) => getComputedStyle(canvas).cursor"
     for title, over_row in (("scores", "pointer"), ("x", "auto")):
         canvas = page.get_by_role("img", name=f"{title}: 3 rows")
@@ -146,7 +152,7 @@ def test_no_label_is_dropped_and_numbers_shrink(mounted, width, numbers):
         return write.call(this, text, ...at);
       };
     }""", width)  # fmt: skip
-    mounted(matrices, [named], key="pictures", on_choose=None)
+    mounted(matrices, [named], key="pictures", on_choose=None, fills=False)
     page.wait_for_function("written.length > 0")
     written = page.evaluate("written")
     assert written[-26:] == [*(columns * 2)[:14], *columns]
@@ -167,7 +173,7 @@ def test_what_numbered_columns_count_stands_before_them(mounted):
         "table", values, "position", "dimension", ["0 A", "1 B", "2 C"], numbers=False
     )
     named = Matrix("scores", values, "query", "key", "ABC", "abcd", numbers=False)
-    mounted(matrices, [numbered, named], key="pictures", on_choose=None)
+    mounted(matrices, [numbered, named], key="pictures", on_choose=None, fills=False)
     mounted.page.wait_for_function("written.length > 0")
     written = {text: place for text, *place in mounted.page.evaluate("written")}
     assert "key" not in written

@@ -116,7 +116,7 @@ def matrices(
     shown: Sequence[Matrix],
     key: str,
     on_choose: Callable[..., None] | None = None,
-    fills: bool = False,
+    fills: bool = True,
 ) -> None:
     """Side by side if there is room, or else stacked. `on_choose` is called with the clicked row,
     named by what a matrix `chooses`, and the column, by its `chooses_column`. `fills`: side by side
@@ -129,7 +129,7 @@ def matrices(
     _mount(data=pack(shown, fills), key=key, on_chosen_change=hear)
 
 
-def pack(shown: Sequence[Matrix], fills: bool = False) -> bytes:
+def pack(shown: Sequence[Matrix], fills: bool = True) -> bytes:
     """Length of the header (4 bytes, little-endian), header (JSON), then float32 values, matrix
     by matrix."""
     header = {
