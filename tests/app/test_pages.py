@@ -1,5 +1,7 @@
 """What pages have in common; tests/app/test_every_page.py draws each with every model."""
 
+import ast
+
 import pytest
 
 from headlight.app.state.pages import PAGES
@@ -106,3 +108,14 @@ def test_a_broken_model_is_named_and_another_can_be_chosen(page):
     for name in ("short", "broken", "short"):
         page.selectbox(key="model").set_value(name).run()
         assert not page.exception and bool(page.error) == (name == "broken")
+
+
+def test_no_table_shows_the_index_of_its_data_frame():
+    calls = [
+        node
+        for path in (ROOT / "app").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "dataframe"
+    ]
+    options = [{given.arg: ast.unparse(given.value) for given in call.keywords} for call in calls]
+    assert len(calls) > 10 and {given.get("hide_index") for given in options} == {"True"}
