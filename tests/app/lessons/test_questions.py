@@ -1,6 +1,7 @@
 """Random questions of all types, marked as their answers, computed apart, say."""
 
 import math
+import re
 from random import Random
 
 import numpy as np
@@ -10,7 +11,7 @@ from headlight.app.lessons.formatting import text
 from headlight.app.lessons.question import numbers_in
 from headlight.app.lessons.question_types import TYPES
 from headlight.app.lessons.question_types.attention import row_values
-from headlight.app.lessons.sentence_run import NoQuestion, names_of
+from headlight.app.lessons.sentence_run import HeadRows, NoQuestion, names_of
 from headlight.model.decoding.generate import Beam
 from tests.app.lessons import truth
 from tests.app.lessons.common import SENTENCES, drawn, run_of
@@ -477,3 +478,23 @@ def test_a_row_and_a_key_that_stand_there_twice_say_which_one_they_are():
             twice = tokens.count(tokens[place]) > 1
             assert words == (f"{tokens[place]} ({place + 1})" if twice else tokens[place]), name
     assert len({row_values(run, head, i)[0]["row"] for i in range(len(tokens))}) == len(tokens)
+
+
+def test_what_is_written_without_its_key_is_a_word_after_the_first():
+    run = run_of("en-fr", SENTENCES["en-fr"][0])
+    head = run.head("aligns the word read")
+    weights = truth.weights(run.name, run.sentence, head)
+    following = [*run.tgt[1:], ""]
+    words = [
+        i
+        for i, token in enumerate(run.tgt)
+        if i and re.fullmatch(r"\w+", token) and not following[i].startswith("·")
+    ]
+
+    def remains(i):
+        hidden = run.hide(int(weights[i].argmax()))
+        before, after = (by.log_probabilities[i - 1] for by in (run, run.trace(hidden)))
+        return run.tgt[i] in run.written(hidden) and after - before < math.log(0.7)
+
+    found = HeadRows(run, head).fitting("written without its key")
+    assert found and found == [i for i in words if remains(i)]
