@@ -242,7 +242,7 @@ def test_link_and_theme_and_projector(visit):
     visit.settle()
     assert "projector" not in visit.page.url
     # The frame is drawn anew twice: in light colours, and with the letters of the page.
-    wait_until(lambda: dark >= 1.3 * letters(visit, "light"), seconds=20)
+    wait_until(lambda: dark >= 1.3 * letters(visit, "light"))
     assert letters(visit, "light") >= 20
 
 
