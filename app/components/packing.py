@@ -143,7 +143,7 @@ def answers_of(
     if side.predicts == output_texts.EMBEDDING:
         return None
     rows = [
-        list(zip(outputs(ids), (round(float(share), 4) for share in shares), strict=True))
+        list(zip(outputs(ids), (round(float(share), 6) for share in shares), strict=True))
         for ids, shares in zip(*trace.most_probable(MOST_PROBABLE), strict=True)
     ]
     last = min(without_padding(trace.texts[side.name]), len(rows)) - 1

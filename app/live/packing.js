@@ -29,7 +29,7 @@ export function predictions(logits, labelOf) {
       best.splice(place < 0 ? best.length : place, 0, id);
       best.length = Math.min(best.length, MOST_PROBABLE);
     });
-    rows.push(best.map((id) => [labelOf(id), Math.round(1e4 * Math.exp(row[id] - total)) / 1e4]));
+    rows.push(best.map((id) => [labelOf(id), Math.round(1e6 * Math.exp(row[id] - total)) / 1e6]));
   }
   return rows;
 }

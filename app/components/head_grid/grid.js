@@ -1098,6 +1098,10 @@ export class Grid {
       const best = [...size.keys()].filter((i) => size[i] > 0.004)
         .sort((a, b) => size[b] - size[a]).slice(0, 3);
       if (!best.length && !asQuery && roles) continue;
+      if (!best.length && this.data.signed) {
+        parts.push(roles++ ? ";" : "", asQuery ? " changes none of its weights" : " gets the same weights");
+        continue;
+      }
       parts.push(roles++ ? ";" : "", this.data.signed ? changing : verb);
       if (!best.length) parts.push("nothing");
       best.forEach((i, rank) => parts.push(rank ? ", " : "",
