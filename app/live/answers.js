@@ -288,8 +288,8 @@ export class Reader {
   }
 
   /** What the changes do to the predicted text: its probability `before` and `after`, how much they
-   * `move` each token's log-probability (null for the first token), and `most`, the row `at`
-   * which they move the probability of a token most. */
+   * `move` each token's log-probability (null for the first token), and `most`, the
+   * next-token probability that changes most, and its row, `at`. */
   moved(trained, logits, ids, side) {
     const both = [trained, logits].map((rows) => this.logProbabilities(rows, ids, side));
     const [was, now] = both.map((row) => row.map(Math.exp));

@@ -77,7 +77,7 @@ class Lesson:
             self._values, self._concatenation, self._output, self._residual, self._feed_forward,
         )[number - 1]  # fmt: skip
         step = make(STEPS[number - 1])
-        # Minus signs for hyphens; those of tokens, escaped or quoted, and of exponents stay.
+        # Minus signs instead of hyphens, except in tokens (escaped or quoted) and exponents.
         return replace(step, by_hand=re.sub(r"(?<![\w\\“])-(?=\d)", "−", step.by_hand))
 
     # The eleven steps

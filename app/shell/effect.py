@@ -118,7 +118,7 @@ def _moved(
 
 def moved_row() -> int | None:
     """The token after which masks, padding and changes moved a probability most, as `effect` tells;
-    None where they moved none."""
+    None if nothing moved."""
     if not session.values()["line"] or session.values()["shows"] != AFTER:
         return None
     with suppress(CannotChange, CannotRead, messages.NothingToShow):

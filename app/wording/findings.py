@@ -33,7 +33,7 @@ def with_other(line: str, model: str, step: str) -> str:
 
 
 def after_lead(lead: str, parts: Parts) -> Parts:
-    """A finding after what it is compared with."""
+    """A finding that begins with what it is compared with."""
     (first, style), *rest = parts
     return [(lead, ""), (first[0].lower() + first[1:], style), *rest]
 
