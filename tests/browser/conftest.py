@@ -408,19 +408,33 @@ BLANK = f"""
 """
 MOUNT = """async ({ key, html, css, js, data, bytes }) => {
   window.mounts ??= {};
-  if (!mounts[key]) {
+  const place = () => {
     const host = document.body.appendChild(document.createElement("div"));
     host.className = `st-key-${key}`;
     const root = host.attachShadow({ mode: "open" });
     root.append(Object.assign(document.createElement("style"), { textContent: css }),
       document.createRange().createContextualFragment(html));
+    return root;
+  };
+  if (!mounts[key]) {
     const address = URL.createObjectURL(new Blob([js], { type: "text/javascript" }));
-    mounts[key] = { root, sent: [], component: (await import(address)).default };
+    mounts[key] = { root: place(), place, sent: [], component: (await import(address)).default };
   }
   const { root, sent, component } = mounts[key];
   if (bytes) data = Uint8Array.from(atob(bytes), (letter) => letter.charCodeAt(0));
-  component({ data, parentElement: root,
+  mounts[key].fill = (parentElement) => component({ data, parentElement,
     setTriggerValue: (name, value) => sent.push([name, JSON.parse(JSON.stringify(value))]) });
+  mounts[key].fill(root);
+}"""
+# While it draws a run Streamlit 1.67 may have a component on the page twice, and take the newer one
+# away. It also calls what ends a run that the next one overtook, with the component still there.
+DISTURB = """(key) => {
+  const { root, place, fill } = mounts[key];
+  const passing = place();
+  const end = fill(passing);
+  passing.host.remove();
+  end?.();
+  fill(root)?.();
 }"""
 
 
@@ -455,7 +469,7 @@ class Mounted:
             component(*args, **kwargs)
         return self
 
-    def _mount(self, mount: Callable, *, key: str, data: dict | bytes, **_) -> None:
+    def _mount(self, mount: Callable, *, key: str, data: dict | bytes | None = None, **_) -> None:
         given = inspect.getclosurevars(mount).nonlocals
         as_bytes = isinstance(data, bytes)
         self.page.evaluate(
@@ -469,6 +483,10 @@ class Mounted:
                 "bytes": b64encode(data).decode() if as_bytes else None,
             },
         )
+
+    def disturb(self, key: str) -> None:
+        """As a run does that is drawn slowly: nothing of it may be seen thereafter."""
+        self.page.evaluate(DISTURB, key)
 
     def sent(self, key: str) -> list[tuple[str, object]]:
         """What the component has sent the app since this was asked last: name and value."""

@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 from plotly.colors import find_intermediate_color, unlabel_rgb
 
 from headlight.app import theme
+from headlight.app.components.head_grid import answers as place_of_answers
 from headlight.app.components.head_grid import head_grid
 from headlight.app.components.packing import (
     GridOptions,
@@ -276,6 +277,23 @@ def test_pointing_at_a_cell_says_its_weight_and_marks_every_head(grid):
     assert marked(grid)[0] < encoder
     assert "may not attend to" in grid.point("decoder", 1, 1, 1, 4)
     assert "the only key it may attend to" in grid.point("decoder", 1, 1, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "order", [("head_grid", "head_grid_answers"), ("head_grid_answers", "head_grid")]
+)
+def test_the_picture_lives_on_where_its_parts_stood_on_the_page_twice(grid, order):
+    rows = [[(f"word {row}", 1.0)] for row in range(len(TARGET))]
+    grid.show(packed(grid.weights, answers=PackedPredictions("target", "Next token", rows, last=5)))
+    grid.mounted(place_of_answers)
+    for key in order:
+        grid.mounted.disturb(key)
+    assert "of its weight on" in grid.point("encoder", 1, 2, 2, 1)
+    expect(grid.page.locator(".selected")).to_have_count(1)
+    assert grid.picture("grid.selected.picture.isConnected")
+    grid.page.locator(".target span").nth(2).hover()
+    expect(grid.page.locator(".answers .bar")).to_have_count(1)
+    expect(grid.page.locator(".st-key-head_grid_answers .answers .bar")).to_have_text("word 2100%")
 
 
 def test_a_clicked_tile_is_told_as_a_whole_until_the_pointer_leaves_it(grid):
@@ -1158,6 +1176,8 @@ def test_a_covered_row_is_painted_in_the_large_picture(grid):
     assert grid.picture("grid.painting.shares") == pytest.approx(np.divide(values, sum(values)))
     painted = grid.picture(PAINTED_ROW)
     assert [a != b for a, b in zip(covered, painted, strict=True)] == [True] * 3 + [False] * 4
+    grid.mounted.disturb("guess")
+    assert grid.picture(PAINTED_ROW) == painted
     sliders.nth(3).fill("50")
     assert grid.picture(PAINTED_ROW)[3] != covered[3]
     # What is done to a cell of another row is what was done before.

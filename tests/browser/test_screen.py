@@ -399,8 +399,8 @@ def test_present_shows_a_larger_picture_and_keeps_through_pages_and_reload(visit
     panel = page.locator(".st-key-panel")
     panel.evaluate("(panel) => panel.scrollTo(0, 9999)")
     page.locator(".st-key-menu").get_by_role("link", name="Model").click()
-    visit.settle()
-    assert panel.evaluate("(panel) => panel.scrollTop === 0 && panel.scrollHeight > innerHeight")
+    at_its_top = "(panel) => panel.scrollTop === 0 && panel.scrollHeight > innerHeight"
+    page.wait_for_function(at_its_top, arg=panel.element_handle())
     page.reload()
     visit.settle()
     expect(page.locator(".st-key-leave_present button >> visible=true")).to_be_visible()

@@ -4,12 +4,15 @@ import math
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 from plotly.colors import find_intermediate_color, unlabel_rgb
 
 from headlight.app import theme
 from headlight.app.components import matrices, packing
+from headlight.app.components.html_frame import html_frame
 from headlight.app.components.packing import PICTURE_CELLS, GridText, PackedAttention
 from headlight.app.components.scripts import HERE, script
+from headlight.app.components.walk import walk
 from tests.app.test_packing import weights_of as weights_seen
 
 pytestmark = pytest.mark.browser
@@ -617,3 +620,26 @@ def test_looking_up_is_softmax_and_mean(page, count, size):
     weights = parts / parts.sum()
     assert np.allclose(found["scores"], scores) and np.allclose(found["weights"], weights)
     assert found["answer"] == pytest.approx(weights @ values)
+
+
+# What there is once on a page
+
+
+def test_keys_are_heard_once_while_the_walk_is_on_the_page(mounted):
+    mounted(walk, 2, 9, lambda at: None)
+    mounted.disturb("walk")
+    mounted.page.keyboard.press("ArrowRight")
+    assert mounted.sent("walk") == [("at", 3)]
+    mounted.page.evaluate("mounts.walk.root.host.remove(); mounts.walk.fill(mounts.walk.root)()")
+    mounted.page.keyboard.press("ArrowRight")
+    assert mounted.sent("walk") == []
+
+
+def test_a_frame_goes_on_hearing_how_high_its_page_is(mounted):
+    said = "<script>onmessage = ({ data }) => parent.postMessage({ height: data }, '*')</script>"
+    mounted(html_frame, said, "frame", "A page")
+    mounted.disturb("frame")
+    frame = mounted.page.locator("iframe")
+    frame.content_frame.locator("script").wait_for(state="attached")
+    frame.evaluate("(frame) => frame.contentWindow.postMessage(123, '*')")
+    expect(frame).to_have_css("height", "123px")

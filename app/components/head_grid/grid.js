@@ -85,7 +85,9 @@ export class Grid {
 
   mount(root) {
     if (this.root === root) return;
+    this.frame?.remove(); // the place before may be there for a moment more
     this.root = root;
+    this.answersRoot = null;
     this.known.clear();
     this.text = element("div", { class: "text" });
     this.hider = element("button", { type: "button", class: "act" });

@@ -1,21 +1,26 @@
 // The mount that brings the weights, as bytes, which travel again only when they change.
 
+import { places } from "../shared/places.js";
 import { Grid } from "./grid.js";
 import { meeting } from "./meeting.js";
 
+const enter = places();
+
 export default function ({ data, parentElement, setTriggerValue }) {
   if (!data) return;
-  meeting.grid ??= new Grid(true);
-  meeting.grid.mount(parentElement);
-  if (meeting.answers?.isConnected) meeting.grid.placeAnswers(meeting.answers);
-  meeting.grid.report = (tile) => setTriggerValue("focus", tile);
-  meeting.grid.act = (what) => {
-    // With the head that is selected by now: two messages in a row may come as one.
-    const { look, count } = meeting.grid;
-    setTriggerValue("act", { what, focus: { ...look.focus, count } });
-  };
-  meeting.grid.reportCell = (cell) => setTriggerValue("cell", cell);
-  meeting.grid.setWeights(data instanceof ArrayBuffer ? new Uint8Array(data) : data);
-  meeting.grid.setPainting(meeting.painting);
-  if (meeting.look) meeting.grid.setLook(meeting.look);
+  return enter(parentElement, () => {
+    meeting.grid ??= new Grid(true);
+    meeting.grid.mount(parentElement);
+    if (meeting.answers?.isConnected) meeting.grid.placeAnswers(meeting.answers);
+    meeting.grid.report = (tile) => setTriggerValue("focus", tile);
+    meeting.grid.act = (what) => {
+      // With the head that is selected by now: two messages in a row may come as one.
+      const { look, count } = meeting.grid;
+      setTriggerValue("act", { what, focus: { ...look.focus, count } });
+    };
+    meeting.grid.reportCell = (cell) => setTriggerValue("cell", cell);
+    meeting.grid.setWeights(data instanceof ArrayBuffer ? new Uint8Array(data) : data);
+    meeting.grid.setPainting(meeting.painting);
+    if (meeting.look) meeting.grid.setLook(meeting.look);
+  });
 }

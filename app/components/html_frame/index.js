@@ -10,5 +10,8 @@ export default function ({ data, parentElement }) {
   };
   window.addEventListener("message", frame.listen);
   if (frame.srcdoc !== data.page) frame.srcdoc = data.page;
-  return () => window.removeEventListener("message", frame.listen);
+  return () => {
+    // Streamlit calls it for a run that was overtaken, too.
+    if (!frame.isConnected) window.removeEventListener("message", frame.listen);
+  };
 }

@@ -2,6 +2,7 @@
 
 import { meeting } from "../head_grid/meeting.js";
 import { element } from "../shared/dom.js";
+import { places } from "../shared/places.js";
 
 const whole = (share) => `${Math.round(100 * share)}%`;
 
@@ -22,8 +23,10 @@ function show(painting) {
   meeting.grid?.setPainting(painting);
 }
 
-/** Sliders, each with the share that it comes to. */
-function row({ labels }, send) {
+const enter = places(() => show(null));
+
+/** Sliders, each with the share that it comes to. `tell` hears what is painted. */
+function row({ labels }, send, tell) {
   const sliders = labels.map((label) => element("input", { type: "range", min: "0", max: "100",
     value: "0", "aria-label": label }));
   const numbers = labels.map(() => element("output", {}, "0%"));
@@ -37,7 +40,7 @@ function row({ labels }, send) {
     const each = shares(painted());
     numbers.forEach((number, i) => (number.textContent = whole(each[i])));
     button.disabled = !painted().some(Boolean);
-    show({ shares: each, weights: painted().map((number) => number / 100), weigh });
+    tell({ shares: each, weights: painted().map((number) => number / 100), weigh });
   };
   changed();
   sliders.forEach((slider) => (slider.oninput = changed));
@@ -102,13 +105,16 @@ function masks({ labels, painted, truth }) {
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const text = JSON.stringify(data);
-  if (parentElement.shownPaint === text) return; // what is being painted stays
-  parentElement.shownPaint = text;
-  show(null);
-  const send = (painted) => setTriggerValue("painted", painted);
-  const draw = data.truth ? (data.mask ? masks : rows) : data.mask ? mask : row;
-  const box = element("div", { class: "paint", style: `--mine: ${data.colour}` }, ...draw(data, send));
-  parentElement.querySelector(".paint")?.remove();
-  parentElement.append(box);
-  return () => show(null);
+  if (parentElement.shownPaint !== text) { // else what is being painted stays
+    parentElement.shownPaint = text;
+    parentElement.painting = null;
+    const send = (painted) => setTriggerValue("painted", painted);
+    const tell = (painting) => show((parentElement.painting = painting));
+    const draw = data.truth ? (data.mask ? masks : rows) : data.mask ? mask : row;
+    const box = element("div", { class: "paint", style: `--mine: ${data.colour}` },
+      ...draw(data, send, tell));
+    parentElement.querySelector(".paint")?.remove();
+    parentElement.append(box);
+  }
+  return enter(parentElement, () => show(parentElement.painting));
 }
