@@ -173,7 +173,8 @@ function show() {
     beginning: state.beginning.split("-").filter(Boolean).map(Number) }, (part) => {
     if (part.best) {
       found = find(part);
-      if (shows === "after") look.moved = part.moved;
+      if (shows === "after") look.moved = part.moved ?? {}; // a class has none
+      byId("bars").hidden = !Object.values(look.moved).flat().some(Boolean);
       question = part.question;
       if (question?.done && !answered()) given.set(place(), { answer: true });
       Object.assign(look, drawLesson());

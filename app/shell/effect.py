@@ -8,6 +8,7 @@ from functools import partial
 from headlight.app import selection
 from headlight.app.results import consequences, passes
 from headlight.app.results.consequences import ModelRun, Peek
+from headlight.app.shell.frame import Effect
 from headlight.app.shell.layout import concerns
 from headlight.app.state import catalog, messages, session
 from headlight.app.state.catalog import ModelView
@@ -19,24 +20,25 @@ from headlight.model.probing.run import FINAL, Run
 from headlight.model.probing.trace import CannotRead
 
 
-def effect() -> Parts:
+def effect() -> Effect:
     """What masks, padding and changes do to the output, compared with the model as trained over the
     same text; or what another run, or an earlier training step, does otherwise. Empty where nothing
     is compared, or where the model as trained is shown."""
     if session.values()["shows"] == BEFORE:
-        return []
+        return Effect()
     with suppress(CannotChange, CannotRead, messages.NothingToShow):  # the page says why
         run = selection.run(changed=True)
         if run != (plain := replace(passes.as_trained(run), pad_to=0, other=None)):
-            return _effect(plain, run)
+            said, row = _effect(plain, run)
+            return Effect(said, row if session.values()["shows"] == AFTER else None)
         if session.context().has_other and model_output()[1]:
-            return _other()
+            return Effect(_other())
         if run.step != FINAL:
             final = replace(run, step=FINAL)
             both = [(selection.view(each), each) for each in (final, run)]
-            lead = "Compared with the final weights: "
-            return findings.after_lead(lead, _moved(*both, _lines(*both)))
-    return []
+            said, _ = _moved(*both, _lines(*both))
+            return Effect(findings.after_lead("Compared with the final weights: ", said))
+    return Effect()
 
 
 def _other() -> Parts:
@@ -49,7 +51,7 @@ def _other() -> Parts:
     line, other_line = chosen["line"], chosen["other"].strip()
     lines = [line, other_line or line] if both[1][0].checkpoint.writes else []
     lead = findings.with_other(other_line, chosen["other_model"], chosen["other_step"])
-    return findings.after_lead(lead, _moved(*both, lines))
+    return findings.after_lead(lead, _moved(*both, lines)[0])
 
 
 def _written(view: ModelView, line: str, run: Run) -> str:
@@ -59,8 +61,8 @@ def _written(view: ModelView, line: str, run: Run) -> str:
     return view.tokenizer.target.decode(ids)
 
 
-def _effect(plain: Run, run: Run) -> Parts:
-    """What the model writes now, and the next-token probability that changed most."""
+def _effect(plain: Run, run: Run) -> tuple[Parts, int | None]:
+    """What the model writes now, and the next-token probability that changed most; and its row."""
     view = selection.view(run)
     parts, after = [], findings.AFTER
     if not run.masks.causal and (peek := consequences.peek(view, run)):
@@ -68,7 +70,8 @@ def _effect(plain: Run, run: Run) -> Parts:
         parts += [*findings.peeking(*where, *what, peek.weight), (" ", "")]
         after = findings.FINISHED  # while a text is written, there is no later token to see
     both = (view, plain), (view, run)
-    return [*parts, *_moved(*both, _lines(*both), "Now it writes:", after, findings.FORMER)]
+    moved, row = _moved(*both, _lines(*both), "Now it writes:", after, findings.FORMER)
+    return [*parts, *moved], row
 
 
 def _lines(before: ModelRun, after: ModelRun) -> list[str]:
@@ -84,13 +87,13 @@ def _moved(
     lead: str = "it writes",
     after_row: str = findings.AFTER,
     former: str = findings.AFTER,
-) -> Parts:
+) -> tuple[Parts, int | None]:
     """What differs between two runs that translate these lines, if any: the texts, the class, or
-    the next-token probability that changed most. `lead` comes before what `after` writes,
-    `after_row` before a row; if that is another text, `former`, since the row belongs to the text
-    of `before`."""
+    the next-token probability that changed most; and the token after which it did. `lead` comes
+    before what `after` writes, `after_row` before a row; if that is another text, `former`, since
+    the row belongs to the text of `before`."""
     if moved := consequences.class_moved(before, after):
-        return findings.class_moved(moved.row, moved.token, moved.before, moved.after)
+        return findings.class_moved(moved.row, moved.token, moved.before, moved.after), None
     parts, start = [], after_row
     if lines:
         was, now = (
@@ -109,25 +112,12 @@ def _moved(
             for each in (before, after)
         )
         if now == was:
-            return parts or [(findings.SAME_OUTPUT, "")]
-        return parts or [(f"The output changes: {was} → {now}", "")]
+            return parts or [(findings.SAME_OUTPUT, "")], None
+        return parts or [(f"The output changes: {was} → {now}", "")], None
     if moved.by <= findings.NOTHING:
-        return [*parts, (findings.NO_CHANGE, "")]
-    return [*parts, *findings.moved(moved.row, moved.token, moved.before, moved.after, start)]
-
-
-def moved_row() -> int | None:
-    """The token after which masks, padding and changes moved a probability most, as `effect` tells;
-    None if nothing moved."""
-    if not session.values()["line"] or session.values()["shows"] != AFTER:
-        return None
-    with suppress(CannotChange, CannotRead, messages.NothingToShow):
-        run = selection.run(changed=True)
-        plain = replace(passes.as_trained(run), pad_to=0, other=None)
-        view = selection.view(run)
-        moved = consequences.moved_most((view, plain), (view, run)) if run != plain else None
-        return moved.at if moved and moved.by > findings.NOTHING else None
-    return None
+        return [*parts, (findings.NO_CHANGE, "")], None
+    told = findings.moved(moved.row, moved.token, moved.before, moved.after, start)
+    return [*parts, *told], moved.at
 
 
 def peek() -> Peek | None:

@@ -17,6 +17,15 @@ TRY = "**Try:** "
 
 
 @dataclass(frozen=True)
+class Effect:
+    """What is said of an effect; and `row`, the token after which masks, padding and changes moved
+    a probability most, where the picture shows the changed model and one moved."""
+
+    said: Parts = field(default_factory=list)
+    row: int | None = None
+
+
+@dataclass(frozen=True)
 class Frame:
     """The containers of one script run, and `effect`: what was changed did to the output."""
 
@@ -28,7 +37,7 @@ class Frame:
     explain: DeltaGenerator
     change: DeltaGenerator
     numbers: DeltaGenerator
-    effect: Callable[[], Parts]
+    effect: Callable[[], Effect]
     drawn_by_head: list[Callable[[], None]] = field(default_factory=list)  # see of_selected_head
 
 
@@ -38,7 +47,7 @@ _frame: ContextVar[Frame] = ContextVar("frame")
 def make(
     controls: DeltaGenerator,
     body: DeltaGenerator,
-    effect: Callable[[], Parts],
+    effect: Callable[[], Effect],
     presented: bool = False,
 ) -> Frame:
     """The regions of a run; the page's own controls are in the bar, all others in `body`. A lesson
@@ -103,7 +112,7 @@ def finding(text: str) -> None:
     _frame.get().finding.markdown(text)
 
 
-def effect() -> Parts:
+def effect() -> Effect:
     """What was changed did to the output, see effect.py; empty where nothing was."""
     return _frame.get().effect()
 

@@ -9,7 +9,6 @@ from headlight.app import selection, theme
 from headlight.app.components.packing import GridOptions, order_by
 from headlight.app.results import head_results, passes
 from headlight.app.shell import frame, running_lesson, sweeps
-from headlight.app.shell.effect import moved_row
 from headlight.app.state import session
 from headlight.app.state.catalog import ModelView
 from headlight.model.analysis import head_metrics
@@ -48,7 +47,7 @@ def grid_options(model_view: ModelView, run: Run) -> GridOptions:
         hidden=_hidden(run),
         moved={} if veils else _moved(model_view, run),
         acts=are_tokens and not read_as.average,
-        said=() if veils else frame.effect(),
+        said=() if veils else frame.effect().said,
         veil=[vars(veil) for veil in veils],
         points_at=_points_at(are_tokens),
         cell=session.chosen_cell(),
@@ -68,7 +67,7 @@ def _points_at(are_tokens: bool) -> dict:
         row = running_lesson.pointed_row()
         index = row[1] if row and row[0] == kind else None
     else:
-        index = moved_row() if are_tokens and side.predicts == "next token" else None
+        index = frame.effect().row if are_tokens and side.predicts == "next token" else None
     return {} if index is None else {"side": side.title, "index": index}
 
 

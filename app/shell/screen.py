@@ -70,8 +70,8 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                             lesson.draw_offer()
                     veiled = bool(running_lesson.veils())
                     says = page.key != HOME and "switches" not in page.idle and not veiled
-                    if says and (parts := places.effect()):
-                        places.finding.markdown(formats.as_markdown(parts))
+                    if says and (said := places.effect().said):
+                        places.finding.markdown(formats.as_markdown(said))
                     with places.change:
                         panel.draw_change()
                     with state:

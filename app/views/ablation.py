@@ -70,7 +70,7 @@ def page() -> None:
     rows = sweeps.table(swept, trace)
     if sentence := sweeps.most_needed(swept, trace, name, score, view.checkpoint.outputs):
         # The finding is what a change did, if there is one.
-        (frame.explain if frame.effect() else frame.finding)(formats.as_markdown(sentence))
+        (frame.explain if frame.effect().said else frame.finding)(formats.as_markdown(sentence))
     heads = sweeps.settings(swept)
     focus = {key: session.values()[key] for key in ("kind", "layer", "head")}
     number = heads.index(focus) if focus in heads else None

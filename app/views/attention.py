@@ -63,6 +63,7 @@ EXPLAINED = (
     "Framed: the selected head and word. Hatched: masked or off. Hover over a word: it attends to "
     "the filled words; the underlined ones attend to it."
 )
+MOVED_EXPLAINED = " A bar below a word: the change made it less (red) or more (blue) probable."
 DIFFERENCE_EXPLAINED = (
     "In the picture, a **row** is a query and a **column** is a key. A cell is the change in a "
     "weight: red lost, blue gained. Framed: the selected head and word. Hover over a word to see "
@@ -115,16 +116,18 @@ def page() -> None:
         ),
         len,
     )
+    options = grid_options(model, run)
     head_grid(
         packed,
-        grid_options(model, run),
+        options,
         on_focus=regions.select_head,
         on_cell=regions.select_cell,
         on_act=edits.edit_at,
         fresh=session.is_new_to_browser("grid", hash(packed)),
     )
     maps = "" if chosen["projector"] else SMALL_MAPS
-    frame.explain(maps + (DIFFERENCE_EXPLAINED if less else EXPLAINED))
+    bars = MOVED_EXPLAINED if options.acts and any(map(any, options.moved.values())) else ""
+    frame.explain(maps + (DIFFERENCE_EXPLAINED if less else EXPLAINED) + bars)
     with frame.explanation():
         answers()
     # It may take another pass; the grid need not wait for it.

@@ -106,7 +106,7 @@ def said_of(act, line, plain, after, monkeypatch) -> list[tuple[str, str]]:
     monkeypatch.setattr(effect.selection, "run", lambda changed=None: shown)
     monkeypatch.setattr(effect.selection, "other_run", lambda: after)
     monkeypatch.setattr(effect, "model_output", lambda: ("Output", "text"))
-    return effect.effect()
+    return effect.effect().said
 
 
 def probabilities(run: Run) -> np.ndarray:

@@ -340,6 +340,22 @@ def test_the_row_that_is_spoken_of_is_marked_and_stays(grid):
     assert grid.picture(side) == ["source"]  # no row of the encoder's is of the target
 
 
+def test_the_row_that_a_change_is_told_of_is_framed_beside_the_token_that_was_hidden(grid):
+    framed = """(({ part, place, corner: [left, top], marks }) => {
+      const isDrawn = (down) => marks.getImageData(
+        Math.round(left + place.width - 3), Math.round(top + down * place.down), 1, 1).data[3] > 0;
+      return [...Array(part.rows).keys()].filter(
+        (row) => isDrawn(row) && !isDrawn(row + 0.5) && isDrawn(row + 1));
+    })(grid.selected)"""
+    grid.page.locator(".source span").nth(1).click()
+    assert grid.picture(framed) == []
+    told = dict(said=[("It changed.", "")], points_at={"side": "target", "index": 3})
+    grid.look(**told)
+    assert grid.said() == "It changed." and grid.picture(framed) == [3]
+    grid.page.locator(".source span").nth(2).hover()
+    assert grid.picture(framed) == []
+
+
 def test_a_selected_key_is_told_with_the_sum_of_its_column(grid):
     grid.page.locator(".source span").nth(1).click()
     weights = grid.weights["cross"][1, 2]

@@ -692,10 +692,13 @@ export class Grid {
     if (pointed && pointed === this.pinned && pointed.tile) pointed.tile = focus;
     // Canvases first: to set a font makes the browser work out the styles that words then change.
     this.mark(chosen);
-    this.selected?.draw(pointed);
-    this.shade(pointed);
     // What the changes did to the output, but of a difference what it shows.
     const isSaid = !this.data.signed && (this.answering || (!chosen && this.look.said.length));
+    // That is said of a row, which is marked beside a token of another text: the one just hidden, say.
+    const isBeside = isSaid && chosen?.tokens &&
+      [...chosen.tokens, ...chosen.to].every(({ side }) => side !== query);
+    this.selected?.draw(pointed, isBeside ? this.telling().word : null);
+    this.shade(pointed);
     const spoken = isSaid ? null : pointed;
     this.message.replaceChildren(...this.sentence(spoken, told?.even), ...this.offNote(spoken));
     const token = this.act && this.token();

@@ -159,8 +159,9 @@ export class SelectedHead {
   }
 
   /** The picture is drawn when what it shows has changed; the marks follow the pointer. */
-  draw(pointed = this.told) {
-    this.told = pointed;
+  /** With the row of `beside` marked, too. */
+  draw(pointed = this.told, beside = this.beside) {
+    Object.assign(this, { told: pointed, beside });
     const { data, look, ink, frameWidth, below, pinned } = this.grid;
     this.link(data, pinned);
     const part = this.grid.part(look.focus.kind);
@@ -447,7 +448,7 @@ export class SelectedHead {
     context.textAlign = "right";
     context.font = `bold ${letters}px ${grid.family}`;
     const { rows, columns } = grid.marked(pointed);
-    const marked = [placesOf(rows, part.query, grid.data.sides),
+    const marked = [placesOf([...rows, ...grid.queries(this.beside)], part.query, grid.data.sides),
       placesOf(columns, part.key, grid.data.sides)];
     this.within(context, () => {
       for (const row of marked[0]) context.strokeRect(left, top + row * down, width, down);
