@@ -11,8 +11,9 @@ import pytest
 
 from headlight.app.results import passes
 from headlight.app.shell import effect
+from headlight.app.shell.frame import Effect
 from headlight.app.state import catalog
-from headlight.app.state.options import AFTER
+from headlight.app.state.options import AFTER, DIFFERENCE
 from headlight.app.wording import findings
 from headlight.model import load
 from headlight.model.checkpoint import SHIPPED
@@ -93,11 +94,11 @@ def drawn(seed):
     return runs
 
 
-def said_of(act, line, plain, after, monkeypatch) -> list[tuple[str, str]]:
-    """What the app says, for settings that select these runs."""
+def effect_of(act, line, plain, after, monkeypatch, shows=AFTER) -> Effect:
+    """What the app says and marks, for settings that select these runs."""
     other = own(plain.checkpoint).decode(after.texts[0])
     values = {"line": line, "target": "", "other": other, "other_model": "", "other_step": ""}
-    values["shows"] = AFTER
+    values["shows"] = shows
     is_other = act == "comparison"
     shown = plain if is_other else after
     monkeypatch.setattr(effect.session, "values", lambda: values)
@@ -106,7 +107,7 @@ def said_of(act, line, plain, after, monkeypatch) -> list[tuple[str, str]]:
     monkeypatch.setattr(effect.selection, "run", lambda changed=None: shown)
     monkeypatch.setattr(effect.selection, "other_run", lambda: after)
     monkeypatch.setattr(effect, "model_output", lambda: ("Output", "text"))
-    return effect.effect().said
+    return effect.effect()
 
 
 def probabilities(run: Run) -> np.ndarray:
@@ -134,9 +135,10 @@ def shown_as(share: str, value: float) -> bool:
     return abs(float(share) / 100 - value) <= 0.0051
 
 
-def check(act, line, plain, after, parts) -> bool:
-    """That what is said is so; whether it names a token or a text."""
-    text = "".join(part for part, _ in parts)
+def check(act, line, plain, after, told: Effect) -> bool:
+    """That what is said is so, and that the row is the one of which it is said; whether it names a
+    token or a text."""
+    text = "".join(part for part, _ in told.said)
     assert text.strip(), (act, after)
     checkpoint = own(plain.checkpoint)
     was, now = probabilities(plain), probabilities(after)
@@ -175,7 +177,7 @@ def check(act, line, plain, after, parts) -> bool:
         if before == current:
             assert "The translation stays the same. " in text
         else:
-            names = "".join(part for part, tag in parts if tag == "b" or not tag)
+            names = "".join(part for part, tag in told.said if tag == "b" or not tag)
             assert re.sub(r"\s", "", current) in re.sub(r"\s", "", names), (names, current)
             named = True
     if plain.texts[-1].ids != after.texts[-1].ids:
@@ -185,7 +187,7 @@ def check(act, line, plain, after, parts) -> bool:
     rows = np.flatnonzero(ids >= 0)
     moved = np.abs(now[rows, ids[rows]] - was[rows, ids[rows]])
     if text.endswith(findings.NO_CHANGE):
-        assert moved.max() <= findings.NOTHING + 1e-5
+        assert moved.max() <= findings.NOTHING + 1e-5 and told.row is None
         return named
     tokens = trace.texts[trace.predicted.name].tokens
     for row in rows[moved >= moved.max() - 1e-5]:  # any of those that move alike
@@ -197,6 +199,7 @@ def check(act, line, plain, after, parts) -> bool:
         before, current = was[row, ids[row]], now[row, ids[row]]
         if start not in text:
             continue
+        assert told.row == (None if act in leads else row)
         if found := STILL.search(text):
             assert moved.max() - 1e-6 <= float(found[1]) / 100 <= moved.max() + 0.0011
             assert moved.max() < 0.0101 and text.endswith(start.rstrip() + found[0])
@@ -210,9 +213,15 @@ def check(act, line, plain, after, parts) -> bool:
 
 @pytest.mark.parametrize("seed", [*SHORT, *(pytest.param(s, marks=pytest.mark.long) for s in LONG)])
 def test_every_act_is_answered_by_what_it_did(seed, monkeypatch):
-    results = [check(*one, said_of(*one, monkeypatch)) for one in drawn(seed)]
+    results = [check(*one, effect_of(*one, monkeypatch)) for one in drawn(seed)]
     assert len(results) == EACH
     print("names a token, a class or a text:", sum(results), "of", EACH)
+
+
+def test_no_row_of_a_difference_is_marked_for_what_the_change_did(monkeypatch):
+    """Its cells are changes of weights: the grid marks the row where those are largest."""
+    told = [effect_of(*one, monkeypatch, shows=DIFFERENCE) for one in drawn(0)]
+    assert all(each.said for each in told) and {each.row for each in told} == {None}
 
 
 def test_every_kind_of_act_is_drawn():

@@ -780,6 +780,15 @@ def test_most_probable_answers_are_those_after_the_token_that_is_pointed_at(grid
     expect(bars).to_have_text(["word 275%", "other25%"])
 
 
+@pytest.mark.parametrize(("height", "shown"), [(900, 5), (720, 3)])
+def test_a_low_window_shows_fewer_answers(grid, height, shown):
+    grid.page.set_viewport_size({"width": 1280, "height": height})
+    rows = [[(f"word {at}", 0.2) for at in range(5)]] * len(TARGET)
+    grid.show(packed(grid.weights, answers=PackedPredictions("target", "Next token", rows, last=5)))
+    bars = grid.page.locator(".answers .bar")
+    assert [bar.is_visible() for bar in bars.all()] == [at < shown for at in range(5)]
+
+
 def test_a_source_token_has_no_next_token_and_leaves_the_answers_as_they_are(grid):
     rows = [[(f"word {row}", 1.0)] for row in range(len(TARGET))]
     answers = PackedPredictions("target", "Next token", rows, last=5)

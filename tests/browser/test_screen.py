@@ -377,6 +377,11 @@ def test_the_first_load_moves_no_more_than_that_of_an_empty_page(visit):
     assert sum(value for value, *_ in ours) <= floor + MORE_SHIFT, ours
 
 
+def expect_in_first_view(page, text):
+    box = page.get_by_text(text).bounding_box()
+    assert box["y"] + box["height"] <= page.viewport_size["height"]
+
+
 def test_present_shows_a_larger_picture_and_keeps_through_pages_and_reload(visit):
     """Without tiles, bar and panel, which is at its top on every page; Esc leaves it when nothing
     else is left to let go of."""
@@ -385,6 +390,10 @@ def test_present_shows_a_larger_picture_and_keeps_through_pages_and_reload(visit
       return width * height;
     }"""
     page = small(visit).open("?model=en-fr").page
+    expect_in_first_view(page, "Is this head important?")
+    visit.switch("Causal mask")
+    expect_in_first_view(page, "Is this head important?")
+    visit.switch("Causal mask")
     before = page.evaluate(area)
     assert before >= LEAST_SHARE * 1280 * 720
     page.locator(".st-key-projector label").first.click()
