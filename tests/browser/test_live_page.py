@@ -624,6 +624,9 @@ def test_a_head_off_changes_text_and_probability(opened):
     finding = tab.finding()
     assert finding.startswith("Now it writes: “Die Frau ")
     assert finding.endswith(moved(checkpoint, text, line, findings.FORMER))
+    row, token = tab.page.locator(".message em").all_inner_texts()[-2:]
+    marked = tab.page.locator("#answers h4").inner_text()  # of the row that is marked
+    assert marked in (f"Next token after “{row}”", f"Next token in row “{token}”")
     assert tab.text("numbers") == "Probability of this translation: 6% → 4%"
     deleted, new = (tab.page.locator(f".message {tag}").all_inner_texts() for tag in "sb")
     assert set(pieces(deleted)) <= set(pieces([trained])) and deleted
@@ -632,6 +635,7 @@ def test_a_head_off_changes_text_and_probability(opened):
     changed = tab.grid()[1]
     tab.choose("Before")
     assert tab.grid()[1] == tiles and tab.text("written") == trained
+    assert tab.page.locator("#answers h4").inner_text() == marked  # to compare
     tab.choose("Difference")
     assert tab.grid()[1] not in (tiles, changed) and "shows=difference" in tab.page.url
     tab.choose("After")
