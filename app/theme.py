@@ -41,6 +41,8 @@ TOOLBAR = 26  # pixels: of Plotly, above a figure
 TABLE_TOOLBAR = 38  # pixels: of a table, above it
 CONTROL = 32  # pixels: the height of a control in the bar
 FINDING_LETTERS = 20  # pixels
+# A long table fills what is below the bar and a finding.
+ROOM = f"max(598px, calc(100vh - {BAR + STATE + ROW_OF_PAGE + FINDING + 12}px))"
 GRID = 560  # pixels: the grid of heads is higher with any model
 # Pixels: the height of a picture that is fully visible in a window 720 high; the least height of a
 # row.
@@ -193,6 +195,8 @@ STYLE = f"""
 .st-key-panel .stElementContainer:has(.stDataFrame) {{
   padding-top: {TABLE_TOOLBAR}px;
 }}
+:has(> .st-key-heads_box) {{ flex-basis: {ROOM} !important; }}
+.st-key-heads_box {{ height: {ROOM} !important; }}
 .js-plotly-plot {{ overflow: visible !important; }}
 .js-plotly-plot .modebar-container {{ transform: translateY(-{TOOLBAR}px); }}
 .st-key-swaps :is(th, td) {{ padding: 0.2rem 0.6rem; font-size: 0.94rem; }}
@@ -323,9 +327,11 @@ html {{ font-size: 20px !important; }}
 .stHorizontalBlock.st-key-state {{ height: {PRESENT_STATE}px; }}
 .st-key-state > .st-key-step {{ min-width: 160px; }}
 .st-key-state > :is(.st-key-undo, .st-key-redo, .st-key-as_trained),
-.st-key-state:has(> .st-key-shows) > .st-key-output, /* the finding tells it */
 .st-key-state > .st-key-shows ~ .stElementContainer:has([data-testid="stCaptionContainer"]) {{
   display: none;
+}}
+@media (max-width: 1599px) {{ /* the finding tells where it is another one */
+  .st-key-state:has(> .st-key-shows) > .st-key-output {{ display: none; }}
 }}
 .st-key-finding p {{ font-size: 28px; }}
 .st-key-finding:not(:empty) {{ min-height: 76px; }}

@@ -85,11 +85,15 @@ def table(heads: Heads) -> None:
         for name in frame.select_dtypes("number")
         if _head_table.is_signed(name)
     }
-    st.dataframe(
+    height = TOP + ROW * len(heads.rows)
+    is_long = height > MOST
+    # As high as the window has room, see theme.py.
+    box = st.container(key="heads_box", height=MOST, border=False) if is_long else st
+    box.dataframe(
         frame.style.format(signed, na_rep=""),
         key=TABLE,
         hide_index=True,
-        height=min(MOST, TOP + ROW * len(heads.rows)),
+        height="stretch" if is_long else height,
         row_height=ROW,
         on_select=select,
         selection_mode="single-row",

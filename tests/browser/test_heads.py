@@ -62,6 +62,17 @@ def test_bar_and_rows_select_a_head_and_a_pattern_changes_the_table(heads):
     assert heads.page.screenshot() != before
 
 
+def test_a_long_table_fills_the_window(heads):
+    table = heads.page.get_by_test_id("stDataFrame")
+    for width, height in ((1280, 720), (1920, 1080)):
+        heads.page.set_viewport_size({"width": width, "height": height})
+        heads.page.wait_for_function(
+            "([table, height]) => { const { bottom } = table.getBoundingClientRect();"
+            " return 0.9 * height < bottom && bottom <= height; }",
+            arg=[table.element_handle(), height],
+        )
+
+
 def test_after_sorting_a_row_is_still_its_own_head(heads):
     scores = {
         (kind, layer, head): max(float(of[layer, head]) for of in one.scores.values())
