@@ -11,9 +11,8 @@ from functools import cache
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from headlight.app.wording.exercises import Exercise
 from headlight.app.wording.formats import Parts
-
-TRY = "**Try:** "
 
 
 @dataclass(frozen=True)
@@ -117,11 +116,14 @@ def effect() -> Effect:
     return _frame.get().effect()
 
 
-def explain(text: str, question: str = "", answer: str = "") -> None:
-    """What one sees, in the panel, and a question to try, whose answer unfolds."""
-    box = explanation()
-    box.markdown(text)
-    if question and answer:
-        box.expander(TRY + question).markdown(answer)
-    elif question:
-        box.markdown(f"*{TRY}{question}*")
+def explain(text: str, exercise: Exercise | None = None) -> None:
+    """What one sees, in the panel, and what to try."""
+    explanation().markdown(text)
+    if exercise:
+        with explanation():
+            draw_exercise(exercise)
+
+
+def draw_exercise(exercise: Exercise) -> None:
+    """A task, whose answer unfolds."""
+    st.expander(f"**Try:** {exercise.task}").markdown(exercise.answer)

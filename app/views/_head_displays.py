@@ -17,7 +17,8 @@ from headlight.app.state.catalog import ModelView
 from headlight.app.state.pages import HOME, PAGES
 from headlight.app.state.settings import SETTINGS
 from headlight.app.views import _head_table
-from headlight.app.wording import formats, head_card
+from headlight.app.wording import exercises, formats, head_card
+from headlight.app.wording.exercises import Exercise
 from headlight.model.analysis.head_metrics import Measured
 from headlight.model.corpus.clearest import ClearExample, nearest_habit, surveyed_habit
 from headlight.model.corpus.survey import Survey
@@ -166,9 +167,9 @@ def scatter(heads: Heads, projector: bool) -> None:
     )
 
 
-def sentences(view: ModelView, measured: Measured, survey: Survey | None) -> None:
-    """The sentences in which the selected head shows most clearly what it is named for; `measured`:
-    measures of its kind."""
+def sentences(view: ModelView, measured: Measured, survey: Survey | None) -> Exercise | None:
+    """The sentences in which the selected head shows most clearly what it is named for, and an
+    exercise on them; `measured`: measures of its kind."""
     focus, number = session.focus(), session.values()["layer"] - 1
     kind, layer, head = focus.kind, focus.layer, focus.head
     habit = survey and surveyed_habit(survey, kind, number, head)
@@ -179,7 +180,7 @@ def sentences(view: ModelView, measured: Measured, survey: Survey | None) -> Non
         examples = head_results.clearest_in(view, [*runs.values()], habit, kind, layer, head)
     if not examples:
         st.info("No sentence here is long enough to show this head's pattern.")
-        return
+        return None
     lines = [*runs]
     shown = [(lines[example.sentence], example) for example in examples[:N_SENTENCES]]
 
@@ -217,3 +218,7 @@ def sentences(view: ModelView, measured: Measured, survey: Survey | None) -> Non
         icon=":material/arrow_forward:",
         icon_position="right",
     )
+    (_, first), *_, (_, last) = shown[0], *shown
+    write = formats.percent if habit.is_share else "{:.1f}".format
+    shares = map(write, (first.value, last.value, last.uniform))
+    return exercises.first_and_last(habit.name, *shares)

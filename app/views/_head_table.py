@@ -4,8 +4,11 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
+import pandas as pd
 
 from headlight.app.charts import Points
+from headlight.app.wording import exercises
+from headlight.app.wording.exercises import Exercise
 from headlight.app.wording.formats import escaped, percent
 from headlight.app.wording.head_card import (
     INTERVAL,
@@ -162,6 +165,31 @@ def numbers_of(rows: Sequence[Mapping]) -> list[str]:
         if isinstance(value, float) and not name.endswith(P)
     )
     return sorted(names, key=lambda name: not name.startswith(ABLATION_COLUMN))
+
+
+def on_focus(rows: Sequence[Mapping]) -> Exercise | None:
+    """None where no head has an entropy."""
+    heads = [
+        (row["attention"], row["layer"], row["head"], row["entropy"])
+        for row in rows
+        if row.get("entropy") is not None
+    ]
+    depth = max((layer for _, layer, _, _ in heads), default=0)
+    focused = sorted(heads, key=lambda head: head[-1])[:NEAREST]
+    return exercises.most_focused(focused, depth) if focused else None
+
+
+def on_focus_and_loss(rows: Sequence[Mapping]) -> Exercise | None:
+    """None where it is not known what changes without a head."""
+    effects = [name for name in numbers_of(rows) if is_signed(name)]
+    if not effects or "entropy" not in rows[0]:
+        return None
+    name = max(effects, key=lambda name: "loss" in name)  # the finer measure
+    both = pd.DataFrame([(row.get("entropy"), row.get(name)) for row in rows]).dropna()
+    ranks = both.abs().rank()
+    if len(ranks) < 3 or not ranks.std().all():
+        return None
+    return exercises.focus_and_loss(ranks[0].corr(ranks[1]), len(ranks))
 
 
 def interval(ends: tuple[float, float] | None, digits: int) -> str:

@@ -19,7 +19,7 @@ from headlight.app.state import catalog, session, widgets
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.options import LAB as SECTIONS
 from headlight.app.state.settings import SETTINGS
-from headlight.app.wording import formats, model_texts
+from headlight.app.wording import exercises, formats, model_texts
 from headlight.model.analysis import positions
 from headlight.model.probing import position_tables
 from headlight.model.probing.run import Run
@@ -388,7 +388,7 @@ def which_heads_change(
             f"This model's own table is {lab.kind_of_table}. “{kind.capitalize()}” means {is_own}. "
             "“Moved” is the share of a row's weight that goes elsewhere than with its own "
             "positions, averaged over rows and heads.",
-            "the model sort. Does it need positions?",
+            exercises.SORTING,
         )
 
 

@@ -12,7 +12,7 @@ from headlight.app.state.options import BERTVIZ, DRAWN_AT_ONCE
 from headlight.app.state.pages import CHECK, Page
 from headlight.app.state.setting import Setting
 from headlight.app.state.settings import SETTINGS
-from headlight.app.wording import model_texts, part_names
+from headlight.app.wording import exercises, model_texts, part_names
 
 CONTROLS = (
     Setting(
@@ -129,7 +129,7 @@ def page() -> None:
         "[BertViz](https://github.com/jessevig/bertviz) for this model and sentence. A line leads "
         "from a query on the left to a key on the right. The stronger the line, the larger the "
         "weight.",
-        "find a head in the model view. Then see in the neuron view how its weights arise.",
+        exercises.NEURONS,
     )
 
 

@@ -12,7 +12,7 @@ from headlight.app.shell import frame
 from headlight.app.state import messages, session
 from headlight.app.state.page_settings import FOLLOW, KEY
 from headlight.app.state.pages import CHECK, Page
-from headlight.app.wording import model_texts, notices, part_names, system_texts
+from headlight.app.wording import exercises, model_texts, notices, part_names, system_texts
 
 PAGE = Page("PyTorch", CHECK, "PyTorch", place=1, head=True, settings=(FOLLOW, KEY))
 
@@ -24,7 +24,7 @@ def page() -> None:
     frame.explain(
         "Our Transformer and PyTorch's, with the same weights, sentence, masks and changes. The "
         "third picture is the first minus the second. Rows are queries, columns are keys.",
-        "switch a mask off. Both pictures change. Does the difference?",
+        exercises.COMPARED,
     )
 
     run = selection.run()

@@ -12,7 +12,7 @@ from headlight.app.state.page_settings import PICTURE
 from headlight.app.state.pages import CHANGES, CHECK, OUTPUT_SETTINGS, Page
 from headlight.app.state.setting import Setting
 from headlight.app.views import _small_examples as little_examples
-from headlight.app.wording import system_texts
+from headlight.app.wording import exercises, system_texts
 from headlight.model.analysis.family import FAMILY_SIZES, N_LAYERS
 from headlight.model.presets import PRESETS, parameters
 from headlight.model.provenance import SOURCES
@@ -129,7 +129,7 @@ def page() -> None:
         f"all of them read your sentence at the same size ({N_LAYERS} layers per stack, "
         f"{FAMILY_SIZES['n_heads']} heads, {FAMILY_SIZES['d_model']} numbers per token). Their "
         "weights are random and the same every time, so you see how they are built.",
-        "a longer sentence. Which numbers change, and which belong to the system?",
+        exercises.LONGER,
     )
 
 

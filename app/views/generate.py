@@ -10,7 +10,7 @@ import streamlit as st
 from headlight.app import selection
 from headlight.app.components.colour_key import PRIMARY_COLOUR, WEIGHT, Swatch, colour_key
 from headlight.app.components.generation import GenerationStep, Rows, generation
-from headlight.app.results import layer_results, passes
+from headlight.app.results import exercise_results, layer_results, passes
 from headlight.app.shell import frame
 from headlight.app.shell.layout import menu
 from headlight.app.state import messages, session, widgets
@@ -18,7 +18,7 @@ from headlight.app.state.options import BEAM, DECODING, GREEDY, SAMPLING
 from headlight.app.state.pages import GENERATE, OUTPUT_SETTINGS, Page
 from headlight.app.state.setting import MAX_POSITION, Setting
 from headlight.app.theme import FOCUS
-from headlight.app.wording import formats, part_names
+from headlight.app.wording import exercises, formats, part_names
 from headlight.model.analysis.residual import Lens
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.decoding.generate import Beam, Generation, Greedy, How, Sampling, no_text
@@ -115,14 +115,12 @@ EXPLAINED = (
     "The model writes one token at a time and reads it before it writes the next. Each "
     "**strip** is one head, in the row of its layer. Each cell of a strip is a token that "
     "the head can attend to, in the order of the text. The brighter the cell, the larger "
-    "the weight. Click a strip to see its weights in the texts.",
-    "step with →. Which head moves along the source with the output?",
+    "the weight. Click a strip to see its weights in the texts."
 )
 BEAMS_EXPLAINED = (
     "Beam search continues several texts at once. Each column is a step, with its **candidates** "
     "from best to worst. A line leads from each candidate to the text that it continues. The path "
-    "of the winner is marked.",
-    "set Beams to 2, then to 8. Does another text win?",
+    "of the winner is marked."
 )
 WITHOUT_CAUSAL = (
     "Without the causal mask, the strips and the predictions after each layer come from a pass "
@@ -342,7 +340,11 @@ def page() -> None:
     )
     if not run.masks.causal:
         frame.explain(WITHOUT_CAUSAL)
-    frame.explain(*(BEAMS_EXPLAINED if shown.beams else EXPLAINED))
+    if shown.beams:
+        frame.explain(BEAMS_EXPLAINED, exercises.BEAMS)
+    else:
+        layers = passes.attention_of(view, shown.run, written=True).get("cross", [])
+        frame.explain(EXPLAINED, exercise_results.of_generation(shown, trace, layers, checkpoint))
 
 
 page()

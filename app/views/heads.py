@@ -62,11 +62,6 @@ CONTROLS = (
 PAGE = Page("Heads", ATTENTION, "Find a head", place=4, head=True, settings=CONTROLS)
 
 BYTES = 10_000  # bytes of a row with its picture, roughly
-TRY = {
-    TABLE: "sort by entropy. Are the most focused heads in the first layers?",
-    SCATTER: "plot ablation against entropy. Do focused heads matter more?",
-    SENTENCES: "click the last sentence. Why is the pattern weaker there?",
-}
 
 
 def page() -> None:
@@ -121,10 +116,11 @@ def page() -> None:
         frame.finding(message)
     if is_faulty and measured_on != SURVEY:
         frame.notices().info(why_none)
+    exercise = None
     if measured_on == SURVEY and not survey:
         st.info(why_none)
     elif drawn_as == SENTENCES:
-        shown.sentences(view, measured[focus.kind], over)
+        exercise = shown.sentences(view, measured[focus.kind], over)
     elif not rows:
         how = "Choose another pattern."
         if pattern == ALIGNMENT and survey:
@@ -132,8 +128,10 @@ def page() -> None:
         st.info(f"The pattern “{pattern}” cannot be measured here. {how}")
     elif drawn_as == SCATTER:
         shown.scatter(heads, chosen["projector"])
+        exercise = _head_table.on_focus_and_loss(rows)
     else:
         shown.table(heads)
+        exercise = _head_table.on_focus(rows)
     with frame.explanation():
         st.markdown(f"**{part_names.head_name(trace, focus.kind, focus.layer, focus.head)}**")
         if rows and heads.selected is None:
@@ -157,7 +155,8 @@ def page() -> None:
             f"to one token). From {formats.percent(THRESHOLD)} on, a head has the pattern. "
             "Shares are means over rows with more than one key, without padding."
         )
-        st.markdown(f"*Try: {TRY[drawn_as]}*")
+        if exercise:
+            frame.draw_exercise(exercise)
 
 
 page()

@@ -7,7 +7,7 @@ import streamlit as st
 from headlight.app import selection
 from headlight.app.components.matrices import matrices, on_one_scale
 from headlight.app.components.walk import walk
-from headlight.app.results import head_results, passes
+from headlight.app.results import exercise_results, head_results, passes
 from headlight.app.results.head_lesson import Lesson, LessonStep
 from headlight.app.shell import frame
 from headlight.app.state import session, widgets
@@ -88,13 +88,22 @@ def lesson() -> None:
             moment = part_names.moments(trace, focus.kind)[row]
             st.markdown(f"**{formats.escaped(moment)}**:")
         st.markdown(f"{step.explanation}  \n`{step.shapes}`  \n{step.by_hand}")
+        as_it_is = head_results.head_steps_of(view, run, *where)
+        exercise = exercise_results.of_step(
+            at,
+            as_it_is,
+            key,
+            row,
+            lambda part: head_results.head_steps_of(view, run, *where, [part]).weights,
+        )
+        if exercise:
+            frame.draw_exercise(exercise)
         with st.expander("The code that computes it"):
             st.code(step.code, language="python")
     with pictures:
         if not ablated:
             matrices(step.pictures, "pictures", session.choose_tokens, fills=False)
             return
-        as_it_is = head_results.head_steps_of(view, run, *where)
         moved, moved_here = (
             formats.percent(float(total_variation(steps.weights[rows], as_it_is.weights[rows])))
             for rows in (slice(None), slice(row, row + 1))
@@ -120,8 +129,7 @@ def page() -> None:
     lesson()
     frame.explain(
         "From the input of the attention to the output of its layer, in eleven steps. Each has its "
-        "formula, its numbers, and the lines of code that computed them. Use ← and → to step.",
-        "at Softmax, leave the scaling out. Why is it there?",
+        "formula, its numbers, and the lines of code that computed them. Use ← and → to step."
     )
 
 

@@ -10,7 +10,7 @@ from headlight.app.state import session, widgets
 from headlight.app.state.page_settings import PICTURE
 from headlight.app.state.pages import CHANGES, MODEL, OUTPUT_SETTINGS, Page
 from headlight.app.state.setting import Setting
-from headlight.app.wording import system_texts
+from headlight.app.wording import exercises, system_texts
 from headlight.model.analysis import lineage
 from headlight.model.analysis.lineage import LINE, N_KEY_HEADS, SIZES
 
@@ -53,7 +53,7 @@ def page() -> None:
         frame.explain(system_texts.effect(swap, effect))
         frame.explain(
             "Both models read your sentence with the same weights, except for the replaced part.",
-            "type a word twice. Which swap makes its two vectors equal?",
+            exercises.TWICE,
         )
         figure(
             charts.lines(curves.lines, charts.Axis(curves.across, curves.places), curves.up),

@@ -18,7 +18,7 @@ from headlight.app.state.pages import INSIDE, Page
 from headlight.app.state.setting import Setting
 from headlight.app.theme import FOCUS
 from headlight.app.views._small_examples import KEYS, QUERY, VALUES
-from headlight.app.wording import model_texts, part_names
+from headlight.app.wording import exercises, model_texts, part_names
 from headlight.model.analysis.projection import answer, principal_plane
 
 CONTROLS = (
@@ -50,7 +50,7 @@ def words() -> None:
         "A Python dictionary finds “fun”, “exciting” and “boring”, but raises a KeyError for "
         "“rollercoaster”. With vectors there is always an answer. Dot products measure "
         "similarity, and softmax turns them into weights that add up to 1.",
-        "drag “rollercoaster” towards zero. Why does the answer become the plain mean?",
+        exercises.ROLLERCOASTER,
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         scaled = widgets.draw("scaled")

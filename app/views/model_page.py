@@ -12,7 +12,7 @@ from headlight.app.shell import frame
 from headlight.app.state import session, widgets
 from headlight.app.state.pages import HOME, MODEL, PADDING_MASKS, PAGES, Page
 from headlight.app.state.setting import Setting
-from headlight.app.wording import block_texts, part_names
+from headlight.app.wording import block_texts, exercises, part_names
 from headlight.model.analysis.architecture import Block, alike
 from headlight.model.pretrained.contents import ROUNDED
 
@@ -122,7 +122,7 @@ def page() -> None:
         "Read it from the bottom. A text comes in as tokens, each token becomes a vector, and "
         "every layer adds to it. The prediction is at the top. Each block shows the shape of "
         "its output and its parameters.",
-        "count the parameters. Where are most of them?",
+        exercises.largest_part(block_texts.parameter_shares(shown)),
     )
 
 

@@ -24,7 +24,7 @@ from headlight.app.views._positions_lab import (
     RELATIVE,
     Lab,
 )
-from headlight.app.wording import model_texts, part_names
+from headlight.app.wording import exercises, model_texts, part_names
 from headlight.model.probing import position_tables
 
 NO_CELL = "no position"
@@ -250,9 +250,7 @@ def page() -> None:
             "Attention alone cannot tell “dog bites man” from “man bites dog”. So a **table** with "
             "one row per position is added to the words. In “Attention Is All You Need” it holds "
             "sines and cosines.",
-            ""
-            if chosen in DRAW_SECTION
-            else "repeat a word. Its embedding rows are equal; which picture tells them apart?",
+            exercises.REPEATED if chosen not in DRAW_SECTION and trace.sides[side].table else None,
         )
 
 

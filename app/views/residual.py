@@ -9,7 +9,7 @@ import streamlit as st
 
 from headlight.app import charts, selection
 from headlight.app.components.figure import figure
-from headlight.app.results import layer_results, passes, word_results
+from headlight.app.results import exercise_results, layer_results, passes, word_results
 from headlight.app.shell import frame, sweeps
 from headlight.app.state import session, widgets
 from headlight.app.state.catalog import ModelView
@@ -17,7 +17,13 @@ from headlight.app.state.page_settings import PICTURE
 from headlight.app.state.pages import EXPERIMENTS, HOME, PAGES, Page
 from headlight.app.state.setting import Setting
 from headlight.app.views import _terms
-from headlight.app.wording import change_texts, formats, model_texts, output_texts, part_names
+from headlight.app.wording import (
+    change_texts,
+    formats,
+    model_texts,
+    output_texts,
+    part_names,
+)
 from headlight.model.analysis import residual
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import has_final_norm, predicted_side
@@ -92,7 +98,7 @@ def draw_lens(view: ModelView, shown: ShownLens) -> None:
         f"The logit lens sends the {shown.stack}'s vectors at each depth, {averaged}straight "
         f"through {through}, as if no layer followed. After the last layer this is the model's own "
         f"prediction (largest difference of probabilities **{lens.difference:.1e}**).",
-        "find the token whose prediction changes last. Which layer changed it?",
+        exercise_results.of_lens(lens, shown.after, shown.depths),
     )
     count = len(shown.after)
     answers = {"row": range(1, count + 1), "after": shown.after}

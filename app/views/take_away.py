@@ -15,7 +15,7 @@ from headlight.app.state.options import ALL, ONE
 from headlight.app.state.pages import PAGES, SHARE, Page
 from headlight.app.state.setting import Setting
 from headlight.app.state.settings import SETTINGS
-from headlight.app.wording import formats
+from headlight.app.wording import exercises, formats
 
 CONTROLS = (
     Setting(
@@ -188,8 +188,7 @@ def page() -> None:
     frame.explain(
         "The current view as files: the selected head and all heads, with your settings under "
         "“Display”. Each file is made on demand.",
-        "download the evidence pack, change everything, then drop the pack here. The view comes "
-        "back, and the numbers are checked.",
+        exercises.EVIDENCE,
     )
 
 

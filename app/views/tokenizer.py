@@ -1,6 +1,7 @@
 """The tokenizer step by step: normalisation, pre-tokens, merges, tokens with ids."""
 
 from collections import Counter
+from contextlib import suppress
 from itertools import islice
 
 import pandas as pd
@@ -15,10 +16,12 @@ from headlight.app.state.pages import CHANGES, MODEL, PADDING_MASKS, Page
 from headlight.app.state.setting import Setting
 from headlight.app.theme import MARKED
 from headlight.app.views import _token_table
+from headlight.app.wording import exercises
+from headlight.app.wording.exercises import Exercise
 from headlight.model.analysis.tokenization import merges
 from headlight.model.probing.sites import sides_of
-from headlight.model.probing.trace import read_of
-from headlight.model.tokenizer import visible
+from headlight.model.probing.trace import CannotRead, read_of
+from headlight.model.tokenizer import Tokenizer, visible
 
 CONTROLS = (
     Setting(
@@ -46,7 +49,15 @@ PAGE = Page(
     settings=CONTROLS,
 )
 
+INVENTED = "snowdogging"
 MOST_STEPS, MOST_WORDS, MOST_CHARACTERS = 30, 200, 200  # that are shown
+
+
+def exercise_of(tokenizer: Tokenizer) -> Exercise | None:
+    """None where the tokenizer cannot read the word."""
+    with suppress(CannotRead):
+        return exercises.invented_word(INVENTED, tokenizer.encode(INVENTED).tokens)
+    return None
 
 
 def page() -> None:
@@ -124,7 +135,7 @@ def page() -> None:
         "Byte-pair encoding (BPE, Sennrich et al. 2016) repeatedly merges the two neighbouring "
         "symbols that occur together most often. A typed word starts as single bytes. The merges "
         "are then applied in the order in which they were learned.",
-        "invent a word, such as “snowdogging”. Which parts of it are tokens?",
+        exercise_of(tokenizer),
     )
 
 

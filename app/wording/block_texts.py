@@ -156,10 +156,8 @@ def link(trace: Trace, block: Block, page: str) -> str:
     return f"Open {page} at {BLOCKS[block.part]}, {block.stack} layer {block.layer + 1}"
 
 
-def model_in_numbers(model, shown: Sequence[Block], trace: Trace) -> str:
-    """The number of layers, heads and parameters of a model, and the parameters of each part."""
-    total, sides = sum(block.parameters for block in shown), sides_of(model).values()
-    depth = " + ".join(f"{len(side.layers)} {side.stack}" for side in sides)
+def parameter_shares(shown: Sequence[Block]) -> dict[str, float]:
+    """Part of a model → its share of the parameters."""
 
     def recurrent(block: Block) -> bool:
         return block.part == "recurrence"
@@ -172,10 +170,18 @@ def model_in_numbers(model, shown: Sequence[Block], trace: Trace) -> str:
             block.part in ("embedding", "position", "dense", "generator")
         ),
     }
-    shares = {
+    total = sum(block.parameters for block in shown)
+    return {
         name: sum(block.parameters for block in shown if counts(block)) / total
         for name, counts in parts.items()
     }
+
+
+def model_in_numbers(model, shown: Sequence[Block], trace: Trace) -> str:
+    """The number of layers, heads and parameters of a model, and the parameters of each part."""
+    total, sides = sum(block.parameters for block in shown), sides_of(model).values()
+    depth = " + ".join(f"{len(side.layers)} {side.stack}" for side in sides)
+    shares = parameter_shares(shown)
     read = " and ".join(f"{len(trace.texts[side.name].ids)} {side.title} tokens" for side in sides)
     alone = ""
     if len(sides) == 1:

@@ -1,0 +1,197 @@
+"""Exercises: each has an answer, and what an answer says of a model and a text is so, computed by
+other means."""
+
+import random
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from headlight.app.results import exercise_results
+from headlight.app.state.options import SCATTER, SENTENCES, STEPS, TABLE
+from headlight.app.views._head_table import on_focus_and_loss
+from headlight.app.wording import exercises
+from headlight.app.wording.formats import escaped
+from headlight.model import load
+from headlight.model.checkpoint import SHIPPED
+from headlight.model.probing.head_steps import head_steps
+
+TEXT = "A little girl climbs a wooden playhouse."
+NAME = "en-fr"
+VIEWS = [
+    *({"view": "inside", "at": step} for step in STEPS),
+    *({"view": "heads", "heads_as": shown} for shown in (TABLE, SCATTER, SENTENCES)),
+    {"view": "generate"},
+    {"view": "generate", "how": "Beam search"},
+    {"view": "lineage", "picture": "One part"},
+    *({"view": view} for view in ("model_page", "tokenizer", "positions", "residual", "compare",
+                                  "lookup", "family", "bertviz_page", "take_away")),
+]  # fmt: skip
+
+
+def told(page) -> list[tuple[str, str]]:
+    """The tasks of a page and their answers."""
+    return [
+        (box.label, "".join(text.value for text in box.markdown))
+        for box in page.expander
+        if box.label.startswith("**Try:** ")
+    ]
+
+
+@pytest.fixture
+def answer(page):
+    """Opens a view, and gives the answer to its exercise."""
+
+    def answer(view, model=NAME, **chosen):
+        page.query_params.update(model=model, source=TEXT, **chosen)
+        page.switch_page(f"views/{view}.py").run()
+        assert not page.exception
+        (found,) = told(page)
+        return found[1]
+
+    answer.page = page
+    return answer
+
+
+@pytest.fixture(scope="module")
+def checkpoint():
+    return load(NAME)
+
+
+@pytest.fixture(scope="module")
+def trace(checkpoint):
+    return checkpoint.trace(TEXT)
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=lambda view: "-".join(view.values()))
+def test_every_exercise_has_an_answer(answer, page, view):
+    assert len(answer(**view)) > 20
+    others = [text.value for text in (*page.markdown, *page.caption) if "Try:" in text.value]
+    assert not others
+
+
+def test_the_head_that_moves_along_the_source(answer, trace):
+    said = answer("generate")
+    layer, head = (int(x) - 1 for x in re.search(r"head (\d+)\.(\d+) of cross", said).groups())
+    weights = np.stack(trace.attention["cross"])  # (layer, head, query, key)
+    places = weights.argmax(axis=-1)
+    steps = np.arange(places.shape[-1])
+
+    def along(at):
+        """Pearson's correlation with the step."""
+        a, b = (x - x.mean() for x in (places[at], steps))
+        return (a @ b) / np.sqrt((a @ a) * (b @ b)) if a.any() else -1
+
+    assert max(np.ndindex(places.shape[:2]), key=along) == (layer, head)
+    keys = trace.texts_of("cross")[1].tokens
+    first, last = (escaped(keys[places[layer, head][at]]) for at in (0, -1))
+    assert f"begins at “{first}” and ends at “{last}”" in said
+
+
+def test_the_largest_part(answer, checkpoint):
+    sizes = {"feed-forward": 0, "attention": 0, "embeddings and generator": 0, "norms": 0}
+    for name, tensor in checkpoint.model.named_parameters():
+        part = ("feed-forward" if "feed_forward" in name else "attention" if "attn" in name
+                else "norms" if "norm" in name else "embeddings and generator")  # fmt: skip
+        sizes[part] += tensor.numel()
+    largest = max(sizes, key=sizes.get)
+    share = sizes[largest] / sum(sizes.values())
+    assert f"The largest share, {share:.0%}, belongs to “{largest}”" in answer("model_page")
+
+
+def test_the_most_focused_heads(answer):
+    survey = pd.read_parquet(SHIPPED / NAME / "survey.parquet")
+    entropies = survey[(survey.part == "head") & (survey.measure == "entropy")]
+    three = entropies.sort_values("value").head(3)
+    named = [f"{row.kind} {row.layer:.0f}.{row.head:.0f} ({row.value:.2f} bits)"
+             for row in three.itertuples()]  # fmt: skip
+    low = int((three.layer <= 2).sum())  # of four
+    said = answer("heads", heads_as=TABLE)
+    assert said.startswith(f"Of the 3 most focused, {low} ")
+    assert said.endswith(f"layers: {named[0]}, {named[1]} and {named[2]}.")
+
+
+def test_focus_and_what_is_lost():
+    rows = [{"entropy": 0.5 * i, "ablation": (-1) ** i / (i + 1.0)} for i in range(9)]
+    assert "rank correlation of −1.00" in on_focus_and_loss(rows).answer
+    assert on_focus_and_loss(rows).answer.startswith("They tend to: over 9 heads")
+    for row, up in zip(rows, range(9), strict=True):
+        row["ablation, loss"] = float(up)  # the finer measure
+    assert on_focus_and_loss(rows).answer.startswith("No, broad heads tend to matter more")
+    assert on_focus_and_loss([{"entropy": 1.0}] * 9) is None
+
+
+def softmax(scores):
+    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def test_what_is_left_out_of_a_head(checkpoint, trace):
+    run, model = trace.run, checkpoint.model
+    site = trace.kinds["decoder"][1]
+    steps = head_steps(model, run, site, 2)
+    keys = trace.texts_of("decoder")[1].tokens
+
+    def answer(name):
+        without = lambda part: head_steps(model, run, site, 2, [part]).weights  # noqa: E731
+        return exercise_results.of_step(name, steps, keys, 3, without).answer
+
+    unscaled = softmax(np.where(steps.mask, steps.scores, -np.inf))
+    largest = (weights.max(axis=1).mean() for weights in (steps.weights, unscaled))
+    assert "is {:.0%} on average, and {:.0%} without".format(*largest) in answer("Softmax")
+    share = np.where(steps.mask, 0, softmax(steps.scaled)).sum(axis=1).mean()
+    assert answer("Mask").startswith(f"{share:.0%} of all weight")
+    order = np.argsort(steps.scores[3])
+    assert f"{steps.scores[3][order[-1]]:.2f}" in answer("Scores")
+    assert (order == np.argsort(steps.scaled[3])).all()  # as “Scaling” says
+    best = keys[int(steps.weights[3].argmax())]
+    assert f"{steps.weights[3].max():.0%} on “{best}”" in answer("Values")
+
+
+def test_the_least_certain_token_of_a_model_that_has_no_source(checkpoint, trace):
+    shares = np.full((3, len(checkpoint.tokenizer)), 1e-6)
+    shares[0, 7], shares[1, 9], shares[2, 4] = 0.9, 0.31, 0.5
+    written = SimpleNamespace(first=0, path=(7, 9, 4), probabilities=shares)
+    (token,) = checkpoint.outputs([9])
+    said = exercise_results.of_generation(written, trace, [], checkpoint).answer
+    assert said == f"At token 2, “{escaped(token)}”: it has a probability of 31%."
+    assert (
+        exercise_results.of_generation(SimpleNamespace(first=0, path=()), trace, [], checkpoint)
+        is None
+    )
+
+
+def test_the_prediction_that_changes_last(answer):
+    """As the table beside it says, whose rows are tokens and whose columns depths."""
+    said = answer("residual")
+    table = answer.page.dataframe[0].value
+    depths = table.drop(columns=["row", "after", "settled"])
+    depths = depths.map(lambda cell: cell.rsplit("  ", 1)[0])
+    last = [max((i for i in range(1, len(row)) if row[i] != row[i - 1]), default=0)
+            for row in depths.to_numpy()]  # fmt: skip
+    names = [f"“{escaped(after)}”" for after, at in zip(table["after"], last, strict=True)
+             if at == max(last)]  # fmt: skip
+    assert 1 < len(names) <= 3
+    named = ", ".join(names[:-1]) + f" and {names[-1]}"
+    depth = depths.columns[max(last)]
+    assert said == f"After {named} the final prediction comes last: only {depth} brings it."
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_without_positions_sorting_fails_more_often_where_letters_repeat(side):
+    own, letters = load("sort"), random.Random(1)
+    lengths = [letters.randint(5, 7) for _ in range(40)]
+    distinct = [letters.sample("abcdefg", k=length) for length in lengths]
+    repeated = [letters.choices("abcdefg", k=length) for length in lengths]
+
+    def wrong(texts, changes=""):
+        found = [own.translate(" ".join(text), changes=changes).ids for text in texts]
+        written = [own.tokenizer.target.decode(ids).split() for ids in found]
+        return sum(out != sorted(text) for out, text in zip(written, texts, strict=True))
+
+    without = f"{side}=positions:none"
+    assert wrong(distinct) == wrong(repeated) == 0
+    assert 0 < wrong(distinct, without) < wrong(repeated, without)
+    assert "more where letters repeat" in exercises.SORTING.answer
