@@ -256,10 +256,15 @@ def own_sizes(name: str, vocab_size: int = 0) -> dict[str, float]:
 
 
 @cache
-def sides(name: str) -> tuple[Side, ...]:
-    """The texts that models of the preset read; no tensor is made."""
+def without_tensors(name: str) -> nn.Module:
+    """A model of the preset at its own sizes, on the device "meta": for its structure alone."""
     with torch.device("meta"):
-        return build(name, **own_sizes(name)).sides()
+        return build(name, **own_sizes(name))
+
+
+def sides(name: str) -> tuple[Side, ...]:
+    """The texts that models of the preset read."""
+    return without_tensors(name).sides()
 
 
 def parameters(name: str, vocab_size: int = 0) -> int:

@@ -27,7 +27,7 @@ from headlight.app.wording import output_texts
 from headlight.app.wording.formats import escaped
 from headlight.model.card import headline, parameter_count
 from headlight.model.checkpoint import SHIPPED, Checkpoint, load, parameters_sha256, untrained
-from headlight.model.presets import PRESETS, parameters, preset_of, sides
+from headlight.model.presets import PRESETS, parameters, preset_of, sides, without_tensors
 from headlight.model.pretrained.contents import Contents
 from headlight.model.pretrained.folder import contents_of, is_ours, layout_of
 from headlight.model.pretrained.weights import Progress
@@ -165,9 +165,27 @@ def _written_for(name: str) -> str:
 
 @st.cache_data(show_spinner=False)  # needed several times in every script run
 def alike(name: str) -> list[str]:
-    """The other models with the same vocabulary and ids."""
-    mine = _tokens(name)
-    return [other for other in models() if other != name and _tokens(other) == mine]
+    """The other models with which a model can be compared: of the same vocabulary and ids, and as
+    many layers and heads."""
+    others = [other for other in models() if other != name and _tokens(other) == _tokens(name)]
+    mine = _depth(name)
+    return [other for other in others if None in (mine, _depth(other)) or _depth(other) == mine]
+
+
+def _depth(name: str) -> tuple | None:
+    """Layers of the encoder and of the decoder, and heads; None where only reading the model
+    tells."""
+    try:
+        if preset := UNTRAINED.get(name):
+            sizes = vars(without_tensors(preset).config)
+        else:
+            file = folders()[name] / "config.json"
+            if file.stat().st_size > LONGEST_CARD:
+                return None
+            sizes = json.loads(file.read_text(encoding="utf-8"))["sizes"]
+        return tuple(sizes[key] for key in ("n_encoder_layers", "n_decoder_layers", "n_heads"))
+    except Exception:  # see above; what is wrong with it is reported when it is chosen
+        return None
 
 
 def _tokens(name: str) -> str:

@@ -260,7 +260,7 @@ SETTINGS = {
             "Compare with model",
             "",
             "select",
-            "Models with the same tokenizer.",
+            "Models with the same tokenizer, layers and heads.",
             options=_other_models,
             concerns=lambda context: len(_other_models(context)) > 1,
             name="the comparison model",

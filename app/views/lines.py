@@ -29,8 +29,8 @@ NOTE = (
     "click to keep it."
 )
 EXPLAINED = (
-    "A line joins a query below to a key above that it attends to. The thicker the line, the "
-    "larger the weight. Weights too small for a line are left out."
+    "A line joins a {query} to a {key} that it attends to. The thicker the line, the larger the "
+    "weight. Weights too small for a line are left out."
 )
 
 
@@ -84,7 +84,7 @@ def page() -> None:
         chosen=row if 0 <= row < len(words.target) else None,
         on_pin=choose_query,
     )
-    frame.explain(f"{EXPLAINED} Above: {key.title}. Below: {query.title}.")
+    frame.explain(EXPLAINED.format(query=query.title, key=key.title))
     if picture.notes:
         frame.notices().caption(" ".join(picture.notes))
     if not now:

@@ -22,16 +22,16 @@ LONGEST_NAME = 300  # characters shown of a text in a model's card
 def unlike_training(domain: Domain, card: Mapping) -> str:
     """A notice about a text that is unlike the training text."""
     language = LANGUAGES.get((card.get("direction") or [""])[-1])
-    wanted = (
-        f"good {language}"
+    doubtful = (
+        f"its {language} may be poor"
         if language
-        else "a reliable classification"
+        else "the class may be wrong"
         if card.get("classes")
-        else ""
+        else "the answer may be poor"
     )
     return (
-        f"This model was trained on {escaped(domain.text[:LONGEST_NAME])}. Do not expect "
-        f"{wanted or 'a good answer'} for this text."
+        f"This model was trained on {escaped(domain.text[:LONGEST_NAME])}. This text looks "
+        f"different, so {doubtful}."
     )
 
 

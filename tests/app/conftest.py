@@ -69,7 +69,7 @@ def small_presets(monkeypatch):
 
     monkeypatch.setattr(presets, "own_sizes", sizes)
     yield
-    presets.sides.cache_clear()
+    presets.without_tensors.cache_clear()
 
 
 @pytest.fixture(scope="session")

@@ -503,13 +503,23 @@ def small(small_presets):
     st.cache_resource.clear()
 
 
-def test_other_models_are_those_with_the_same_tokens(changed, small):
+def test_other_models_are_those_with_the_same_tokens_layers_and_heads(changed, small):
+    page = changed(
+        model="annotated, untrained", source=MAN, other_model="pre_norm, untrained",
+        shows="Comparison",
+    )  # fmt: skip
+    options = page.selectbox(key="other_model").options
+    assert "pre_norm, untrained" in options
+    assert not {"reverse", catalog.DEFAULT_MODEL, "van_dijck, untrained"} & {*options}
+    assert catalog.alike(catalog.DEFAULT_MODEL) == []
+
+
+def test_a_model_that_only_reading_tells_apart_is_refused(changed, small, monkeypatch):
+    monkeypatch.setattr(catalog, "alike", lambda name: ["pre_norm, untrained"])
     page = changed(
         model=catalog.DEFAULT_MODEL, source=MAN, other_model="pre_norm, untrained",
         shows="Comparison",
     )  # fmt: skip
-    options = page.selectbox(key="other_model").options
-    assert "pre_norm, untrained" in options and "reverse" not in options
     assert any("has different layers or heads" in plain_text(error.value) for error in page.error)
 
 

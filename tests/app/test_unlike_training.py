@@ -15,8 +15,8 @@ def test_a_foreign_sentence_is_answered_in_the_card_s_words(page):
     page.query_params["source"] = NEWS
     page.run()
     assert notices(page) == [
-        "This model was trained on everyday sentences and image captions. Do not expect good "
-        "French for this text."
+        "This model was trained on everyday sentences and image captions. This text looks "
+        "different, so its French may be poor."
     ]
     page.text_area(key="source").set_value(CAPTION).run()
     assert notices(page) == []
@@ -50,7 +50,7 @@ def test_a_classifier_and_models_without_a_domain(page):
     page.query_params["model"] = "reviews"
     page.query_params["source"] = "const total = items.reduce((sum, item) => sum + item.price, 0);"
     page.run()
-    assert "movie reviews. Do not expect a reliable classification" in notices(page)[0]
+    assert "movie reviews. This text looks different, so the class may be wrong" in notices(page)[0]
     for name in ("uneven", "classifier", "paper, untrained", "decoder_only, untrained"):
         page.selectbox(key="model").set_value(name).run()
         assert notices(page) == []
