@@ -164,12 +164,23 @@ def select_row(table: str, row: int | None) -> None:
         st.session_state[table] = {"selection": {"rows": rows}}
 
 
+# A click anywhere in a row selects it, not only in its box.
+ROW_OR_CELL = "single-row", "single-cell"
+
+
+def clicked_rows(table: str) -> list[int]:
+    """The row in which a table of ROW_OR_CELL was clicked last, if any: it may have another row
+    selected still."""
+    chosen = st.session_state[table].selection
+    return [row for row, _ in chosen.cells] or chosen.rows
+
+
 def row_callback(table: str, rows: Sequence[Mapping]) -> Callable[[], None]:
     """Makes a callback that applies the settings of a table's selected row. Streamlit keeps
     callbacks for the whole session; one defined in a page would keep all its results alive."""
 
     def choose_row() -> None:
-        for row in st.session_state[table].selection.rows:
+        for row in clicked_rows(table):
             choose(**rows[row])
 
     return choose_row

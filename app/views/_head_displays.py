@@ -75,7 +75,7 @@ def table(heads: Heads) -> None:
         heads = replace(heads, rows=rows)
 
     def select() -> None:
-        for row in st.session_state[TABLE].selection.rows:
+        for row in widgets.clicked_rows(TABLE):
             heads.choose(row)
 
     widgets.select_row(TABLE, heads.selected)
@@ -97,7 +97,7 @@ def table(heads: Heads) -> None:
         height="stretch" if is_long else height,
         row_height=ROW,
         on_select=select,
-        selection_mode="single-row",
+        selection_mode=widgets.ROW_OR_CELL,
         column_config=columns,
         alt=f"Every head in numbers: {heads.measured_on}",
     )
@@ -185,7 +185,7 @@ def sentences(view: ModelView, measured: Measured, survey: Survey | None) -> Exe
     shown = [(lines[example.sentence], example) for example in examples[:N_SENTENCES]]
 
     def select() -> None:
-        for row in st.session_state[SENTENCES].selection.rows:
+        for row in widgets.clicked_rows(SENTENCES):
             if shown[row][0] != session.values()["line"]:
                 session.read_line(shown[row][0])
 
@@ -206,7 +206,7 @@ def sentences(view: ModelView, measured: Measured, survey: Survey | None) -> Exe
         height=min(MOST - 2 * ROW, TOP + ROW * len(shown)),
         row_height=ROW,
         on_select=select,
-        selection_mode="single-row",
+        selection_mode=widgets.ROW_OR_CELL,
         column_config={"weights": st.column_config.ImageColumn(width=PICTURE)}
         | {name: number for name in (habit.name, "uniform head")},
         alt=f"Sentences that show the selected head's pattern best, {habit.name}",

@@ -102,7 +102,7 @@ def page() -> None:
             hide_index=True,
             height=TABLE_HEIGHT,
             on_select=widgets.row_callback(TABLE, [row["head"] or {} for row in rows]),
-            selection_mode="single-row",
+            selection_mode=widgets.ROW_OR_CELL,
             column_config={
                 "part": st.column_config.TextColumn(width=190),
                 "effect": st.column_config.NumberColumn(width=90),

@@ -129,7 +129,7 @@ def page() -> None:
         hide_index=True,
         height=HEIGHT,
         on_select=widgets.row_callback(TABLE, [row["settings"] for row in rows]),
-        selection_mode="single-row",
+        selection_mode=widgets.ROW_OR_CELL,
         column_config=dict.fromkeys(("layer", "head"), small) | dict.fromkeys(AGREEMENT, percent),
         alt="How well each head aligns words",
     )

@@ -63,7 +63,7 @@ def page() -> None:
                 on_select=widgets.row_callback(
                     TABLE, [_terms.head_of(term) for term, _ in largest]
                 ),
-                selection_mode="single-row",
+                selection_mode=widgets.ROW_OR_CELL,
                 column_config={"contribution": st.column_config.NumberColumn(width="small")},
                 alt="Every part of the model and its contribution to the logit",
             )

@@ -42,7 +42,7 @@ def test_bar_and_rows_select_a_head_and_a_pattern_changes_the_table(heads):
     card(heads, "Encoder self-attention, layer 3, head 3")
     heads.choose("layer", 2)
     card(heads, "Encoder self-attention, layer 2, head 3")
-    click(heads, 2)  # below the head of the opening
+    click(heads, 2, x=345)  # anywhere in a row; below the head of the opening
     card(heads, "Encoder self-attention, layer 1, head 2")
     # Streamlit writes the address a moment after the page.
     heads.page.wait_for_url(lambda url: "kind=encoder" in url and "head=2" in url)
