@@ -11,16 +11,22 @@ from headlight.app.shell import edits, running_lesson
 from headlight.app.shell.effect import peek
 from headlight.app.shell.layout import concerns
 from headlight.app.state import session, widgets
+from headlight.app.state.pages import PADDING_MASKS
 from headlight.app.state.settings import MASKS
-from headlight.app.wording import head_card
+from headlight.app.wording import head_card, notices
 
 
 def draw_change() -> None:
-    """Every mask of the model, and padding."""
+    """Every mask of the model, and padding; where a padding mask is off and nothing is padded, why
+    that changes nothing."""
     st.markdown("**Change**")
     for key in filter(concerns, MASKS):
         widgets.draw(key)
     widgets.draw("pad_to", widget_options={"on_change": _pass_over_idle_padding})
+    chosen = session.values()
+    is_off = any(concerns(key) and not chosen[key] for key in PADDING_MASKS)
+    if is_off and chosen["line"] and (longest := selection.unpadded(chosen["pad_to"])):
+        st.caption(notices.nothing_padded(longest))
 
 
 def _pass_over_idle_padding() -> None:

@@ -114,3 +114,11 @@ def not_finite(where: str, parameters: Sequence[str]) -> str:
     if not parameters:
         return f"{message} Its weights are finite, but so large that their products overflow."
     return f"{message} Some values {weights} are NaN or infinite too."
+
+
+def nothing_padded(longest: int) -> str:
+    """Beside a padding mask that is off; `longest`: the length up to which nothing is padded."""
+    return (
+        "Nothing is padded, so a padding mask has nothing to hide. "
+        f"Pad to more than {longest} tokens."
+    )

@@ -562,11 +562,15 @@ SWEPT = {  # sweep → how many rows for texts of source and target tokens
 }
 
 
-def most_harmful(checkpoint, run: Run, name: str) -> str:
+def most_harmful(checkpoint, run: Run, name: str, score=sweeps.Score()) -> str:
     """The change with the lowest effect in the page's sweep, which is of this name, as a line."""
-    wanted = "sweep", options_module.SWEEPS[name]
+    wanted = "sweep", options_module.SWEEPS[name], score
+    texts = [each.texts for each in (run, run.other) if each]
     entries = memoize.results_cache().entries.items()
-    *_, swept = (made for (key, *_), (made, _) in entries if key[:2] == wanted)
+    *_, swept = (
+        made for (key, *_, of), (made, _) in entries
+        if key == wanted and [each.texts for each in (of, of.other) if each] == texts
+    )  # fmt: skip
     changes = sweeps.changes_of(checkpoint.model, run, options_module.SWEEPS[name])
     assert swept.changes == (*changes,) and not swept.missing
     return written(swept.changes[swept.effects.argmin()])
@@ -614,7 +618,7 @@ def test_a_score_may_be_of_one_token_or_of_two(changed):
     assert not page.exception and not page.error
     en_de = load("en-de")
     (man,), (woman,) = (en_de.tokenizer.encode(word).ids for word in ("Mann", "Frau"))
-    worst = most_harmful(en_de, en_de.run(MAN), "Heads off")
+    worst = most_harmful(en_de, en_de.run(MAN), "Heads off", sweeps.Score(1, man, woman))
     logits = [en_de.trace(MAN, changes=line).logits[1] for line in ("", worst)]
     plain, off = (row[man] - row[woman] for row in logits)
     assert page.dataframe[0].value["effect"].iloc[0] == pytest.approx(off - plain, abs=2e-3)
