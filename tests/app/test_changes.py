@@ -565,11 +565,12 @@ SWEPT = {  # sweep → how many rows for texts of source and target tokens
 def most_harmful(checkpoint, run: Run, name: str, score=sweeps.Score()) -> str:
     """The change with the lowest effect in the page's sweep, which is of this name, as a line."""
     wanted = "sweep", options_module.SWEEPS[name], score
-    texts = [each.texts for each in (run, run.other) if each]
+    runs = [replace(each, checkpoint="", other=None) for each in (run, run.other) if each]
     entries = memoize.results_cache().entries.items()
     *_, swept = (
         made for (key, *_, of), (made, _) in entries
-        if key == wanted and [each.texts for each in (of, of.other) if each] == texts
+        if key == wanted
+        and runs == [replace(one, checkpoint="", other=None) for one in (of, of.other) if one]
     )  # fmt: skip
     changes = sweeps.changes_of(checkpoint.model, run, options_module.SWEEPS[name])
     assert swept.changes == (*changes,) and not swept.missing
