@@ -96,7 +96,7 @@ def invented_word(word: str, tokens: Sequence[str]) -> Exercise:
     return Exercise(
         f"invent a word, such as “{word}”. Which parts of it are tokens?",
         f"Here “{word}” is {count}: {' + '.join(f'“{escaped(token)}”' for token in tokens)}. What "
-        "occurred often in the training texts is one token; the rest stays in pieces.",
+        "occurred often in the training texts is one token; the rest is split.",
     )
 
 
