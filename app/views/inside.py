@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from headlight.app import selection
-from headlight.app.components.matrices import matrices, on_one_scale
+from headlight.app.components.matrices import Matrix, matrices, on_one_scale
 from headlight.app.components.walk import walk
 from headlight.app.results import exercise_results, head_results, passes
 from headlight.app.results.head_lesson import Lesson, LessonStep
@@ -98,29 +98,40 @@ def lesson() -> None:
         )
         if exercise:
             frame.draw_exercise(exercise)
-        with st.expander("The code that computes it"):
-            st.code(step.code, language="python")
     with pictures:
-        if not ablated:
+        if ablated:
+            shown = on_one_scale(step_of(as_it_is).pictures, step.pictures)
+            draw_without(ablated, as_it_is, steps, row, shown)
+        else:
             matrices(step.pictures, "pictures", session.choose_tokens, fills=False)
-            return
-        moved, moved_here = (
-            formats.percent(float(total_variation(steps.weights[rows], as_it_is.weights[rows])))
-            for rows in (slice(None), slice(row, row + 1))
-        )
-        names = " and ".join(ablated)
-        st.markdown(
-            f"Without **{names}**, {moved_here} of this row's weight moves to a different token "
-            f"({moved} of all rows' weight)."
-        )
-        shown = on_one_scale(step_of(as_it_is).pictures, step.pictures)
-        # Titles of one line, so that the two pictures stand at one height.
-        for box, title, both, name in zip(
-            st.columns(2), ("Before", "After"), shown, ("as_it_is", "pictures"), strict=True
-        ):
-            with box:
-                st.markdown(f"**{title}**")
-                matrices(both, name, session.choose_tokens, fills=False)
+    with st.expander("The code that computes it"):
+        st.code(step.code, language="python")
+
+
+def draw_without(
+    ablated: Sequence[str],
+    as_it_is: HeadSteps,
+    steps: HeadSteps,
+    row: int,
+    shown: Sequence[Sequence[Matrix]],
+) -> None:
+    """How much of the weights moves where parts are left out, and the pictures before and after."""
+    moved, moved_here = (
+        formats.percent(float(total_variation(steps.weights[rows], as_it_is.weights[rows])))
+        for rows in (slice(None), slice(row, row + 1))
+    )
+    names = " and ".join(ablated)
+    st.markdown(
+        f"Without **{names}**, {moved_here} of this row's weight moves to a different token "
+        f"({moved} of all rows' weight)."
+    )
+    # Titles of one line, so that the two pictures stand at one height.
+    for box, title, both, name in zip(
+        st.columns(2), ("Before", "After"), shown, ("as_it_is", "pictures"), strict=True
+    ):
+        with box:
+            st.markdown(f"**{title}**")
+            matrices(both, name, session.choose_tokens, fills=False)
 
 
 def page() -> None:

@@ -15,7 +15,7 @@ from headlight.app.state.options import ALL, ONE
 from headlight.app.state.pages import PAGES, SHARE, Page
 from headlight.app.state.setting import Setting
 from headlight.app.state.settings import SETTINGS
-from headlight.app.wording import exercises, formats
+from headlight.app.wording import formats
 
 CONTROLS = (
     Setting(
@@ -187,8 +187,8 @@ def page() -> None:
         )
     frame.explain(
         "The current view as files: the selected head and all heads, with your settings under "
-        "“Display”. Each file is made on demand.",
-        exercises.EVIDENCE,
+        "“Display”. Each file is made on demand. To see the evidence pack at work, download it, "
+        "change everything, then drop it here: the view comes back, and its numbers are checked."
     )
 
 

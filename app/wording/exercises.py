@@ -27,11 +27,6 @@ COMPARED = Exercise(
     "It stays a rounding error. Both implementations get the same masks, so both are right or "
     "wrong together.",
 )
-EVIDENCE = Exercise(
-    "download the evidence pack, change everything, then drop the pack here. What comes back?",
-    "The whole view: the model, the texts, and every setting. All numbers are computed again and "
-    "compared with those in the pack.",
-)
 LONGER = Exercise(
     "a longer sentence. Which numbers change, and which belong to the system?",
     "The vectors' lengths change with the words, but not where a norm comes after the sum: there "

@@ -206,9 +206,10 @@ class Survey:
         if row["p_holm"] <= SIGNIFICANT:
             is_worse = (row["value"] > 0) == (measure == "loss")
             verdict, sure = "yes" if is_worse else "no", ""
+        judged_by = IN_WORDS[measure].removesuffix(" (in points)")
         change = f"{IN_WORDS[measure]} changes by {value} ({low} to {high}){sure}"
         return (
-            f"Over {self.card['sentences']:,} sentences, as trained: {verdict}.",
+            f"Over {self.card['sentences']:,} sentences, as trained, by {judged_by}: {verdict}.",
             f"Without it, {change}.".replace("-", "−"),
         )
 

@@ -27,7 +27,7 @@ VIEWS = [
     {"view": "generate", "how": "Beam search"},
     {"view": "lineage", "picture": "One part"},
     *({"view": view} for view in ("model_page", "tokenizer", "positions", "residual", "compare",
-                                  "lookup", "family", "bertviz_page", "take_away")),
+                                  "lookup", "family", "bertviz_page")),
 ]  # fmt: skip
 
 

@@ -86,9 +86,9 @@ def test_arrow_keys_point(mounted):
     for key, said in (
         ("ArrowRight", WORDS.target[0]),
         ("ArrowRight", WORDS.target[1]),
-        ("ArrowUp", WORDS.source[1]),
-        ("ArrowLeft", WORDS.source[0]),
-        ("ArrowLeft", WORDS.source[0]),  # there is none before the first
+        ("ArrowUp", f"{WORDS.source[1]}, attended to by"),
+        ("ArrowLeft", f"{WORDS.source[0]}, attended to by"),
+        ("ArrowLeft", f"{WORDS.source[0]}, attended to by"),  # there is none before the first
     ):
         page.keyboard.press(key)
         expect(status).to_contain_text(f"{said}: ")

@@ -552,7 +552,7 @@ def test_a_difference_names_the_row_that_was_marked_before_or_changed_most(grid)
     look = replace(LOOK, palette=theme.DIFFERENCES)
     grid.show(packed(changed, signed=0.3), look)
     assert grid.picture("grid.telling().word.tokens[0].index") == marked != 4
-    assert grid.said().endswith(f"{TARGET[marked]} changes none of its weights.")
+    assert grid.said().endswith(f"{TARGET[marked]} attends as before.")
     focus = dict(kind="cross", layer=1, head=2)
     grid.show(packed(changed, signed=0.3), replace(look, focus=dict(kind="cross", layer=0, head=0)))
     assert grid.picture("grid.telling().word") is None  # nothing has changed here

@@ -1104,7 +1104,7 @@ export class Grid {
         .sort((a, b) => size[b] - size[a]).slice(0, 3);
       if (!best.length && !asQuery && roles) continue;
       if (!best.length && this.data.signed) {
-        parts.push(roles++ ? ";" : "", asQuery ? " changes none of its weights" : " gets the same weights");
+        parts.push(roles++ ? ";" : "", asQuery ? " attends as before" : " gets the same weights");
         continue;
       }
       parts.push(roles++ ? ";" : "", this.data.signed ? changing : verb);

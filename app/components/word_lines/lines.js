@@ -154,7 +154,9 @@ export class WordLines {
       .filter(([share], rank) => !rank || share >= LEAST);
     const name = (at[0] === TARGET && moments?.[at[1]]) || words[at[0]][at[1]];
     const isPinned = String(at) === String(pinned);
-    this.status.textContent = `${name}: ${best.slice(0, NAMED)
+    // Shares of what others attend to need not add up to 1.
+    const lead = at[0] === SOURCE ? `${name}, attended to by` : name;
+    this.status.textContent = `${lead}: ${best.slice(0, NAMED)
       .map(([share, word]) => `${word} ${percent(share)}`).join(", ")}` +
       (isPinned ? ". Selected; Esc lets it go." : "");
   }

@@ -47,7 +47,7 @@ def test_a_head_in_words():
         significant = "yes" if row["value"] < 0 else "no"
         verdict = "not by itself" if row["p_holm"] > 0.05 else significant
         count = f"{en_de.card['sentences']:,} sentences"
-        assert answer == f"Over {count}, as trained: {verdict}."
+        assert answer == f"Over {count}, as trained, by BLEU: {verdict}."
         for named in en_de.names(*head):
             assert f"{named.name} ({named.row['value']:.0%}" in said
     said = by_name["reverse"].in_words("encoder", 1, 1)
