@@ -10,7 +10,6 @@ from headlight.model.analysis.residual import Lens
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.decoding.generate import Generation
 from headlight.model.probing.head_steps import HeadSteps
-from headlight.model.probing.long_trace import Weights
 from headlight.model.probing.trace import Pass
 
 
@@ -59,20 +58,23 @@ def of_step(
 
 
 def of_generation(
-    generation: Generation, trace: Pass, layers: Weights, checkpoint: Checkpoint
+    generation: Generation, trace: Pass, cross: np.ndarray | None, checkpoint: Checkpoint
 ) -> Exercise | None:
-    """On the head whose largest weight moves most evenly through the source, in `layers` of
-    cross-attention; without any, or for a short text, on the least certain token."""
-    rows = slice(generation.first, generation.first + len(generation.path))
-    best, moves = None, 0.0
-    for number, layer in enumerate(layers):
-        for head, places in enumerate(layer[:, rows].argmax(axis=-1)):
-            if len(places) > 2 and np.ptp(places):
-                along = float(np.corrcoef(places, np.arange(len(places)))[0, 1])
-                if along > moves:
-                    best, moves = (number, head, places), along
-    if best:
-        number, head, places = best
+    """On the head whose largest weight moves most evenly through the source, by `cross`: the
+    weights of cross-attention, (step, layer, head, key). Without any, or for a short text, on the
+    least certain token."""
+    along = {}
+    if cross is not None and len(cross) > 2:
+        largest = cross.argmax(axis=-1)
+        for layer, head in np.ndindex(largest.shape[1:]):
+            places = largest[:, layer, head]
+            if np.ptp(places):
+                steps = np.arange(len(places))
+                along[layer, head] = float(np.corrcoef(places, steps)[0, 1])
+    best = max(along, key=along.get, default=None)
+    if best and along[best] > 0:
+        number, head = best
+        places = largest[:, number, head]
         keys = trace.texts_of("cross")[1].tokens
         name = f"head {trace.kinds['cross'][number].layer + 1}.{head + 1} of cross-attention"
         return exercises.along_the_source(name, keys[places[0]], keys[places[-1]])

@@ -90,6 +90,20 @@ def head_of(view: ModelView, run: Run, kind: str, layer: int, head: int) -> np.n
     return memoize_pass(view, run, ("head", kind, layer, head), make, lambda result: result.nbytes)
 
 
+def written_rows(view: ModelView, run: Run, kind: str, rows: slice) -> np.ndarray:
+    """Some rows of the weights of a generated target, (row, layer, head, key)."""
+
+    def make():
+        # copies, so that the rest of each layer can be freed
+        layers = [layer[:, rows].copy() for layer in attention_of(view, run, written=True)[kind]]
+        return np.stack(layers).transpose(2, 0, 1, 3)
+
+    if isinstance(trace_of(view, run, written=True), Trace):
+        return make()
+    name = "written rows", kind, rows.start, rows.stop
+    return memoize_pass(view, run, name, make, lambda result: result.nbytes)
+
+
 def picture_of(
     view: ModelView, run: Run, kind: str, layer: int, head: int, reading: Reading
 ) -> LabelledWeights:

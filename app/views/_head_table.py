@@ -167,16 +167,15 @@ def numbers_of(rows: Sequence[Mapping]) -> list[str]:
     return sorted(names, key=lambda name: not name.startswith(ABLATION_COLUMN))
 
 
-def on_focus(rows: Sequence[Mapping]) -> Exercise | None:
-    """None where no head has an entropy."""
+def on_focus(rows: Sequence[Mapping], depths: Mapping[str, int]) -> Exercise | None:
+    """`depths`: kind → number of layers. None where no head has an entropy."""
     heads = [
         (row["attention"], row["layer"], row["head"], row["entropy"])
         for row in rows
         if row.get("entropy") is not None
     ]
-    depth = max((layer for _, layer, _, _ in heads), default=0)
     focused = sorted(heads, key=lambda head: head[-1])[:NEAREST]
-    return exercises.most_focused(focused, depth) if focused else None
+    return exercises.most_focused(focused, depths) if focused else None
 
 
 def on_focus_and_loss(rows: Sequence[Mapping]) -> Exercise | None:

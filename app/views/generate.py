@@ -22,7 +22,6 @@ from headlight.app.wording import exercises, formats, part_names
 from headlight.model.analysis.residual import Lens
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.decoding.generate import Beam, Generation, Greedy, How, Sampling, no_text
-from headlight.model.probing.long_trace import Weights
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import predicted_side
 from headlight.model.probing.trace import CannotRead, Pass
@@ -199,15 +198,14 @@ def steps_of(generation: Generation, lens: Lens, checkpoint: Checkpoint) -> list
     return steps
 
 
-def rows_of(trace: Pass, kind: str, layers: Weights, first: int, count: int) -> Rows:
+def rows_of(trace: Pass, kind: str, first: int, weights_of: Callable[[str], np.ndarray]) -> Rows:
+    """What the heads of a kind attend to from row `first` of the output on."""
     (query, key), keys = trace.sides_of(kind), trace.texts_of(kind)[1].tokens
-    numbers = [site.layer + 1 for site in trace.kinds[kind]]
-    steps = slice(first, first + count)
-    # only these rows of each layer: those of a long text are computed again
+    sites = trace.kinds[kind]
+    numbers = [site.layer + 1 for site in sites]
     if query == trace.predicted:
-        weights = np.stack([layer[:, steps].copy() for layer in layers]).transpose(2, 0, 1, 3)
+        weights = weights_of(kind)
     else:
-        sites = trace.kinds[kind]
         weights = np.zeros((0, len(sites), sites[0].n_heads, len(keys)), np.float32)
     places = list(range(len(keys)))
     if key == trace.predicted:
@@ -310,6 +308,7 @@ def page() -> None:
     lens = layer_results.lens_of(view, shown.run, written=True, rows=rows)
     focus = session.focus()
     kind = focus.kind
+    weights_of = partial(passes.written_rows, view, shown.run, rows=rows)
     text = next(iter(trace.texts.values())).tokens
     colour_key(
         WEIGHT,
@@ -324,13 +323,7 @@ def page() -> None:
         text=text[: shown.first + 1] if len(trace.sides) == 1 else text,
         written=(*shown.tokens, *checkpoint.outputs(shown.path[len(shown.tokens) :])),
         steps=steps_of(shown, lens, checkpoint),
-        rows=rows_of(
-            trace,
-            kind,
-            passes.attention_of(view, shown.run, written=True)[kind],
-            shown.first,
-            len(shown.path),
-        ),
+        rows=rows_of(trace, kind, shown.first, weights_of),
         focus=vars(focus),
         branches=tree(shown, write),
         beams=beams_of(shown, checkpoint),
@@ -343,8 +336,8 @@ def page() -> None:
     if shown.beams:
         frame.explain(BEAMS_EXPLAINED, exercises.BEAMS)
     else:
-        layers = passes.attention_of(view, shown.run, written=True).get("cross", [])
-        frame.explain(EXPLAINED, exercise_results.of_generation(shown, trace, layers, checkpoint))
+        cross = weights_of("cross") if "cross" in trace.kinds else None
+        frame.explain(EXPLAINED, exercise_results.of_generation(shown, trace, cross, checkpoint))
 
 
 page()

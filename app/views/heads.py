@@ -131,7 +131,9 @@ def page() -> None:
         exercise = _head_table.on_focus_and_loss(rows)
     else:
         shown.table(heads)
-        exercise = _head_table.on_focus(rows)
+        kinds = trace.kinds.items()
+        depths = {kind: 1 + max(site.layer for site in sites) for kind, sites in kinds}
+        exercise = _head_table.on_focus(rows, depths)
     with frame.explanation():
         st.markdown(f"**{part_names.head_name(trace, focus.kind, focus.layer, focus.head)}**")
         if rows and heads.selected is None:

@@ -82,12 +82,14 @@ def lesson() -> None:
     step = step_of(steps, ablated)
     pictures, words = st.columns([3, 2], gap="medium")
     with words:
-        st.markdown(f"#### {number}. {step.name}")
-        st.latex(step.formula)
+        moment = ""
         if query != read:
-            moment = part_names.moments(trace, focus.kind)[row]
-            st.markdown(f"**{formats.escaped(moment)}**:")
-        st.markdown(f"{step.explanation}  \n`{step.shapes}`  \n{step.by_hand}")
+            moment = f"**{formats.escaped(part_names.moments(trace, focus.kind)[row])}**:\n\n"
+        # One element: each costs a step several milliseconds.
+        st.markdown(
+            f"#### {number}. {step.name}\n\n$$\n{step.formula}\n$$\n\n{moment}"
+            f"{step.explanation}  \n`{step.shapes}`  \n{step.by_hand}"
+        )
         as_it_is = head_results.head_steps_of(view, run, *where)
         exercise = exercise_results.of_step(
             at,

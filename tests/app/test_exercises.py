@@ -11,7 +11,7 @@ import pytest
 
 from headlight.app.results import exercise_results
 from headlight.app.state.options import SCATTER, SENTENCES, STEPS, TABLE
-from headlight.app.views._head_table import on_focus_and_loss
+from headlight.app.views._head_table import on_focus, on_focus_and_loss
 from headlight.app.wording import exercises
 from headlight.app.wording.formats import escaped
 from headlight.model import load
@@ -87,7 +87,7 @@ def test_the_head_that_moves_along_the_source(answer, trace):
     assert max(np.ndindex(places.shape[:2]), key=along) == (layer, head)
     keys = trace.texts_of("cross")[1].tokens
     first, last = (escaped(keys[places[layer, head][at]]) for at in (0, -1))
-    assert f"begins at “{first}” and ends at “{last}”" in said
+    assert f"starts at “{first}” and ends at “{last}”" in said
 
 
 def test_the_largest_part(answer, checkpoint):
@@ -113,9 +113,19 @@ def test_the_most_focused_heads(answer):
     assert said.endswith(f"layers: {named[0]}, {named[1]} and {named[2]}.")
 
 
+def test_half_of_the_layers_is_half_of_the_model():
+    """Whichever of its heads are listed, as by a filter of the table."""
+    rows = [{"attention": "encoder", "layer": 2, "head": head, "entropy": 0.1} for head in (1, 2)]
+    rows.append({"attention": "cross", "layer": 3, "head": 1, "entropy": 0.2})
+    answer = on_focus(rows, {"encoder": 6, "cross": 6}).answer
+    assert answer.startswith("Of the 3 most focused, 3 are in")
+    answer = on_focus(rows, {"encoder": 2, "cross": 6}).answer
+    assert answer.startswith("Of the 3 most focused, 1 is in")
+
+
 def test_focus_and_what_is_lost():
     rows = [{"entropy": 0.5 * i, "ablation": (-1) ** i / (i + 1.0)} for i in range(9)]
-    assert "rank correlation of −1.00" in on_focus_and_loss(rows).answer
+    assert on_focus_and_loss(rows).answer.endswith(" is −1.00.")
     assert on_focus_and_loss(rows).answer.startswith("They tend to: over 9 heads")
     for row, up in zip(rows, range(9), strict=True):
         row["ablation, loss"] = float(up)  # the finer measure
@@ -139,10 +149,10 @@ def test_what_is_left_out_of_a_head(checkpoint, trace):
         return exercise_results.of_step(name, steps, keys, 3, without).answer
 
     unscaled = softmax(np.where(steps.mask, steps.scores, -np.inf))
-    largest = (weights.max(axis=1).mean() for weights in (steps.weights, unscaled))
-    assert "is {:.0%} on average, and {:.0%} without".format(*largest) in answer("Softmax")
+    largest = (weights.max(axis=1).mean() for weights in (unscaled, steps.weights))
+    assert "is {:.0%} on average, and {:.0%} with".format(*largest) in answer("Softmax")
     share = np.where(steps.mask, 0, softmax(steps.scaled)).sum(axis=1).mean()
-    assert answer("Mask").startswith(f"{share:.0%} of all weight")
+    assert answer("Mask").startswith(f"{share:.0%} of a row's weight")
     order = np.argsort(steps.scores[3])
     assert f"{steps.scores[3][order[-1]]:.2f}" in answer("Scores")
     assert (order == np.argsort(steps.scaled[3])).all()  # as “Scaling” says
@@ -155,10 +165,10 @@ def test_the_least_certain_token_of_a_model_that_has_no_source(checkpoint, trace
     shares[0, 7], shares[1, 9], shares[2, 4] = 0.9, 0.31, 0.5
     written = SimpleNamespace(first=0, path=(7, 9, 4), probabilities=shares)
     (token,) = checkpoint.outputs([9])
-    said = exercise_results.of_generation(written, trace, [], checkpoint).answer
-    assert said == f"At token 2, “{escaped(token)}”: it has a probability of 31%."
+    said = exercise_results.of_generation(written, trace, None, checkpoint).answer
+    assert said == f"At token 2, “{escaped(token)}”. Its probability is 31%."
     assert (
-        exercise_results.of_generation(SimpleNamespace(first=0, path=()), trace, [], checkpoint)
+        exercise_results.of_generation(SimpleNamespace(first=0, path=()), trace, None, checkpoint)
         is None
     )
 
@@ -176,7 +186,7 @@ def test_the_prediction_that_changes_last(answer):
     assert 1 < len(names) <= 3
     named = ", ".join(names[:-1]) + f" and {names[-1]}"
     depth = depths.columns[max(last)]
-    assert said == f"After {named} the final prediction comes last: only {depth} brings it."
+    assert said == f"The one after {named}: only {depth} makes it final."
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
