@@ -118,8 +118,8 @@ STYLE = f"""
 .st-key-top_bar textarea:not(:focus) {{ white-space: nowrap; overflow: hidden; }}
 .st-key-texts > .st-key-source {{ height: {CONTROL}px; overflow: visible; }}
 .st-key-source [data-testid="InputInstructions"] {{ display: none; }}
-/* While one types it is wider, over the model beside it. */
-.st-key-texts > .st-key-source:focus-within {{ z-index: 20; margin-left: -6rem; }}
+/* While one types it is higher, over the bar below. */
+.st-key-texts > .st-key-source:focus-within {{ z-index: 20; }}
 .st-key-top_bar textarea:focus {{ max-height: 8rem; }}
 .st-key-state :is(.stMarkdown, [data-testid="stCaptionContainer"]) {{
   white-space: nowrap; margin: 0; padding: 0;

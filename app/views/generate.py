@@ -310,11 +310,15 @@ def page() -> None:
     kind = focus.kind
     weights_of = partial(passes.written_rows, view, shown.run, rows=rows)
     text = next(iter(trace.texts.values())).tokens
+    bars = [Swatch("probability", f"color-mix(in srgb, {PRIMARY_COLOUR} 45%, transparent)")]
+    if isinstance(how, Sampling):
+        bars.append(Swatch("as sampled", PRIMARY_COLOUR))
     colour_key(
         WEIGHT,
         Swatch("weight of the selected head, in the texts", FOCUS),
         Swatch("now written", PRIMARY_COLOUR, "solid"),
         Swatch("written later", "gray", "dashed"),
+        *bars,
     )
     generation(
         writer=view.name,

@@ -167,6 +167,9 @@ def test_the_heads_rows_are_those_of_the_step_and_a_click_selects_one(walk):
         "all => all.map((span) => parseFloat(span.style.getPropertyValue('--attends')))"
     )
     assert np.allclose(shades, 100 * row, atol=1)
+    titles = walk.page.locator(".source span").evaluate_all("all => all.map((span) => span.title)")
+    shares = [title.removeprefix("The selected head attends to it: ") for title in titles]
+    assert [float(share.strip("<%")) for share in shares] == pytest.approx(shades, abs=1)
     alone = Rows("Encoder self-attention", [1], TEXT, range(len(TEXT)), np.zeros((0, 1, 1, 5)))
     walk.show(rows=alone)
     expect(walk.page.locator(".heads")).to_contain_text("it is the same at every step")

@@ -99,7 +99,7 @@ def test_a_point_selects_its_head(heads):
 
 def test_a_sentence_is_a_click_away(heads):
     heads.choose("heads_as", "Sentences")
-    click(heads, 1)
+    click(heads, 1, x=345)
     line = heads.page.locator(".st-key-source textarea")
     expect(line).to_have_value(re.compile(f"^{SENTENCE}\n.+"))  # one's own stays
     _, taken = line.input_value().split("\n")

@@ -159,6 +159,28 @@ def test_no_label_is_dropped_and_numbers_shrink(mounted, width, numbers):
     assert [text in columns for text in written[-26 - 14 * 12 : -26]].count(False) == numbers
 
 
+def test_of_many_rows_the_one_that_is_followed_is_in_view_and_has_its_label(mounted):
+    words = [f"word{i}" for i in range(55)]
+    many = Matrix("scores", np.ones((55, 55), np.float32), "query", "key", words, words,
+                  follow=50, column=51)  # fmt: skip
+    page = mounted.page
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.evaluate("""() => {
+      window.written = [];
+      const write = CanvasRenderingContext2D.prototype.fillText;
+      CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+        written.push(text);
+        return write.call(this, text, ...at);
+      };
+    }""")
+    mounted(matrices, [many], key="pictures", on_choose=None, fills=False)
+    page.wait_for_function("written.length > 0")
+    written = page.evaluate("written")
+    rows = written[: written.index("word0", 1)]  # then the columns
+    assert "word50" in rows and len(rows) < 40 and "word51" in written
+    expect(page.get_by_role("img", name="scores: 55 rows")).to_be_in_viewport(ratio=1)
+
+
 def test_what_numbered_columns_count_stands_before_them(mounted):
     values = np.ones((3, 4), np.float32)
     mounted.page.evaluate("""() => {

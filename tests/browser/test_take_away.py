@@ -148,6 +148,7 @@ def test_the_page_needs_nobody_and_follows_the_pointer(files, trace, chromium, t
     assert np.abs(focused() - trace.attention["encoder"][0, 0].ravel()).max() <= 0.0025 + 1e-6
     assert page.evaluate("window.sheets") == 1
     assert page.title() == "en-fr: what every head attends to"
+    expect(page.get_by_role("heading", name=page.title())).to_be_in_viewport(ratio=1)
     assert asked == [file.as_uri()] and not errors
     page.context.close()
 

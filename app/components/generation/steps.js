@@ -12,6 +12,9 @@ const [LEAST, MOST] = [0.6, 1.4]; // of the page's letters: how far those of hea
 const MARGIN = 8; // px
 const MANY_LAYERS = 12; // more than these stand closely, so that all are in view
 
+/** Small ones to one digit, so that they differ. */
+const probability = (share) => percent(share, share < 0.1 ? 1 : 0);
+
 /** What stays when the server sends other data: where one is, and whether it plays. */
 const state = { step: 0, timer: 0, of: "" };
 
@@ -162,8 +165,8 @@ export class Walk {
     const least = given + own.indexOf(Math.min(...own));
     const place = step === least ? "here" : `at token ${least + 1}, “${written[least]}”`;
     const model = given ? "Among the tokens that it chose itself, the model" : "The model";
-    return `${who} It has a probability of ${percent(shares[step])}; the best alternative, “${other[1]}”, ` +
-      `${percent(other[2])}.${own.length ? ` ${model} is least certain ${place}.` : ""}`;
+    return `${who} It has a probability of ${probability(shares[step])}; the best alternative, “${other[1]}”, ` +
+      `${probability(other[2])}.${own.length ? ` ${model} is least certain ${place}.` : ""}`;
   }
 
   showBars({ best, rest, chosen }, label) {
@@ -174,7 +177,7 @@ export class Walk {
         element("span", { dir: "auto" }, text),
         element("span", { class: "length", style: `--share: ${(100 * share) / largest}%; ` +
           `--drawn: ${drawn === share ? 0 : (100 * drawn) / Math.max(largest, drawn)}%` }),
-        element("span", {}, percent(share, share < 0.1 ? 1 : 0)));
+        element("span", {}, probability(share)));
       row.classList.toggle("chosen", id === chosen);
       if (id !== null && id !== chosen) {
         row.title = `Continue with “${text}” instead`;
@@ -196,7 +199,10 @@ export class Walk {
     const { rows, focus } = this.data;
     const weights = rows.weights[state.step];
     const [text, written] = [this.text, this.written].map((box) => box.querySelectorAll("span"));
-    for (const token of [...text, ...written]) token.style.removeProperty("--attends");
+    for (const token of [...text, ...written]) {
+      token.style.removeProperty("--attends");
+      token.removeAttribute("title");
+    }
     if (!weights) {
       this.heads.replaceChildren(element("p", {}, `${rows.name} reads the source before the first ` +
         "token is written, so it is the same at every step."));
@@ -205,7 +211,9 @@ export class Walk {
     weights[focus.layer]?.[focus.head]?.forEach((byte, i) => {
       const place = rows.places[i];
       const token = place === null ? null : place < 0 ? written[-place - 1] : text[place];
-      token?.style.setProperty("--attends", `${Math.round(100 * weightOf(byte))}%`);
+      if (!token) return;
+      token.style.setProperty("--attends", `${Math.round(100 * weightOf(byte))}%`);
+      token.title = `The selected head attends to it: ${percent(weightOf(byte))}`;
     });
     const strip = (values, layer, head) => {
       const cells = values.map((byte, i) => element("i", { title: `${rows.keys[i]} ${percent(weightOf(byte))}`,
@@ -235,7 +243,7 @@ export class Walk {
       ...lens.map(([label, share], depth) => element("div", { class: "bar" },
         element("span", {}, depth ? `layer ${depth}` : "embedding"),
         element("span", { class: "length", style: `--share: ${100 * share}%; --drawn: 0%` }),
-        element("span", { dir: "auto" }, `${label} ${percent(share)}`))));
+        element("span", { dir: "auto" }, `${label} ${probability(share)}`))));
   }
 
   /** The branches, each from where it parts from the one that is shown. */

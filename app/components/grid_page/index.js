@@ -29,7 +29,8 @@ grid.setWeights(Uint8Array.from(atob(textOf("weights")), (letter) => letter.char
 grid.setLook(look);
 paint();
 systemIsDark.addEventListener("change", paint);
-if (frame) {
+if (frame) { // the notebook's own text is around it
+  document.querySelector("h1").remove();
   document.documentElement.style.overflowY = "hidden";
   new ResizeObserver(() => {
     frame.style.height = `${Math.ceil(document.documentElement.getBoundingClientRect().height)}px`;

@@ -15,6 +15,8 @@ const LOWEST = 260; // px, for all cells and their labels
 const LETTERS = [0.62, 0.85]; // of the page's, at least and at most; as large as it is in Present
 const WIDEST_LABEL = 0.3; // of the picture, for the labels of rows
 const DIAGONAL = Math.SQRT1_2;
+const ASIDE = 0.35; // letters from the middle of a column to where its turned label starts
+const SLANT = 0.6; // the same, and the foot of the last slanting letter
 const LONGEST_LABEL = 24; // characters
 const WRITTEN = 0.05; // smaller weights are not written into their cells
 const FADED = 0.3; // how much is left of a head that is off
@@ -276,7 +278,7 @@ export class SelectedHead {
     [0, place.top]);
     context.textAlign = turned ? "left" : "center";
     this.within(context, () => columnNames.forEach((label, at) => writeAt(context, label,
-      left + (at + 0.5) * place.across + (turned ? 0.35 * letters : 0), place.top - 6, turned)),
+      left + (at + 0.5) * place.across + (turned ? ASIDE * letters : 0), place.top - 6, turned)),
     [turned ? place.left : 0, 0]);
     context.textAlign = "left";
     context.fillText(`key (${part.key})`, 0, letters);
@@ -338,18 +340,24 @@ export class SelectedHead {
     this.mark(this.told);
   }
 
-  /** Scrolls to the first row and column that are marked; a cell under the pointer stays there. */
+  /** Scrolls to the first row and column that are marked, or where only a row is, to its largest
+   * weight; a cell under the pointer stays there. */
   show(pointed) {
     const isUnder = pointed?.row && pointed === this.grid.pointed;
     if (!this.scrolls || !pointed || isUnder || pointed === this.shownAt) return;
     this.shownAt = pointed;
     const { box, part, place, grid } = this;
     const { rows, columns } = grid.marked(pointed);
-    for (const [tokens, side, size, first, end, name] of [
-      [rows, part.query, place.down, place.top, place.bottom, "scrollTop"],
-      [columns, part.key, place.across, place.left, place.right, "scrollLeft"],
+    const [row] = placesOf(rows, part.query, grid.data.sides);
+    let [column] = placesOf(columns, part.key, grid.data.sides);
+    if (row !== undefined && column === undefined) {
+      const weights = meanWeights(part, averaged(part, grid.look), [row], true);
+      column = weights.indexOf(Math.max(...weights));
+    }
+    for (const [at, size, first, end, name] of [
+      [row, place.down, place.top, place.bottom, "scrollTop"],
+      [column, place.across, place.left, place.right, "scrollLeft"],
     ]) {
-      const [at] = placesOf(tokens, side, grid.data.sides);
       if (at === undefined) continue;
       const start = first + at * size - box[name];
       if (start < first || start + size > end) box[name] += start - (first + end) / 2;
@@ -377,7 +385,7 @@ export class SelectedHead {
       const longest = Math.max(...columns);
       const level = longest + 8 <= (width - left - 2) / part.columns;
       const beyond = level ? 0 : Math.max(0, ...columns.map((size, at) =>
-        DIAGONAL * size - (part.columns - at - 0.5) * ((width - left) / part.columns)));
+        DIAGONAL * size + SLANT * letters - (part.columns - at - 0.5) * ((width - left) / part.columns)));
       const each = (width - left - 2 - beyond) / part.columns;
       const slanting = !level && each >= 1.3 * letters;
       const high = level ? letters : slanting ? DIAGONAL * (longest + letters) : longest;

@@ -11,6 +11,7 @@ const [LEAST, LABEL, NUMBER] = [0.62, 0.9, 0.85]; // in letters: smaller where c
 const AROUND = [2.8, 1.25]; // across and down: a cell that holds a number, in the number's letters
 const TALL = 26; // rows up to which each gets the height of a letter
 const FLATTEST = 0.45; // in letters: the least height of a row, to end where the window ends
+const FLATTEST_OF_MANY = 0.25; // the same of more than TALL rows
 const GAP = 1.6; // in letters: between matrices, as in the style
 const ROUNDING = 1e-6;
 const MARGIN = 1.5; // in letters: at the foot of the page
@@ -31,6 +32,12 @@ function unpack(bytes) {
 
 /** Whether the columns are numbers beside rows with labels: what they count stands before them. */
 const isCounted = ({ labelled, rows, columns }) => labelled && rows.length > 0 && !columns.length;
+
+/** Every so many of a count, and the marked one, if any, instead of those too near to it. */
+function* spaced(count, every, marked) {
+  for (let at = 0; at < count; at++)
+    if (at === marked || (at % every === 0 && !(marked >= 0 && Math.abs(at - marked) < every))) yield at;
+}
 
 class Matrices {
   choose = () => {}; // hears of a row or cell that is clicked
@@ -120,8 +127,10 @@ class Matrices {
     const longest = this.widest(one, one.columns);
     one.turned = longest > one.across_ - 0.3 * letter;
     one.top = one.turned ? longest + letter * 0.6 : letter * 1.4;
-    one.down = rows > TALL ? Math.max(2, (letter * 1.5 * TALL) / rows)
-      : Math.min(highest * letter, Math.max(FLATTEST * letter, (down - one.top) / rows));
+    const fitting = (least) => Math.max(least * letter, (down - one.top) / rows);
+    one.down = rows > TALL
+      ? Math.max(2, Math.min((letter * 1.5 * TALL) / rows, fitting(FLATTEST_OF_MANY)))
+      : Math.min(highest * letter, fitting(FLATTEST));
     const [width, height] = [one.left + one.across_ * columns + 4, one.top + one.down * rows + 4];
     const context = sized(one.canvas, width, height, Math.round);
     this.cells(one, context);
@@ -158,7 +167,7 @@ class Matrices {
     context.textBaseline = "middle";
     context.textAlign = "right";
     const every = Math.ceil((1.15 * size(one.down)) / one.down - ROUNDING);
-    for (let row = 0; one.labelled && row < rows; row += every) {
+    for (const row of one.labelled ? spaced(rows, every, one.follow) : []) {
       const text = one.rows.length ? one.rows[row] : String(row + one.first);
       const y = one.top + (row + 0.5) * one.down;
       context.fillText(text, one.left - letter * 0.3, y, one.left - letter * 0.3);
@@ -173,7 +182,7 @@ class Matrices {
     const step = one.turned
       ? Math.ceil((1.15 * size(one.across_)) / one.across_ - ROUNDING)
       : named ? 1 : Math.max(1, Math.ceil((letter * 3) / one.across_));
-    for (let column = 0; column < columns; column += step) {
+    for (const column of spaced(columns, step, one.column)) {
       const x = one.left + (column + 0.5) * one.across_;
       const y = one.top - letter * 0.3;
       const text = named ? one.columns[column] : String(column + one.first);
