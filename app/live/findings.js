@@ -16,7 +16,7 @@ export const nowWrites = (differences, text) => (text.trim()
   : [["Now it writes nothing. ", ""]]);
 
 export const AFTER = "After"; // a row
-export const FINISHED = "Once the text is complete, after"; // a row, which is not what it is while it is written
+export const FINISHED = "When the decoder sees the whole text, the probability of"; // a token, after a row
 export const FORMER = "In the original translation, after"; // a row, where the model now writes another text
 
 /** Whether what moved most, or null, has moved at all. */
@@ -31,7 +31,9 @@ export function moved(most, start) {
   const ends = Math.round(100 * after) === Math.round(100 * before)
     ? ` changes most, by at most ${bound} percentage points.`
     : ` ${verb} from ${percent(before)} to ${percent(after)}.`;
-  return [[`${start} `, ""], word(row), [", the probability of ", ""], word(token), [ends, ""]];
+  const [first, between, second] = start === FINISHED ? [token, " after ", row]
+    : [row, ", the probability of ", token];
+  return [[`${start} `, ""], word(first), [between, ""], word(second), [ends, ""]];
 }
 
 /** The class before and now, and the probability of the latter. */

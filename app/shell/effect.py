@@ -68,7 +68,7 @@ def _effect(plain: Run, run: Run) -> tuple[Parts, int | None]:
     if not run.masks.causal and (peek := consequences.peek(view, run)):
         where, what = (peek.layer, peek.head), (peek.row, peek.next_token)
         parts += [*findings.peeking(*where, *what, peek.weight), (" ", "")]
-        after = findings.FINISHED  # while a text is written, there is no later token to see
+        after = findings.FINISHED  # which it did not when it wrote the text
     both = (view, plain), (view, run)
     moved, row = _moved(*both, _lines(*both), "Now it writes:", after, findings.FORMER)
     return [*parts, *moved], row

@@ -99,8 +99,8 @@ def invented_word(word: str, tokens: Sequence[str]) -> Exercise:
 def changes_last(after: Sequence[str], depth: str, moved: bool) -> Exercise:
     """The tokens whose prediction is the last to become final, at `depth`."""
     names = [f"“{escaped(token)}”" for token in after]
-    named = listed(names) if len(names) <= LISTED else f"{len(names)} tokens, such as {names[0]},"
-    answer = f"The one after {named}: only {depth} makes it final."
+    named = listed(names) if len(names) <= LISTED else f"{len(names)} tokens, such as {names[0]}"
+    answer = f"After {named}, where only {depth} gives the final prediction."
     return Exercise(
         "find the prediction that changes last. Which layer changed it?",
         answer if moved else "None: every prediction is final from the start.",
@@ -161,7 +161,7 @@ def same_word_twice(adds_positions: bool, is_first_layer: bool) -> Exercise:
             "No. Their embeddings are equal, but each gets the vector of its own position added.",
         )
     return Exercise(
-        task, "Yes: this model adds no positions to the embeddings. They act on queries and keys."
+        task, "Yes: this model adds no positions to the embeddings. If at all, attention uses them."
     )
 
 

@@ -11,7 +11,7 @@ NO_CHANGE = "No next-token probability changes by more than 0.1 percentage point
 SAME_OUTPUT = "The output stays the same."
 AFTER = "After"  # a row
 FORMER = "In the original translation, after"  # a row, where the model now writes another text
-FINISHED = "Once the text is complete, after"  # a row, which is not what it is while it is written
+FINISHED = "When the decoder sees the whole text, the probability of"  # a token, after a row
 
 
 def writes(lead: str, differences: Parts, text: str) -> Parts:
@@ -52,7 +52,10 @@ def moved(row: str, token: str, before: float, after: float, start: str = AFTER)
     if abs(round(100 * after) - round(100 * before)) < 1:
         most = math.ceil(1000 * abs(after - before)) / 10
         ends = f" changes most, by at most {most:.1f} percentage points."
-    return [(f"{start} ", ""), word(row), (", the probability of ", ""), word(token), (ends, "")]
+    first, between, second = row, ", the probability of ", token
+    if start == FINISHED:
+        first, between, second = token, " after ", row
+    return [(f"{start} ", ""), word(first), (between, ""), word(second), (ends, "")]
 
 
 def class_moved(old: str, new: str, before: float, after: float) -> Parts:

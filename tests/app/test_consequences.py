@@ -195,7 +195,10 @@ def check(act, line, plain, after, told: Effect) -> bool:
         token = checkpoint.outputs([int(ids[row])])[0] if last else tokens[row + 1]
         where = findings.FINISHED if peek else findings.AFTER
         where = findings.FORMER if "Now it writes: " in text else where
-        start = f"{where} {in_sentence(tokens[row])}, the probability of {in_sentence(token)} "
+        read, next_token = in_sentence(tokens[row]), in_sentence(token)
+        start = f"{where} {read}, the probability of {next_token} "
+        if where == findings.FINISHED:
+            start = f"{where} {next_token} after {read} "
         before, current = was[row, ids[row]], now[row, ids[row]]
         if start not in text:
             continue

@@ -186,7 +186,7 @@ def test_the_prediction_that_changes_last(answer):
     assert 1 < len(names) <= 3
     named = ", ".join(names[:-1]) + f" and {names[-1]}"
     depth = depths.columns[max(last)]
-    assert said == f"The one after {named}: only {depth} makes it final."
+    assert said == f"After {named}, where only {depth} gives the final prediction."
 
 
 @pytest.mark.parametrize("side", ["source", "target"])

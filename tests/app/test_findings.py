@@ -36,6 +36,12 @@ def test_an_empty_text_is_not_struck_through():
     assert findings.writes("it writes", [("Der.", "b")], "Der.")[0] == ("it writes “", "")
 
 
+def test_what_a_decoder_sees_at_once_is_not_what_it_writes():
+    said = findings.moved("roten", "Kleid", 0.93, 0.07, findings.FINISHED)
+    whole = "When the decoder sees the whole text, the probability of Kleid after roten falls"
+    assert text(said) == f"{whole} from 93% to 7%."
+
+
 def test_punctuation_is_quoted():
     said = findings.moved(".", "</s>", 0.93, 0.07)
     assert text(said) == "After “.”, the probability of </s> falls from 93% to 7%."
