@@ -76,7 +76,7 @@ function runAtEnter(event) {
   event.stopPropagation();
   box.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", code: "Enter", keyCode: 13,
     ctrlKey: true, bubbles: true, cancelable: true }));
-  // While it has the focus it covers its neighbours. Streamlit must have taken the text by then.
+  // While it has the focus it covers the bar below. Streamlit must have taken the text by then.
   requestAnimationFrame(() => box.blur());
 }
 
