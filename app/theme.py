@@ -42,7 +42,7 @@ TABLE_TOOLBAR = 38  # pixels: of a table, above it
 CONTROL = 32  # pixels: the height of a control in the bar
 FINDING_LETTERS = 20  # pixels
 # A long table fills what is below the bar and a finding.
-ROOM = f"max(598px, calc(100vh - {BAR + STATE + ROW_OF_PAGE + FINDING + 12}px))"
+ROOM = f"max(500px, calc(100vh - {BAR + STATE + ROW_OF_PAGE + FINDING + 12}px))"
 GRID = 560  # pixels: the grid of heads is higher with any model
 # Pixels: the height of a picture that is fully visible in a window 720 high; the least height of a
 # row.
@@ -145,7 +145,7 @@ STYLE = f"""
 .st-key-panel {{
   font-size: 0.88rem; border-left: 1px solid color-mix(in srgb, currentColor 18%, transparent);
   padding-left: 1rem; max-height: calc(100vh - {BAR + STATE + ROW_OF_PAGE + 12}px);
-  overflow-y: auto;
+  overflow: hidden auto;
   /* What goes on below fades out; at its end the panel has room for that. */
   padding-bottom: {PANEL_FADE}px;
   mask-image: linear-gradient(to top, transparent, black {PANEL_FADE}px);

@@ -30,12 +30,13 @@ class Moved:
 
 @dataclass(frozen=True)
 class Peek:
-    """The largest weight from a row of the decoder to the very token that it predicts, and its
-    head: `layer` and `head` as on screen, counted from 1."""
+    """The largest weight from a row of the decoder, `at` from 0, to the very token that it
+    predicts, and its head: `layer` and `head` as on screen, counted from 1."""
 
     kind: str
     layer: int
     head: int
+    at: int
     row: str
     next_token: str
     weight: float
@@ -94,7 +95,7 @@ def peek(view: ModelView, run: Run) -> Peek | None:
                     head, row = map(int, np.unravel_index(ahead.argmax(), ahead.shape))
                     tokens = text.tokens[row], text.tokens[row + 1]
                     where = kind, site.layer + 1, head + 1
-                    best = Peek(*where, *tokens, float(ahead.max()))
+                    best = Peek(*where, row, *tokens, float(ahead.max()))
         return best
 
     return memoize.memoize_pass(view, run, "peek", make, lambda result: memoize.SMALL_RESULT)

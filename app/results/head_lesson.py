@@ -261,8 +261,8 @@ class Lesson:
         return LessonStep(
             name,
             r"w_{ij} = \frac{e^{s'_{ij}}}{\sum_j e^{s'_{ij}}}",
-            "Take e to the power of each score, then divide by the row's sum. Each row then adds "
-            "up to 1.",
+            "Raise e to the power of each score s′, then divide by the row's sum. Each row then "
+            "adds up to 1.",
             self._shape("w", "query", "key"),
             [
                 self._weights_like(

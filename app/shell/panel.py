@@ -61,7 +61,7 @@ def _draw_peek(on_click: Callable[..., None]) -> None:
         f"Select head {seen.layer}.{seen.head}, which peeks most",
         icon=":material/visibility:",
         on_click=on_click,
-        kwargs=head,
+        kwargs=head | {"follow": f"{seen.at + 1} ", "to": f"{seen.at + 2} "},
         disabled=head == {key: session.values()[key] for key in head},
         help="The decoder self-attention head with the largest weight on a row's next token",
         key="select_peek",

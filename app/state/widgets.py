@@ -186,6 +186,13 @@ def row_callback(table: str, rows: Sequence[Mapping]) -> Callable[[], None]:
     return choose_row
 
 
+def current_row(rows: Sequence[Mapping]) -> int | None:
+    """The first row whose settings, as row_callback takes them, are those of now; rows without
+    any are none."""
+    now = values().items()
+    return next((i for i, row in enumerate(rows) if row and row.items() <= now), None)
+
+
 def close(key: str) -> None:
     """Close a popover that this run has not drawn yet."""
     if st.session_state.get(key):

@@ -94,6 +94,8 @@ def page() -> None:
             panel.draw_switch(type="secondary")
         panel.draw_importance(is_whole=True)
     with frame.numbers():
+        settings = [row["head"] or {} for row in rows]
+        widgets.select_row(TABLE, widgets.current_row(settings))
         st.dataframe(
             pd.DataFrame(rows)
             .drop(columns="head")
@@ -101,10 +103,10 @@ def page() -> None:
             key=TABLE,
             hide_index=True,
             height=TABLE_HEIGHT,
-            on_select=widgets.row_callback(TABLE, [row["head"] or {} for row in rows]),
+            on_select=widgets.row_callback(TABLE, settings),
             selection_mode=widgets.ROW_OR_CELL,
             column_config={
-                "part": st.column_config.TextColumn(width=190),
+                "part": st.column_config.TextColumn(width=175),
                 "effect": st.column_config.NumberColumn(width=90),
             },
             alt=f"Effect of {name}, one row per change",

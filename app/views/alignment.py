@@ -123,12 +123,14 @@ def page() -> None:
     rows.sort(key=lambda row: -max(row[at] for at in AGREEMENT))
     small = st.column_config.NumberColumn(width="small")
     percent = st.column_config.NumberColumn(format="%.0f%%")
+    settings = [row["settings"] for row in rows]
+    widgets.select_row(TABLE, widgets.current_row(settings))
     st.dataframe(
         pd.DataFrame(rows).drop(columns="settings"),
         key=TABLE,
         hide_index=True,
         height=HEIGHT,
-        on_select=widgets.row_callback(TABLE, [row["settings"] for row in rows]),
+        on_select=widgets.row_callback(TABLE, settings),
         selection_mode=widgets.ROW_OR_CELL,
         column_config=dict.fromkeys(("layer", "head"), small) | dict.fromkeys(AGREEMENT, percent),
         alt="How well each head aligns words",

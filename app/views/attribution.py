@@ -52,6 +52,8 @@ def page() -> None:
         _terms.draw(sum_of, wanted)
         frame.explain(change_texts.TERMS)
         with frame.numbers():
+            settings = [_terms.head_of(term) for term, _ in largest]
+            widgets.select_row(TABLE, widgets.current_row(settings))
             st.dataframe(
                 pd.DataFrame(
                     {"contribution": value, "part": part_names.term_name(term)}
@@ -60,9 +62,7 @@ def page() -> None:
                 key=TABLE,
                 hide_index=True,
                 height=HEIGHT,
-                on_select=widgets.row_callback(
-                    TABLE, [_terms.head_of(term) for term, _ in largest]
-                ),
+                on_select=widgets.row_callback(TABLE, settings),
                 selection_mode=widgets.ROW_OR_CELL,
                 column_config={"contribution": st.column_config.NumberColumn(width="small")},
                 alt="Every part of the model and its contribution to the logit",

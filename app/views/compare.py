@@ -76,6 +76,7 @@ def page() -> None:
         )
 
     row, column = (session.chosen_token(setting) for setting in ("follow", "to"))
+    is_chosen = 0 <= row < len(ours) and 0 <= column < len(key.labels)
     if not 0 <= row < len(ours):
         row = head_results.opening_row(view, run, focus.kind, focus.layer, focus.head)
     if not 0 <= column < len(key.labels):
@@ -92,6 +93,7 @@ def page() -> None:
         chooses="follow",
         chooses_column="to",
         single=True,
+        pinned=is_chosen,
     )
     matrices(
         pictures,

@@ -114,7 +114,8 @@ EXPLAINED = (
     "The model writes one token at a time and reads it before it writes the next. Each "
     "**strip** is one head, in the row of its layer. Each cell of a strip is a token that "
     "the head can attend to, in the order of the text. The brighter the cell, the larger "
-    "the weight. Click a strip to see its weights in the texts."
+    "the weight. Click a strip to see its weights in the texts, or another next token to "
+    "make the model continue from it."
 )
 BEAMS_EXPLAINED = (
     "Beam search continues several texts at once. Each column is a step, with its **candidates** "

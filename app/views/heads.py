@@ -24,7 +24,7 @@ from headlight.app.views import _head_displays as shown
 from headlight.app.views import _head_table
 from headlight.app.wording import formats, head_card, part_names
 from headlight.model.analysis.head_metrics import THRESHOLD
-from headlight.model.corpus.survey import ALIGNMENT
+from headlight.model.corpus.survey import ALIGNMENT, Survey
 from headlight.model.probing.trace import Trace
 
 CONTROLS = (
@@ -62,6 +62,14 @@ CONTROLS = (
 PAGE = Page("Heads", ATTENTION, "Find a head", place=4, head=True, settings=CONTROLS)
 
 BYTES = 10_000  # bytes of a row with its picture, roughly
+
+
+def finding(mark: str, over: Survey | None, measured_on: str) -> None:
+    """What one mark of the picture is, unless there is a change to tell of."""
+    where = {THIS_SENTENCE: "on this sentence", EXAMPLES: "on the example sentences"}
+    measured = f"over {over.card['sentences']:,} sentences" if over else where[measured_on]
+    if not frame.effect().said:
+        frame.finding(f"Each {mark} is one head, measured {measured}.")
 
 
 def page() -> None:
@@ -127,9 +135,11 @@ def page() -> None:
             how = f"It takes many sentences: choose “{SURVEY}” above."
         st.info(f"The pattern “{pattern}” cannot be measured here. {how}")
     elif drawn_as == SCATTER:
+        finding("point", over, measured_on)
         shown.scatter(heads, chosen["projector"])
         exercise = _head_table.on_focus_and_loss(rows)
     else:
+        finding("row", over, measured_on)
         shown.table(heads)
         kinds = trace.kinds.items()
         depths = {kind: 1 + max(site.layer for site in sites) for kind, sites in kinds}
@@ -145,7 +155,7 @@ def page() -> None:
             view.checkpoint.card, focus.kind, chosen["layer"] - 1, focus.head
         )
         numbers = head_results.card_of(view, run, focus.kind, focus.layer, focus.head)
-        st.markdown(head_card.PRUNED if gone else numbers)
+        st.markdown(head_card.PRUNED if gone else f"*In this sentence*: {numbers}")
         if survey:
             st.markdown(
                 head_card.in_all_sentences(survey, focus.kind, chosen["layer"] - 1, focus.head)

@@ -142,7 +142,8 @@ def page() -> None:
     lesson()
     frame.explain(
         "From the input of the attention to the output of its layer, in eleven steps. Each has its "
-        "formula, its numbers, and the lines of code that computed them. Use ← and → to step."
+        "formula, its numbers, and the lines of code that computed them. Framed: the query and the "
+        "key that you follow. Use ← and → to step."
     )
 
 

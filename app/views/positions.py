@@ -237,6 +237,7 @@ def page() -> None:
                     chooses="position",
                     chooses_column="dimension",
                     single=True,
+                    pinned=cell is not None,
                 )
             ],
             key="input",

@@ -30,7 +30,7 @@ def alignment_note(
     most = "Each target word is linked to the source word with the most weight"
     if len(heads) == 1:
         row = measured.shifts[tuple(heads[0])] if shift is None else shift
-        return f"{most} in {names[0]}. A target word here is the {SHIFT_NAMES[row]}."
+        return f"{most} in {names[0]}. Here, each target word is the {SHIFT_NAMES[row]}."
     if len(heads) > MOST_NAMED and len(layers) == 1:
         return f"{most} in layer {layers.pop()}, averaged over its {len(heads)} heads."
     at_moment: dict[int, list[str]] = {}
@@ -59,7 +59,7 @@ def without_them(survey: Survey, heads: Sequence[tuple[int, int]], sites) -> str
     return (
         f"*Are these heads important?* Over {survey.card['sentences']:,} sentences, "
         f"{IN_WORDS[measure]} changes {listed(losses)}. Each was switched "
-        f"off by itself, and all {len(survey.of(measure))} heads were tested."
+        f"off on its own; significance is corrected for {len(survey.of(measure))} heads."
     ).replace("-", "−")
 
 
@@ -80,8 +80,8 @@ def alignment_explained(measured: HeadAlignment, sites, known: bool) -> str:
         else "the one that the model needs most to predict the target word"
     )
     return (
-        "A row of the decoder has just read one token and predicts the next. Some heads attend "
-        "for the token just read, others for the one predicted, as measured here. **Agreement**: "
+        "A row of the decoder has just read one token and predicts the next. Some heads align "
+        "the token just read, others the one predicted; the table shows which. **Agreement**: "
         f"how often the source word with the largest weight is {right}. Best set: {heads}, which "
         f"agree on {measured.together:.0%} of {measured.words:,} target words {where}. Click a row "
         "to show that head."

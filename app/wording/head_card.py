@@ -38,6 +38,8 @@ def card(trace: Trace | LongTrace, kind: str, weights: np.ndarray, words: Sequen
     weights = weights[None, None]
     measured = measure(weights, query, key, self_attention)
     numbers = head_numbers(measured, 0, 0)
+    if [*words] != [*trace.texts_of(kind)[0].tokens]:  # a share of the words read: not of these
+        numbers.pop("same_token", None)
     alone = _only_one_key(words, with_one_key(trace.allowed(kind)))
     if "entropy" not in numbers:
         return "\n\n".join(

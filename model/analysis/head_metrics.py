@@ -190,10 +190,10 @@ RULES = {
     "previous token": _share("previous", "on the previous token"),
     "next token": _share("next", "on the next token"),
     "itself": _share("itself", "on the token itself"),
-    "diagonal": _share("diagonal", "on the token at the same position in the source"),
+    "diagonal": _share("diagonal", "on the token at the same relative position in the source"),
     "one-to-one": PatternRule(
         "coverage",
-        "its rows pick {number:.0%} as many different tokens as they could "
+        "its rows attend to different tokens: {number:.0%}, where 100% is each to one of its own "
         "(uniform head: {uniform:.0%})",
     ),
     "same token": _share("same_token", "on other copies of the token, where there are any"),

@@ -202,15 +202,18 @@ class Survey:
         row, digits = measures[measure], 3 if measure == "loss" else 2
         value, low, high = (f"{row[name]:+.{digits}f}" for name in ("value", "low", "high"))
         tested = len(self.of(measure))
-        verdict, sure = "not by itself", f"; not significant after correcting for {tested} heads"
+        verdict = "does not change significantly"
+        sure = f"; not significant after correcting for {tested} heads"
         if row["p_holm"] <= SIGNIFICANT:
-            is_worse = (row["value"] > 0) == (measure == "loss")
-            verdict, sure = "yes" if is_worse else "no", ""
+            verdict = f"{'rises' if row['value'] > 0 else 'falls'} significantly"
+            sure = ""
         judged_by = IN_WORDS[measure].removesuffix(" (in points)")
-        change = f"{IN_WORDS[measure]} changes by {value} ({low} to {high}){sure}"
+        change = f"changes by {value} (95% interval {low} to {high}){sure}"
+        name = IN_WORDS[measure]
         return (
-            f"Over {self.card['sentences']:,} sentences, as trained, by {judged_by}: {verdict}.",
-            f"Without it, {change}.".replace("-", "−"),
+            f"Over {self.card['sentences']:,} sentences, as trained: without it, {judged_by} "
+            f"{verdict}.",
+            f"{name[0].upper()}{name[1:]} {change}.".replace("-", "−"),
         )
 
     def of(self, measure: str, part: str = "head") -> list[Mapping]:

@@ -119,12 +119,12 @@ def test_the_finding_follows_the_step_and_says_who_wrote_it(walk):
             f"Token {step + 1} of 7: model own writes “{WRITTEN[step]}”."
         )
         best, other = (f"{100 * share:.0f}%" for share in ordered[step, :2])
-        expect(finding).to_contain_text(f"a probability of {best}; the best alternative, ")
+        expect(finding).to_contain_text(f"Its probability is {best}; the best alternative, ")
         expect(finding).to_contain_text(f"{other}. The model is least certain")
-    expect(finding).to_contain_text("least certain here.")
+    expect(finding).to_contain_text("least certain of this one.")
     walk.show(given=2)
     walk.press("Home")
-    expect(finding).to_contain_text(f"“{WRITTEN[0]}” was given.")
+    expect(finding).to_contain_text(f"you chose “{WRITTEN[0]}”.")
 
 
 def test_it_plays_pauses_and_plays_on_when_other_data_come(walk):
@@ -280,7 +280,8 @@ def test_a_generation_is_walked_branched_and_searched_in_the_app(visit, models):
         assert walk.written[: len(found.tokens)] == list(found.tokens)
 
     expect_written(first)
-    walk.press("ArrowRight")
+    page.keyboard.press("ArrowRight")  # wherever the focus is
+    walk.expect_step(1)
     page.locator(".strip").nth(6).click()
     visit.idle()
     assert "layer=2" in page.url and "head=3" in page.url

@@ -222,6 +222,14 @@ def test_pytorch_fits_into_a_small_window_in_present(visit):
     expect(visit.page.locator(".st-key-hero")).to_contain_text(said)
     visit.click_cell("comparison", 0, (2, 3))  # lets it go
     expect(visit.page.locator(".st-key-hero")).not_to_contain_text(said)
+    visit.click_cell("comparison", 0, (2, 3))
+    expect(visit.page.locator(".st-key-hero")).to_contain_text(said)
+    visit.page.keyboard.press("Escape")  # so does this, and only then it leaves Present
+    expect(visit.page.locator(".st-key-hero")).not_to_contain_text(said)
+    leave = visit.page.locator(".st-key-leave_present >> visible=true")
+    expect(leave).to_have_count(1)
+    visit.page.keyboard.press("Escape")
+    expect(leave).to_have_count(0)
 
 
 def test_who_wrote_the_target_is_said_beside_two_chips_and_in_present(visit):

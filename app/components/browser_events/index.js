@@ -103,7 +103,7 @@ function stepBack(leave, target) {
   else if ("bar" in open || "panel" in open) {
     delete open.bar;
     delete open.panel;
-  } else if (!window.headlight?.grid?.letGo()) leave?.click();
+  } else if (!window.headlight?.grid?.letGo() && !window.headlight?.matrices?.letGo()) leave?.click();
 }
 
 /** A click on nothing in particular gives the focus to what scrolls, the whole page: the next key

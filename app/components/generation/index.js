@@ -1,13 +1,19 @@
 // The mount of a generation, step by step.
 
+import { arrows } from "../shared/arrows.js";
 import { Walk } from "./steps.js";
+
+const enter = arrows();
 
 export default function ({ data, parentElement, setTriggerValue }) {
   if (!data) return;
   const text = JSON.stringify(data);
-  if (parentElement.shown === text) return; // what is there is right
-  parentElement.shown = text;
-  new Walk(parentElement, { ...data, rows: { ...data.rows, weights: weightsOf(data.rows) } }, setTriggerValue);
+  if (parentElement.shown !== text) { // else what is there is right
+    parentElement.shown = text;
+    const rows = { ...data.rows, weights: weightsOf(data.rows) };
+    parentElement.walk = new Walk(parentElement, { ...data, rows }, setTriggerValue);
+  }
+  return enter(parentElement, (by) => parentElement.walk.walk(by));
 }
 
 /** Step, layer, head → a byte for each key, from what the server packs. */

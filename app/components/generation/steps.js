@@ -158,14 +158,14 @@ export class Walk {
     const shares = steps.map(({ best, chosen }) => best.find(([id]) => id === chosen)[2]);
     const other = steps[step].best.find(([id]) => id !== steps[step].chosen);
     const where = `Token ${step + 1} of ${steps.length}: `;
-    const who = where + (step < given ? `“${written[step]}” was given.`
+    const who = where + (step < given ? `you chose “${written[step]}”.`
       : `model ${writer} writes “${written[step]}”.`);
     if (!shares.every(Number.isFinite) || !other) return who;
     const own = shares.slice(given);
     const least = given + own.indexOf(Math.min(...own));
-    const place = step === least ? "here" : `at token ${least + 1}, “${written[least]}”`;
-    const model = given ? "Among the tokens that it chose itself, the model" : "The model";
-    return `${who} It has a probability of ${probability(shares[step])}; the best alternative, “${other[1]}”, ` +
+    const place = `of ${step === least ? "this one" : `token ${least + 1}, “${written[least]}”`}`;
+    const model = given ? "Of the tokens that it chose itself, the model" : "The model";
+    return `${who} Its probability is ${probability(shares[step])}; the best alternative, “${other[1]}”, has ` +
       `${probability(other[2])}.${own.length ? ` ${model} is least certain ${place}.` : ""}`;
   }
 

@@ -277,15 +277,27 @@ export class SelectedHead {
       place.left - 6, top + (at + 0.5) * place.down + 0.35 * letters, place.left - 1.6 * letters)),
     [0, place.top]);
     context.textAlign = turned ? "left" : "center";
-    this.within(context, () => columnNames.forEach((label, at) => writeAt(context, label,
-      left + (at + 0.5) * place.across + (turned ? ASIDE * letters : 0), place.top - 6, turned)),
-    [turned ? place.left : 0, 0]);
+    this.within(context, () => this.writeColumns(context, columnNames.keys()), this.aboveColumns);
     context.textAlign = "left";
     context.fillText(`key (${part.key})`, 0, letters);
     context.textAlign = "center";
     const visible = Math.min(height, place.bottom - place.top);
     writeTurned(context, this.queryTitle(part), letters, place.top + visible / 2, visible);
     this.drawLegend(context);
+  }
+
+  /** The names of some columns, as they stand above them. */
+  writeColumns(context, columns) {
+    const { across, top, turned, letters } = this.place;
+    const [left] = this.corner;
+    for (const at of columns)
+      writeAt(context, this.columnNames[at],
+        left + (at + 0.5) * across + (turned ? ASIDE * letters : 0), top - 6, turned);
+  }
+
+  /** Where the part of the picture with these names begins. */
+  get aboveColumns() {
+    return [this.place.turned ? this.place.left : 0, 0];
   }
 
   /** What the colours mean, at the right end of the line above the labels. */
@@ -471,6 +483,9 @@ export class SelectedHead {
           top + (row + 0.5) * down + 0.35 * letters, place.left - 1.6 * letters);
       }
     }, [0, place.top]);
+    context.font = `${letters}px ${grid.family}`; // over the same letters
+    context.textAlign = place.turned ? "left" : "center";
+    this.within(context, () => this.writeColumns(context, marked[1]), this.aboveColumns);
     this.nameFrames(context);
     if (grid.isPresented) this.writeWeights(context);
   }

@@ -49,6 +49,7 @@ class Matrix:
     column: int = -1  # the highlighted column
     chooses_column: str = ""  # what a click on a cell chooses too, if anything
     single: bool = False  # only cells are chosen and highlighted; a second click lets one go (-1)
+    pinned: bool = False  # the highlighted cell was chosen: Esc lets it go, too
     choice: Mapping[str, int] = field(default_factory=dict)  # what any choice says besides
     largest: float = 0.0  # the value with the strongest colour; 0: the matrix's own maximum
 

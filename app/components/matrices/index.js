@@ -252,6 +252,14 @@ class Matrices {
     this.choose({ ...one.choice, [one.chooses]: at, ...(isCell ? { [one.chooses_column]: beside } : {}) });
   }
 
+  /** Lets the chosen cell go, where one is seen; whether there was one. */
+  letGo() {
+    const one = this.matrices.find(({ pinned }) => pinned);
+    if (!one || !this.frame.isConnected) return false;
+    this.choose({ ...one.choice, [one.chooses]: -1, [one.chooses_column]: -1 });
+    return true;
+  }
+
   point(one, event) {
     const under = cellUnder(...pointIn(one.canvas, event), this.box(one));
     const isOver = one.single ? under : this.rowUnder(one, event) >= 0;
@@ -281,5 +289,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
   before?.picture.observer.disconnect();
   const picture = new Matrices(unpack(data), parentElement);
   picture.choose = (chosen) => setTriggerValue("chosen", chosen);
+  (window.headlight ??= {}).matrices = picture; // Esc lets its cell go
   shown.set(parentElement, { data, picture });
 }

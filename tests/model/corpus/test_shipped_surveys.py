@@ -42,18 +42,18 @@ def test_a_head_in_words():
         said = en_de.in_words(*head)
         assert said.startswith(f"Over {en_de.card['sentences']:,} sentences: ")
         answer, matters = en_de.importance(*head)
-        assert f"Without it, BLEU changes by {row['value']:+.2f} (".replace("-", "−") in matters
+        assert f"BLEU changes by {row['value']:+.2f} (95% interval ".replace("-", "−") in matters
         assert ("not significant" in matters) == (row["p_holm"] > 0.05)
-        significant = "yes" if row["value"] < 0 else "no"
-        verdict = "not by itself" if row["p_holm"] > 0.05 else significant
+        verdict = f"{'falls' if row['value'] < 0 else 'rises'} significantly"
+        verdict = "does not change significantly" if row["p_holm"] > 0.05 else verdict
         count = f"{en_de.card['sentences']:,} sentences"
-        assert answer == f"Over {count}, as trained, by BLEU: {verdict}."
+        assert answer == f"Over {count}, as trained: without it, BLEU {verdict}."
         for named in en_de.names(*head):
             assert f"{named.name} ({named.row['value']:.0%}" in said
     said = by_name["reverse"].in_words("encoder", 1, 1)
     assert said.endswith(": no named pattern.")
     answer, matters = by_name["reverse"].importance("encoder", 1, 1)
-    assert answer.endswith(": yes.") and "not significant" not in matters
+    assert answer.endswith(" significantly.") and "not significant" not in matters
     assert by_name["reverse"].in_words("encoder", 7, 1) == ""
     assert by_name["reverse"].importance("encoder", 7, 1) == ("", "")
 
