@@ -242,8 +242,17 @@ def test_link_and_theme_and_projector(visit):
     visit.settle()
     assert "projector" not in visit.page.url
     # The frame is drawn anew twice: in light colours, and with the letters of the page.
-    wait_until(lambda: dark >= 1.3 * letters(visit, "light"))
+    wait_until(lambda: rests(visit) and dark >= 1.3 * letters(visit, "light"))
     assert letters(visit, "light") >= 20
+
+
+def rests(visit: Visit) -> bool:
+    """Whether the frame keeps its page for a while: Chromium does not always answer what is asked
+    of a page that goes."""
+    frame = visit.page.locator(".st-key-bertviz_frame iframe")
+    before = frame.get_attribute("srcdoc")
+    visit.page.wait_for_timeout(700)
+    return frame.get_attribute("srcdoc") == before
 
 
 def letters(visit: Visit, scheme: str) -> float:
