@@ -43,6 +43,8 @@ CONTROL = 32  # pixels: the height of a control in the bar
 FINDING_LETTERS = 20  # pixels
 # A long table fills what is below the bar and a finding.
 ROOM = f"max(500px, calc(100vh - {BAR + STATE + ROW_OF_PAGE + FINDING + 12}px))"
+# So does the scatter plot, below the choice of its axes.
+SCATTER = f"calc({ROOM} - 100px)"
 GRID = 560  # pixels: the grid of heads is higher with any model
 # Pixels: the height of a picture that is fully visible in a window 720 high; the least height of a
 # row.
@@ -197,6 +199,8 @@ STYLE = f"""
 }}
 :has(> .st-key-heads_box) {{ flex-basis: {ROOM} !important; }}
 .st-key-heads_box {{ height: {ROOM} !important; }}
+:has(> .st-key-scatter_box) {{ flex-basis: {SCATTER} !important; }}
+.st-key-scatter_box {{ height: {SCATTER} !important; }}
 .js-plotly-plot {{ overflow: visible !important; }}
 .js-plotly-plot .modebar-container {{ transform: translateY(-{TOOLBAR}px); }}
 .st-key-swaps :is(th, td) {{ padding: 0.2rem 0.6rem; font-size: 0.94rem; }}

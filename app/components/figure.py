@@ -16,10 +16,12 @@ def figure(
     alt: str,
     projector: bool,
     compact: bool = False,
+    fills: bool = False,
     on_select: Callable[[], None] | None = None,
 ) -> None:
     """`projector`: large text. `compact`: fits below the bar in a small window, unless its rows
-    would become too thin. `on_select`: called when a point is clicked."""
+    would become too thin. `fills`: as high as its container. `on_select`: called when a point is
+    clicked."""
     scheme = st.context.theme.type or "light"
     ink = INK[scheme]
     letters = {"tickfont": {"color": ink}, "title": {"font": {"color": ink}}}
@@ -45,6 +47,7 @@ def figure(
         drawn,
         key=key,
         alt=alt,
+        height="stretch" if fills else "content",
         on_select=on_select or "ignore",
         selection_mode="points",
         config={

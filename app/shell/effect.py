@@ -168,4 +168,6 @@ def _target_title(name: str) -> str:
         return output_texts.wrote(f"{writer} (final weights)")
     if new_translation():
         return output_texts.wrote(f"{writer} (as trained)")
+    if writer == name and (which := session.target_settings()):
+        return output_texts.wrote(f"{writer} (with {which} settings)")
     return output_texts.wrote(writer, name)

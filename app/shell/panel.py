@@ -37,12 +37,13 @@ def _pass_over_idle_padding() -> None:
         session.choose(pad_to=longest + 1 if now > before else 0)
 
 
-def draw_head(then: Callable[[], None] | None = None) -> None:
+def draw_head(then: Callable[[], None] | None = None, importance: bool = True) -> None:
     """What concerns the selected head: the one that peeks while the causal mask is off, and the
-    switch. `then` is called after the callback of either."""
+    switch (`then` is called after the callback of either); and its importance, unless the page says
+    that itself."""
     _draw_peek(on_click=partial(_in_turn, session.choose, then))
     draw_switch(on_click=partial(_in_turn, switch, then))
-    if not running_lesson.veils():
+    if importance:
         draw_importance()
 
 
@@ -77,15 +78,17 @@ def draw_switch(**options) -> None:
         f"Switch {name} on again" if edits.is_off(**vars(focus)) else f"Switch off {name}",
         icon=":material/power_settings_new:",
         kwargs=vars(focus),
-        help="On the small maps: O",
+        help=f"Layer {layer}, head {focus.head + 1}. On the small maps: O",
         key="switch_head",
         **{"type": "tertiary", "on_click": switch} | options,
     )
 
 
 def draw_importance(is_whole: bool = False) -> None:
-    """Whether the selected head is important, if the model has been surveyed; by how much in a
-    tooltip, or with `is_whole` beside it."""
+    """Whether the selected head is important, if the model has been surveyed and no lesson asks
+    something; by how much in a tooltip, or with `is_whole` beside it."""
+    if running_lesson.veils():
+        return
     focus, layer = session.focus(), session.values()["layer"]
     survey, *_ = head_results.survey_of(selection.view())
     if not survey:

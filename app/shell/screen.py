@@ -93,4 +93,4 @@ def draw_head(page: Page, places: frame.Frame, picker: DeltaGenerator) -> None:
     with picker:
         page_row.draw_picker(page)
     with places.change:
-        panel.draw_head()
+        panel.draw_head(importance="importance" not in page.idle)

@@ -26,6 +26,8 @@ from headlight.app.state.settings import MASKS, SETTINGS
 from headlight.model.analysis.reading import Reading
 from headlight.model.sites import Site
 
+DECODED_UNDER = "pad_to", "changes", *MASKS  # what affects how a model decodes a target
+
 
 @dataclass(frozen=True)
 class Origin:
@@ -435,7 +437,7 @@ def read_line(line: str) -> None:
 
 def decoding_settings() -> tuple:
     """The settings that affect how a target is decoded."""
-    return tuple(values()[key] for key in ("model", "step", "pad_to", "changes", *MASKS))
+    return tuple(values()[key] for key in (*DECODED_UNDER, "model", "step"))
 
 
 def decode_target(origin: Origin | None) -> None:
@@ -458,6 +460,16 @@ def badges() -> list[tuple[str, str]]:
         text = "Translation out of date"
     labels = dict(settings.badges(context()))
     return [*(labels | ({"target": text} if "target" in labels else {})).items()]
+
+
+def target_settings() -> str:
+    """Which settings a decoded target was decoded under, other than those of the model as trained:
+    “these”, as they are now, or “other”; empty for every other target."""
+    decoded = memo().origin.decoded if values()["target"] and memo().origin else ()
+    as_trained = tuple(SETTINGS[key].default for key in DECODED_UNDER)
+    if decoded[: len(as_trained)] in ((), as_trained):
+        return ""
+    return "these" if decoded == decoding_settings() else "other"
 
 
 def has_typed_target() -> bool:

@@ -156,15 +156,18 @@ def scatter(heads: Heads, projector: bool) -> None:
         for point in st.session_state[FIGURE].selection.points:
             heads.choose(point["customdata"])
 
-    figure(
-        charts.scatter(
-            _head_table.points(heads.rows, across, up), across, up, heads.selected, HEIGHT
-        ),
-        key=FIGURE,
-        alt=f"Every head as a point, {up} against {across}: {heads.measured_on}",
-        projector=projector,
-        on_select=select,
+    drawn = charts.scatter(
+        _head_table.points(heads.rows, across, up), across, up, heads.selected, HEIGHT
     )
+    with st.container(key="scatter_box", height=HEIGHT, border=False):
+        figure(
+            drawn,
+            key=FIGURE,
+            alt=f"Every head as a point, {up} against {across}: {heads.measured_on}",
+            projector=projector,
+            fills=True,
+            on_select=select,
+        )
 
 
 def sentences(view: ModelView, measured: Measured, survey: Survey | None) -> Exercise | None:

@@ -60,8 +60,8 @@ WINDOW = 512  # tokens along a side of the figure: 1.4 MB
 SMALL_MAPS = "Each small map is one head. "  # in Present there is none
 EXPLAINED = (
     "A **row** is a query, a **column** is a key. Each row adds up to 100%. "
-    "Framed: the selected head and word. Hatched: masked or off. Hover over a word: it attends to "
-    "the filled words; the underlined ones attend to it."
+    "Framed: the selected head and word. Hatched: masked, hidden or off. Hover over a word: it "
+    "attends to the filled words; the underlined ones attend to it."
 )
 MOVED_EXPLAINED = " A bar below a word: the change made it less (red) or more (blue) probable."
 DIFFERENCE_EXPLAINED = (
@@ -127,7 +127,9 @@ def page() -> None:
     )
     maps = "" if chosen["projector"] else SMALL_MAPS
     bars = MOVED_EXPLAINED if options.acts and any(map(any, options.moved.values())) else ""
-    frame.explain(maps + (DIFFERENCE_EXPLAINED if less else EXPLAINED) + bars)
+    tokens = [token for text in trace.texts.values() for token in text.tokens]
+    signs = notices.pieces(tokens)
+    frame.explain(maps + (DIFFERENCE_EXPLAINED if less else EXPLAINED) + bars + signs)
     with frame.explanation():
         answers()
     # It may take another pass; the grid need not wait for it.

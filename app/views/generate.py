@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import streamlit as st
@@ -309,7 +309,7 @@ def page() -> None:
     lens = layer_results.lens_of(view, shown.run, written=True, rows=rows)
     focus = session.focus()
     kind = focus.kind
-    weights_of = partial(passes.written_rows, view, shown.run, rows=rows)
+    weights_of = cache(partial(passes.written_rows, view, shown.run, rows=rows))
     text = next(iter(trace.texts.values())).tokens
     bars = [Swatch("probability", f"color-mix(in srgb, {PRIMARY_COLOUR} 45%, transparent)")]
     if isinstance(how, Sampling):

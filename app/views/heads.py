@@ -6,7 +6,7 @@ import streamlit as st
 from headlight.app import selection
 from headlight.app.components.thumbnails import thumbnails
 from headlight.app.results import head_results, memoize, passes, sweep_results
-from headlight.app.shell import frame, sweeps
+from headlight.app.shell import frame, panel, sweeps
 from headlight.app.state import catalog, session, widgets
 from headlight.app.state.options import (
     EXAMPLES,
@@ -59,13 +59,21 @@ CONTROLS = (
         "select",
     ),
 )
-PAGE = Page("Heads", ATTENTION, "Find a head", place=4, head=True, settings=CONTROLS)
+PAGE = Page(
+    "Heads",
+    ATTENTION,
+    "Find a head",
+    place=4,
+    head=True,
+    idle=("importance",),  # stands in the card
+    settings=CONTROLS,
+)
 
 BYTES = 10_000  # bytes of a row with its picture, roughly
 
 
 def finding(mark: str, over: Survey | None, measured_on: str) -> None:
-    """What one mark of the picture is, unless there is a change to tell of."""
+    """What each row or point is, as the finding, unless a change has one."""
     where = {THIS_SENTENCE: "on this sentence", EXAMPLES: "on the example sentences"}
     measured = f"over {over.card['sentences']:,} sentences" if over else where[measured_on]
     if not frame.effect().said:
@@ -160,6 +168,7 @@ def page() -> None:
             st.markdown(
                 head_card.in_all_sentences(survey, focus.kind, chosen["layer"] - 1, focus.head)
             )
+            panel.draw_importance()
         st.caption(
             _head_table.surveyed_on(over, run == passes.as_trained(run))
             if over

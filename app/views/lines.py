@@ -48,7 +48,8 @@ def words_of(of_head: LabelledWeights) -> WordWeights:
 
 
 def links(words: WordWeights) -> Links:
-    strong = np.argwhere(words.weights >= LEAST)
+    # What is shown as so many percent has a line.
+    strong = np.argwhere(words.weights.round(2) >= LEAST)
     return frozenset((int(key), int(query)) for query, key in strong)
 
 

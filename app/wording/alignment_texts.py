@@ -46,7 +46,7 @@ def alignment_note(
 
 def without_them(survey: Survey, heads: Sequence[tuple[int, int]], sites) -> str:
     """What a survey measured without each of some heads of these sites. Empty unless it has all."""
-    measure, losses = survey.measure, []
+    measure, losses, sure = survey.measure, [], []
     for index, head in heads:
         site = sites[index]
         row = survey.head(site.kind, site.layer, head).get(measure)
@@ -54,12 +54,18 @@ def without_them(survey: Survey, heads: Sequence[tuple[int, int]], sites) -> str
             return ""
         digits = 3 if measure == "loss" else 2
         by, low, high = (f"{row[name]:+.{digits}f}" for name in ("value", "low", "high"))
-        sure = "" if row["p_holm"] <= SIGNIFICANT else "; not significant"
-        losses.append(f"by {by} without {site.layer + 1}.{head + 1} ({low} to {high}{sure})")
+        name = f"{site.layer + 1}.{head + 1}"
+        losses.append(f"{by} without {name} ({low} to {high})")
+        sure += [name] if row["p_holm"] <= SIGNIFICANT else []
+    verdict = "does not change significantly when one of them is off"
+    if sure:
+        verdict = f"changes significantly without {listed(sure)}"
+        verdict += "" if len(sure) == len(heads) else ", but not without the others"
+    name = IN_WORDS[measure]
     return (
         f"*Are these heads important?* Over {survey.card['sentences']:,} sentences, "
-        f"{IN_WORDS[measure]} changes {listed(losses)}. Each was switched "
-        f"off on its own; significance is corrected for {len(survey.of(measure))} heads."
+        f"{name.removesuffix(' (in points)')} {verdict}. Change of {name}: "
+        f"{listed(losses)}. Significance is corrected for {len(survey.of(measure))} heads."
     ).replace("-", "−")
 
 
@@ -84,5 +90,5 @@ def alignment_explained(measured: HeadAlignment, sites, known: bool) -> str:
         "the token just read, others the one predicted; the table shows which. **Agreement**: "
         f"how often the source word with the largest weight is {right}. Best set: {heads}, which "
         f"agree on {measured.together:.0%} of {measured.words:,} target words {where}. Click a row "
-        "to show that head."
+        "to show that head alone, and choose “Best heads” to return."
     )

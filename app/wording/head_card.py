@@ -47,8 +47,9 @@ def card(trace: Trace | LongTrace, kind: str, weights: np.ndarray, words: Sequen
                 None, ["Too short to measure: no row has more than one key to choose from.", alone]
             )
         )
+    labels = SHARES | {"diagonal": "the diagonal (corner to corner)"}
     shares = ", ".join(
-        f"{label} {percent(numbers[name])}" for name, label in SHARES.items() if name in numbers
+        f"{label} {percent(numbers[name])}" for name, label in labels.items() if name in numbers
     )
     lines = [
         f"Entropy {numbers['entropy']:.1f} bits · mean distance {numbers['distance']:.1f} "

@@ -13,6 +13,7 @@ from headlight.model.analysis.leak import Leak
 from headlight.model.probing.trace import Pass, Trace
 from headlight.model.tokenizer import Encoding
 
+SPACE = "␣"  # as tokens are named, see model/tokenizer.py
 STOPPED = "You stopped this computation."
 
 
@@ -28,6 +29,17 @@ def leak(trace: Pass, leak: Leak) -> str:
     layers = ", ".join(percent(share) for share in leak.shares)
     which = "by layer" if len(leak.shares) > 1 else "in its only layer"
     return f"{kind_name(trace, leak.kind)} puts this weight on {leak.where}, {which}: {layers}."
+
+
+def pieces(tokens: Sequence[str]) -> str:
+    """What the dot before a token means, and the sign for a space, where there are any; empty where
+    there are none. Behind other sentences."""
+    signs = []
+    if piece := next((token for token in tokens if token[0] == "·" != token), None):
+        signs.append(f" “{escaped(piece)}” continues the word before it.")
+    if SPACE in tokens:
+        signs.append(f" “{SPACE}” is a space.")
+    return "".join(signs)
 
 
 def notices(side: str, text: str, encoding: Encoding) -> list[str]:

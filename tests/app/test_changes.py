@@ -165,6 +165,8 @@ def test_without_the_causal_mask_it_is_said_what_peeks(changed):
         page.button(key="select_peek").click().run()
         chosen = [page.session_state[key] for key in ("kind", "layer", "head")]
         assert chosen == ["decoder", layer + 1, head + 1], view
+        cell = [page.session_state[key] for key in ("follow", "to")]
+        assert [text.split()[0] for text in cell] == [str(row + 1), str(row + 2)], view
         assert page.button(key="select_peek").disabled, view
     page.query_params["causal"] = "true"
     page.session_state["causal"] = True

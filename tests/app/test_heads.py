@@ -5,7 +5,14 @@ import pytest
 from pyarrow.ipc import open_stream
 
 from headlight.app.state import lines as lines_module
-from headlight.app.state.options import EXAMPLES, SCATTER, SENTENCES, SURVEY, THIS_SENTENCE
+from headlight.app.state.options import (
+    EXAMPLES,
+    SCATTER,
+    SELECTED,
+    SENTENCES,
+    SURVEY,
+    THIS_SENTENCE,
+)
 from headlight.app.views import _head_table
 from headlight.app.wording import head_card
 from headlight.model import load
@@ -100,6 +107,49 @@ def test_head_pattern_and_effect_come_before_pictures_and_numbers(page):
     assert columns.index("weights") < columns.index("second") < columns.index("entropy")
     page.selectbox(key="pattern").set_value("previous token").run()
     assert [*table(page).columns][3] == "match"
+
+
+@pytest.mark.parametrize("shown_as", ["Table", "Scatter"])
+def test_it_is_said_what_the_numbers_were_measured_on(heads, survey, shown_as):
+    heads.segmented_control(key="heads_as").set_value(shown_as).run()
+    each = {
+        "Table": "Each row is one head, measured ",
+        "Scatter": "Each point is one head, measured ",
+    }
+    where = {
+        THIS_SENTENCE: "on this sentence.",
+        EXAMPLES: "on the example sentences.",
+        SURVEY: f"over {survey.card['sentences']:,} sentences.",
+    }
+    for measured_on, said in where.items():
+        heads.selectbox(key="measured_on").set_value(measured_on).run()
+        assert each[shown_as] + said in [text.value for text in heads.markdown], measured_on
+    heads.text_input(key="changes").set_value("cross.4=off").run()  # that is told instead
+    assert not any(each[shown_as] in text.value for text in heads.markdown)
+
+
+@pytest.mark.parametrize(
+    ("view", "key"), [("heads", "heads_table"), ("ablation", "effects_table"),
+                      ("attribution", "terms_table"), ("alignment", "alignment_table")]
+)  # fmt: skip
+def test_tables_tick_the_row_of_the_selected_head(page, view, key):
+    page = opened(page)
+    page.switch_page(f"views/{view}.py").run()
+    if view == "alignment":
+        page.selectbox(key="aligned_by").set_value(SELECTED)
+    ticked = set()
+    for head in (2, 3):
+        page.session_state["kind"], page.session_state["layer"] = "cross", 3
+        page.session_state["head"] = head
+        page.run()
+        (row,) = page.session_state[key]["selection"]["rows"]
+        ticked.add(row)
+        shown = table(page).iloc[row]
+        if view in ("heads", "alignment"):
+            assert (shown["layer"], shown["head"]) == (3, head)
+        else:
+            assert any(f"3.{head}" in str(cell) for cell in shown), shown
+    assert len(ticked) == 2
 
 
 def test_the_filter_stays_from_page_to_page(heads):

@@ -58,9 +58,12 @@ def test_the_line_says_who_wrote_the_target(page):
     page.toggle(key="memory_padding").set_value(False)
     assert plain_text(output(page)).startswith("You typed: ")
     page.button(key="translate_again").click().run()
-    assert plain_text(output(page)).startswith(
-        "Model en-fr wrote: "
-    )  # what it wrote is in the box of the target
+    # What it wrote is in the box of the target.
+    assert plain_text(output(page)).startswith("Model en-fr (with these settings) wrote: ")
+    page.toggle(key="memory_padding").set_value(True).run()
+    assert plain_text(output(page)).startswith("Model en-fr (with other settings) wrote: ")
+    page.button(key="translate_again").click().run()
+    assert plain_text(output(page)).startswith("Model en-fr wrote: ")
     page.button(key="badge_target").click().run()
     untrained = next(name for name in catalog.UNTRAINED if "vanilla" in name)
     page.selectbox(key="model").set_value(untrained).run()
@@ -74,7 +77,13 @@ def test_where_changes_alter_the_translation_the_line_says_that_it_shows_the_for
     page.text_input(key="changes").set_value("cross.4=off").run()
     after = plain_text(output(page))
     assert after == before.replace("Model en-fr wrote", "Model en-fr (as trained) wrote") != before
+    page.button(key="use_new_translation").click().run()
+    used = plain_text(output(page))
+    assert used.startswith("Model en-fr (with these settings) wrote: ")
+    assert used.partition(": ")[2] != before.partition(": ")[2]
     page.text_input(key="changes").set_value("").run()
+    assert plain_text(output(page)) == used.replace("these settings", "other settings")
+    page.button(key="badge_target").click().run()
     assert plain_text(output(page)) == before
 
 

@@ -356,6 +356,42 @@ def test_the_row_that_a_change_is_told_of_is_framed_beside_the_token_that_was_hi
     assert grid.picture(framed) == []
 
 
+def test_the_name_of_a_selected_column_is_coloured(grid):
+    coloured = """(({ part, place: { across, letters }, corner: [left, top], marks, canvas }) => {
+      const scale = canvas.width / canvas.clientWidth;
+      const ink = (column) => marks.getImageData(
+        ...[left + column * across, top - 4 - letters, across, letters]
+          .map((x) => Math.round(scale * x))).data.filter((value, i) => i % 4 === 3 && value);
+      const inks = [...Array(part.columns).keys()].map((column) => ink(column).length);
+      return Math.max(...inks) ? inks.indexOf(Math.max(...inks)) : null;
+    })(grid.selected)"""
+    for column in (1, 3):
+        grid.page.mouse.click(*cell(grid, 2, column))
+        assert grid.picture(coloured) == column
+    grid.press("Escape")
+    grid.page.mouse.move(0, 0)
+    assert grid.picture(coloured) is None
+
+
+def test_the_last_of_slanted_names_is_whole(grid):
+    long = ["Donaudampfschiff"] * 14
+    text = dict(source=long, target=long)
+    grid.show(packed(attention(NAMES, **text), **text))
+    ink = """(({ picture, place: { turned, across, right, top } }) => {
+      const scale = picture.width / picture.clientWidth;
+      const { data } = picture.getContext("2d").getImageData(
+        0, Math.round(scale * 30), picture.width, Math.round(scale * (top - 40)));
+      const inked = [...Array(picture.width).keys()].filter((x) => {
+        for (let y = 0; y * picture.width * 4 < data.length; y++)
+          if (data[4 * (y * picture.width + x) + 3]) return true;
+        return false;
+      });
+      return [turned, Math.max(...inked), picture.width, scale * (right - across / 2)];
+    })(grid.selected)"""
+    turned, last, width, foot = grid.picture(ink)
+    assert turned and foot < last < width - 1
+
+
 def test_a_selected_key_is_told_with_the_sum_of_its_column(grid):
     grid.page.locator(".source span").nth(1).click()
     weights = grid.weights["cross"][1, 2]

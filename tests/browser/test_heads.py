@@ -73,6 +73,19 @@ def test_a_long_table_fills_the_window(heads):
         )
 
 
+def test_the_scatter_plot_fills_the_window(heads):
+    heads.choose("measured_on", "Survey")
+    heads.choose("heads_as", "Scatter")
+    plot = heads.page.locator(".st-key-heads_figure .main-svg").first
+    for width, height in ((1280, 720), (1920, 1080)):
+        heads.page.set_viewport_size({"width": width, "height": height})
+        heads.page.wait_for_function(
+            "([plot, height]) => { const { bottom } = plot.getBoundingClientRect();"
+            " return 0.9 * height < bottom && bottom <= height; }",
+            arg=[plot.element_handle(), height],
+        )
+
+
 def test_after_sorting_a_row_is_still_its_own_head(heads):
     scores = {
         (kind, layer, head): max(float(of[layer, head]) for of in one.scores.values())

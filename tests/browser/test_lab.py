@@ -1,5 +1,7 @@
 """The positions lab and the Residual page, as far as only a browser shows it."""
 
+import re
+
 import numpy as np
 import pytest
 from playwright.sync_api import expect
@@ -56,6 +58,18 @@ def test_sections_are_walked_and_the_address_follows(visit):
     assert "second=" in address
     visit.open(address.removeprefix(visit.address + "/"))
     assert np.allclose(visit.cells("swap_figure", 1), far, atol=1e-6)
+
+
+def test_escape_lets_a_clicked_cell_go(visit):
+    visit.open("positions")
+    said = visit.page.locator(".st-key-finding").get_by_text(re.compile(r"dimension \d"))
+    expect(visit.page.locator(".st-key-finding")).not_to_be_empty()
+    expect(said).to_have_count(0)
+    box = visit.page.locator(".st-key-input canvas").bounding_box()
+    visit.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    expect(said).to_be_visible()
+    visit.page.keyboard.press("Escape")
+    expect(said).to_have_count(0)
 
 
 def test_the_residual_page_follows_the_sentence(visit):

@@ -64,7 +64,8 @@ class Matrices {
     one.canvas.onpointermove = (event) => this.point(one, event);
     one.canvas.onpointerleave = () => (this.message.textContent = "");
     if (one.chooses) one.canvas.onclick = (event) => this.click(one, event);
-    const title = element("h4", {}, one.title, element("small", {}, ` ${rows} × ${columns}`));
+    const axes = !this.fills && one.columns.length ? `, rows: ${one.row_name}, columns: ${one.column_name}` : "";
+    const title = element("h4", {}, one.title, element("small", {}, ` ${rows} × ${columns}${axes}`));
     const isNamed = !this.fills || this.matrices.length > 1; // else above the picture
     this.all.append(element("div", { class: "one" }, ...(isNamed ? [title] : []), one.canvas));
     let { largest } = one;
