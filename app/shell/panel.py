@@ -38,9 +38,8 @@ def _pass_over_idle_padding() -> None:
 
 
 def draw_head(then: Callable[[], None] | None = None, importance: bool = True) -> None:
-    """What concerns the selected head: the one that peeks while the causal mask is off, and the
-    switch (`then` is called after the callback of either); and its importance, unless the page says
-    that itself."""
+    """What concerns the selected head: the one that peeks while the causal mask is off, the switch
+    and, with `importance`, whether the head is important. `then` is called after the callbacks."""
     _draw_peek(on_click=partial(_in_turn, session.choose, then))
     draw_switch(on_click=partial(_in_turn, switch, then))
     if importance:
