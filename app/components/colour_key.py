@@ -48,7 +48,9 @@ class Swatch:
 
 
 LINE_SWATCH = Swatch("line: the thicker and darker, the larger the weight", PRIMARY_COLOUR)
-POINTED = Swatch("the word you point at or click: its lines, and its weights as shades", FOCUS)
+POINTED = Swatch(
+    "the word you point at or click: its lines (others pale), its weights as shades", FOCUS
+)
 WEIGHT = Scale("weight", WEIGHTS, "0%", "100%")
 NEGATIVE, POSITIVE = (DIFFERENCES["light"][i] for i in (1, -2))  # as bars have them
 

@@ -16,8 +16,12 @@ export const nowWrites = (differences, text) => (text.trim()
   : [["Now it writes nothing. ", ""]]);
 
 export const AFTER = "After"; // a row
-export const FINISHED = "When the decoder sees the whole text, the probability of"; // a token, after a row
+export const FINISHED = "Given the whole text, the probability of"; // a token, after a row
 export const FORMER = "In the original translation, after"; // a row, where the model now writes another text
+
+/** That a “translation” or its like is as before; why, where the decoder peeks: the row that writes is the last. */
+export const stays = (what, peek) => [
+  `The ${what} stays the same${peek ? ": while the model writes, there is no next token to see" : ""}. `, ""];
 
 /** Whether what moved most, or null, has moved at all. */
 export const hasMoved = (most) => Boolean(most) && Math.abs(most.after - most.before) > NOTHING;
@@ -43,5 +47,5 @@ export const classMoved = ({ old, now, before, after }) => [
 
 /** What a decoder row sees without the causal mask, and in which head. */
 export const peeking = ({ layer, head, row, next, weight }) => [
-  [`Without the causal mask, the decoder peeks: in self-attention ${layer + 1}.${head + 1}, `, ""], word(row),
+  [`Without the causal mask, the decoder peeks: in its self-attention ${layer + 1}.${head + 1}, `, ""], word(row),
   [" attends to the next token, ", ""], word(next), [` (${percent(weight)}). `, ""]];

@@ -8,7 +8,7 @@ import { percent } from "../components/shared/numbers.js";
 import { WordLines } from "../components/word_lines/lines.js";
 import { hidden, paintedCell, parse, toggled, VERBS, weighed, written } from "./changes.js";
 import { drawStep, isOpen } from "./lesson_panel.js";
-import { AFTER, classMoved, FINISHED, FORMER, hasMoved, moved, nowWrites, peeking } from "./findings.js";
+import { AFTER, classMoved, FINISHED, FORMER, hasMoved, moved, nowWrites, peeking, stays } from "./findings.js";
 
 const MASKS = { // switch → its name, and what it does
   causal: ["Causal mask", "No token may attend to a later one"],
@@ -243,7 +243,7 @@ function offerPeek() {
   const [button, { peek }] = [byId("peek"), options];
   button.hidden = !peek;
   if (!peek) return;
-  button.textContent = `Select head ${peek.layer + 1}.${peek.head + 1}, which peeks most`;
+  button.textContent = `Select decoder head ${peek.layer + 1}.${peek.head + 1}, which peeks most`;
   button.disabled = JSON.stringify(head(peek)) === JSON.stringify(head(options.focus));
   button.onclick = () => focusOn(peek);
 }
@@ -307,7 +307,7 @@ function find({ title, best, bestTrained, before, after, peek, most, classMoved:
 }
 
 /** Shows the text; returns the finding, in parts. */
-function write({ written: text, again }, { first, last }) {
+function write({ written: text, again }, { peek, first, last }) {
   const title = !model.sides.at(-1).writes ? "Continuation" : state.target ? data.typed : data.output;
   const shown = again === null || state.shows === "before" ? text : again;
   byId("written").replaceChildren(element("b", {}, `${title}: `), shown);
@@ -315,7 +315,7 @@ function write({ written: text, again }, { first, last }) {
   if (again === null) return [...first, ...last()];
   const { writes } = model.sides.at(-1);
   if (again === text)
-    return [...first, [`The ${writes ? "translation" : "continuation"} stays the same. `, ""], ...last()];
+    return [...first, stays(writes ? "translation" : "continuation", peek), ...last()];
   return [...first, ...nowWrites(differences(text, again), again), ...last(writes ? FORMER : undefined)];
 }
 

@@ -67,6 +67,8 @@ class Lesson:
         self.layer, self.attention = self.block.layer, self.block.attention
         self.query_side, self.key_side = sides[self.site.query_side], sides[self.site.key_side]
         self.query_title, self.key_title = self.query_side.title, self.key_side.title
+        follows = ", about to be written" if [*self.read] != [*query] else ""
+        self.query_name = f"query ({self.query_title}{follows})"
         self.width = steps.q.shape[1]
         self.heads = steps.concatenated.shape[1] // self.width
 
@@ -468,7 +470,7 @@ class Lesson:
         return Matrix(
             title,
             values,
-            f"query ({self.query_title})",
+            self.query_name,
             "number",
             self.query,
             follow=self.row,
@@ -485,7 +487,7 @@ class Lesson:
         return Matrix(
             title,
             values,
-            f"query ({self.query_title})",
+            self.query_name,
             f"key ({self.key_title})",
             self.query,
             self.key,

@@ -12,7 +12,7 @@ from headlight.app.shell.frame import Effect
 from headlight.app.shell.layout import concerns
 from headlight.app.state import catalog, messages, session
 from headlight.app.state.catalog import ModelView
-from headlight.app.state.options import AFTER, BEFORE
+from headlight.app.state.options import AFTER, BEFORE, THIS
 from headlight.app.wording import findings, formats, output_texts
 from headlight.app.wording.formats import Parts
 from headlight.model.probing.changes import CannotChange, written
@@ -30,28 +30,31 @@ def effect() -> Effect:
         run = selection.run(changed=True)
         if run != (plain := replace(passes.as_trained(run), pad_to=0, other=None)):
             said, row = _effect(plain, run)
-            return Effect(said, row if session.values()["shows"] == AFTER else None)
-        if session.context().has_other and model_output()[1]:
-            return Effect(_other())
-        if run.step != FINAL:
+        elif session.context().has_other and model_output()[1]:
+            said, row = _other()
+        elif run.step != FINAL:
             final = replace(run, step=FINAL)
             both = [(selection.view(each), each) for each in (final, run)]
-            said, _ = _moved(*both, _lines(*both))
-            return Effect(findings.after_lead("Compared with the final weights: ", said))
+            said, row = _moved(*both, _lines(*both))
+            said = findings.after_lead("Compared with the final weights: ", said)
+        else:
+            return Effect()
+        return Effect(said, row if session.values()["shows"] in (THIS, AFTER) else None)
     return Effect()
 
 
-def _other() -> Parts:
-    """The output of the other run's model for its own text, and where it is the same, what moved
-    most. Neither run need be drawn with its own output as target: that may be typed, or come from
-    another training step."""
+def _other() -> tuple[Parts, int | None]:
+    """The output of the other run's model for its own text, and what moved most, with its row.
+    Neither run need be drawn with its own output as target: that may be typed, or come from another
+    training step."""
     other, plain = selection.other_run(), selection.run(changed=False)
     both = (selection.view(), plain), (selection.view(other), other)
     chosen = session.values()
     line, other_line = chosen["line"], chosen["other"].strip()
     lines = [line, other_line or line] if both[1][0].checkpoint.writes else []
     lead = findings.with_other(other_line, chosen["other_model"], chosen["other_step"])
-    return findings.after_lead(lead, _moved(*both, lines)[0])
+    said, row = _moved(*both, lines)
+    return findings.after_lead(lead, said), row
 
 
 def _written(view: ModelView, line: str, run: Run) -> str:
@@ -101,7 +104,8 @@ def _moved(
             for (view, run), line in zip((before, after), lines, strict=True)
         )
         if was == now:
-            parts.append(("The translation stays the same. ", ""))
+            unseen = after_row == findings.FINISHED
+            parts.append((findings.STAYS_UNSEEN if unseen else findings.STAYS, ""))
         else:
             parts += findings.writes(lead, formats.differences(was, now), now)
             start = former

@@ -17,8 +17,8 @@ from headlight.app.wording.formats import Parts
 
 @dataclass(frozen=True)
 class Effect:
-    """What is said of an effect; and `row`, the token after which masks, padding and changes moved
-    a probability most, where the picture shows the changed model and one moved."""
+    """What is said of an effect; and `row`, the token after which a probability moved most, where
+    the picture shows a model that it speaks of and one moved."""
 
     said: Parts = field(default_factory=list)
     row: int | None = None
@@ -34,6 +34,7 @@ class Frame:
     lesson: DeltaGenerator
     notices: DeltaGenerator
     explain: DeltaGenerator
+    importance: DeltaGenerator
     change: DeltaGenerator
     numbers: DeltaGenerator
     effect: Callable[[], Effect]
@@ -60,11 +61,15 @@ def make(
     with content:
         finding, hero = st.container(key="finding"), st.container(key="hero", gap="small")
     with panel:
-        parts = [
+        notices, explain, change, numbers = (
             st.container(key=key, gap="xsmall")
             for key in ("notices", "explain", "switches", "numbers_panel")
-        ]
-    return Frame(controls, finding, hero, lesson, *parts, cache(effect))
+        )
+        importance = change.container(key="importance", gap="xsmall")
+    return Frame(
+        controls, finding, hero, lesson, notices, explain, importance, change, numbers,
+        cache(effect),
+    )  # fmt: skip
 
 
 @contextmanager

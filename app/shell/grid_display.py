@@ -58,17 +58,18 @@ def grid_options(model_view: ModelView, run: Run) -> GridOptions:
 
 
 def _points_at(are_tokens: bool) -> dict:
-    """The query that the step of a lesson is about, or the row whose next-token probability a
-    change moved most, if it is a row of the selected kind."""
+    """The query that the step of a lesson is about, if it is a row of the selected kind; or the row
+    whose next-token probability a change moved most."""
     kind, structure = session.focus().kind, session.context().structure
-    query = structure.kinds[kind][0].query_side
-    (side,) = (side for side in structure.sides if side.name == query)
     if running_lesson.running():
         row = running_lesson.pointed_row()
         index = row[1] if row and row[0] == kind else None
+        query = structure.kinds[kind][0].query_side
+        titles = [side.title for side in structure.sides if side.name == query]
     else:
-        index = frame.effect().row if are_tokens and side.predicts == "next token" else None
-    return {} if index is None else {"side": side.title, "index": index}
+        index = frame.effect().row if are_tokens else None
+        titles = [side.title for side in structure.sides if side.predicts == "next token"]
+    return {} if index is None else {"side": titles[0], "index": index}
 
 
 def _faded(model_view: ModelView, run: Run) -> dict[str, list[int]]:

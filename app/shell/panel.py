@@ -37,13 +37,11 @@ def _pass_over_idle_padding() -> None:
         session.choose(pad_to=longest + 1 if now > before else 0)
 
 
-def draw_head(then: Callable[[], None] | None = None, importance: bool = True) -> None:
-    """What concerns the selected head: the one that peeks while the causal mask is off, the switch
-    and, with `importance`, whether the head is important. `then` is called after the callbacks."""
+def draw_head(then: Callable[[], None] | None = None) -> None:
+    """What is done to the selected head: the one that peeks while the causal mask is off, and the
+    switch. `then` is called after the callback of either."""
     _draw_peek(on_click=partial(_in_turn, session.choose, then))
     draw_switch(on_click=partial(_in_turn, switch, then))
-    if importance:
-        draw_importance()
 
 
 def _in_turn(act: Callable[..., None], then: Callable[[], None] | None, **given) -> None:
@@ -58,7 +56,7 @@ def _draw_peek(on_click: Callable[..., None]) -> None:
         return
     head = {"kind": seen.kind, "layer": seen.layer, "head": seen.head}
     st.button(
-        f"Select head {seen.layer}.{seen.head}, which peeks most",
+        f"Select decoder head {seen.layer}.{seen.head}, which peeks most",
         icon=":material/visibility:",
         on_click=on_click,
         kwargs=head | {"follow": f"{seen.at + 1} ", "to": f"{seen.at + 2} "},

@@ -39,6 +39,8 @@ def draw_selected_head(
                     draw()
         with picker:
             page_row.draw_picker(page, on_change=st.rerun)
+        with places.importance:
+            panel.draw_importance()
         with places.change:
             panel.draw_head(then=st.rerun)
     if alone:

@@ -93,4 +93,7 @@ def draw_head(page: Page, places: frame.Frame, picker: DeltaGenerator) -> None:
     with picker:
         page_row.draw_picker(page)
     with places.change:
-        panel.draw_head(importance="importance" not in page.idle)
+        panel.draw_head()
+    if "importance" not in page.idle:
+        with places.importance:
+            panel.draw_importance()

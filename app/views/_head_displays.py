@@ -125,7 +125,9 @@ def _column(name: str, surveyed: bool, frame: pd.DataFrame):
     if name == "named":  # the browser measures the first rows alone
         return config.Column(width=max(60, 20 + LETTER * int(frame[name].str.len().max())))
     if name.endswith(head_card.INTERVAL):
-        return config.TextColumn("95%", help=f"of “{name.removesuffix(head_card.INTERVAL)}”")
+        return config.TextColumn(
+            "95% interval", help=f"of “{name.removesuffix(head_card.INTERVAL)}”"
+        )
     if name.endswith(head_card.P):
         return config.NumberColumn(
             "p", format="%.3f", help="Corrected for testing all heads (Holm)."

@@ -273,6 +273,7 @@ def surveyed_on(survey: Survey, as_trained: bool) -> str:
         f"Over {survey.card['sentences']:,} sentences ({escaped(survey.card['data'])}), with "
         f"95% intervals by bootstrap. **{lost}**: the change in {change} without the head. "
         f"p{test} is adjusted for all heads (Holm); above {SIGNIFICANT:.2f} the change is not "
-        f"significant. {why_measures_differ(survey)} **named**: by the rules of Voita et "
+        f"significant. {why_measures_differ(survey)} **nearest**: the pattern that "
+        f"a head resembles most. **named**: by the rules of Voita et "
         f"al. and Clark et al.{aligned}{changed}"
     )

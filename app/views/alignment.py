@@ -112,7 +112,7 @@ def page() -> None:
         {
             "layer": site.layer + 1,
             "head": head + 1,
-            "follows": alignment_texts.SHIFT_NAMES[measured.shifts[layer, head]],
+            "aligns": alignment_texts.SHIFT_NAMES[measured.shifts[layer, head]],
             **{at: 100 * measured.agreement[i][layer][head] for i, at in enumerate(AGREEMENT)},
             "best set": (layer, head) in map(tuple, measured.heads),
             "settings": dict(kind=kind, layer=site.layer + 1, head=head + 1, aligned_by=SELECTED),

@@ -57,7 +57,9 @@ PAGE = Page(
 
 MAX_TABLE_ROWS = 20_000  # of the table
 WINDOW = 512  # tokens along a side of the figure: 1.4 MB
-SMALL_MAPS = "Each small map is one head. "  # in Present there is none
+SMALL_MAPS = (
+    "Each small map is one head; the large one is the framed head. "  # in Present there is none
+)
 EXPLAINED = (
     "A **row** is a query, a **column** is a key. Each row adds up to 100%. "
     "Framed: the selected head and word. Hatched: masked, hidden or off. Hover over a word: it "

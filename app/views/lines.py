@@ -25,8 +25,8 @@ LEAST = 0.05  # smaller weights get no line
 MOST = 256  # tokens of a text: more lines cannot be told apart
 TITLES = "Keys", "Queries"
 NOTE = (
-    f"A line for every weight of at least {100 * LEAST:.0f}%. Point at a word for its weights; "
-    "click to keep it."
+    f"A line for every weight of at least {100 * LEAST:.0f}%. Point at a word to see its weights; "
+    "click to keep them in view."
 )
 EXPLAINED = (
     "A line joins a {query} to a {key} that it attends to. The thicker the line, the larger the "

@@ -46,7 +46,7 @@ def alignment_note(
 
 def without_them(survey: Survey, heads: Sequence[tuple[int, int]], sites) -> str:
     """What a survey measured without each of some heads of these sites. Empty unless it has all."""
-    measure, losses, sure = survey.measure, [], []
+    measure, losses, sure, moves = survey.measure, [], [], set()
     for index, head in heads:
         site = sites[index]
         row = survey.head(site.kind, site.layer, head).get(measure)
@@ -56,16 +56,20 @@ def without_them(survey: Survey, heads: Sequence[tuple[int, int]], sites) -> str
         by, low, high = (f"{row[name]:+.{digits}f}" for name in ("value", "low", "high"))
         name = f"{site.layer + 1}.{head + 1}"
         losses.append(f"{by} without {name} ({low} to {high})")
-        sure += [name] if row["p_holm"] <= SIGNIFICANT else []
+        if row["p_holm"] <= SIGNIFICANT:
+            sure.append(name)
+            moves.add("rises" if row["value"] > 0 else "falls")
     verdict = "does not change significantly when one of them is off"
     if sure:
-        verdict = f"changes significantly without {listed(sure)}"
+        verdict = (
+            f"{'changes' if len(moves) > 1 else min(moves)} significantly without {listed(sure)}"
+        )
         verdict += "" if len(sure) == len(heads) else ", but not without the others"
     name = IN_WORDS[measure]
     return (
         f"*Are these heads important?* Over {survey.card['sentences']:,} sentences, "
-        f"{name.removesuffix(' (in points)')} {verdict}. Change of {name}: "
-        f"{listed(losses)}. Significance is corrected for {len(survey.of(measure))} heads."
+        f"{name.removesuffix(' (in points)')} {verdict}. Change in {name}: "
+        f"{listed(losses)}. Significance is corrected for testing {len(survey.of(measure))} heads."
     ).replace("-", "−")
 
 

@@ -11,7 +11,12 @@ NO_CHANGE = "No next-token probability changes by more than 0.1 percentage point
 SAME_OUTPUT = "The output stays the same."
 AFTER = "After"  # a row
 FORMER = "In the original translation, after"  # a row, where the model now writes another text
-FINISHED = "When the decoder sees the whole text, the probability of"  # a token, after a row
+FINISHED = "Given the whole text, the probability of"  # a token, after a row
+STAYS = "The translation stays the same. "
+# Without the causal mask: the row that writes is the last one.
+STAYS_UNSEEN = (
+    "The translation stays the same: while the model writes, there is no next token to see. "
+)
 
 
 def writes(lead: str, differences: Parts, text: str) -> Parts:
@@ -29,7 +34,7 @@ def with_other(line: str, model: str, step: str) -> str:
     others = [f"“{line}”"] if line else []
     others += [f"model {model}"] if model else []
     others += [f"step {step}"] if step else []
-    return f"With {' and '.join(others or ['all masks'])} instead: "
+    return f"With {' and '.join(others or ['all masks'])} instead, "
 
 
 def after_lead(lead: str, parts: Parts) -> Parts:
@@ -65,14 +70,14 @@ def class_moved(old: str, new: str, before: float, after: float) -> Parts:
 
 def peeking(layer: int, head: int, row: str, next_token: str, weight: float) -> Parts:
     """What a decoder row sees without the causal mask, and in which head, counted from 1."""
-    where = f"Without the causal mask, the decoder peeks: in self-attention {layer}.{head}, "
+    where = f"Without the causal mask, the decoder peeks: in its self-attention {layer}.{head}, "
     parts = [(where, ""), word(row), (" attends to the next token, ", ""), word(next_token)]
     return [*parts, (f" ({whole_percent(weight)}).", "")]
 
 
 def most_needed(part: str, kind: str, what: str, before: float, after: float) -> Parts:
-    """Which part of a sweep the output needs most: “Without *cross-attention, layer 4, head 3*, …”.
-    `kind`: of the parts, as in “head”; `what`: whose probability it is."""
+    """Which part of a sweep the output needs most: “In this text, without *cross-attention, layer
+    4, head 3*, …”. `kind`: of the parts, as in “head”; `what`: whose probability it is."""
     if after >= before:
         return [(f"No probability is lost without any single {kind}.", "")]
     if before <= NOTHING:  # no percentages can tell
@@ -81,7 +86,11 @@ def most_needed(part: str, kind: str, what: str, before: float, after: float) ->
         return [(f"Almost nothing is lost without any single {kind}.", "")]
     else:
         ends = f", the probability of {what} {_moves(before, after)}"
-    return [("Without ", ""), (part, "em"), (f"{ends}, more than without any other {kind}.", "")]
+    return [
+        ("In this text, without ", ""),
+        (part, "em"),
+        (f"{ends}, more than without any other {kind}.", ""),
+    ]
 
 
 def without_head(head: str, what: str, before: float, after: float) -> Parts:

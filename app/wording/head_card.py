@@ -106,14 +106,14 @@ def why_measures_differ(survey: Survey) -> str:
     """Why the loss, or the probability of one sentence, can change while the measure that
     `importance` goes by does not."""
     measure = IN_WORDS[survey.measure].removesuffix(" (in points)")
-    return (
-        ""
-        if survey.measure == "loss"
-        else (
-            f"{measure[0].upper()}{measure[1:]} counts only the answer that the model gives, so it "
-            "can stay the same while probabilities and the loss change."
-        )
+    if survey.measure == "loss":
+        return ""
+    counts = (
+        "BLEU scores only the finished translation, from 0 to 100"
+        if survey.measure == "bleu"
+        else f"{measure[0].upper()}{measure[1:]} counts only the answer that the model gives"
     )
+    return f"{counts}, so it can stay the same while probabilities and the loss change."
 
 
 def head_numbers(measured: Measured, layer: int, head: int) -> dict[str, float]:

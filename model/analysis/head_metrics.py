@@ -193,7 +193,7 @@ RULES = {
     "diagonal": _share("diagonal", "on the token at the same relative position in the source"),
     "one-to-one": PatternRule(
         "coverage",
-        "its rows attend to different tokens, {number:.0%} of the most possible "
+        "its rows attend to different tokens: {number:.0%} of the maximum "
         "(uniform head: {uniform:.0%})",
     ),
     "same token": _share("same_token", "on other copies of the token, where there are any"),

@@ -181,11 +181,12 @@ class Survey:
         if not self.head(kind, layer, head):
             return ""
         names = [
-            f"{one.name} ({one.row['value']:.0%}, {one.row['low']:.0%} to {one.row['high']:.0%})"
+            f"{one.name} ({one.row['value']:.0%}, 95% interval {one.row['low']:.0%} to "
+            f"{one.row['high']:.0%})"
             for one in self.names(kind, layer, head)
         ]
         listed = ", ".join(names).replace("-", "−") or "no named pattern"
-        return f"Over {self.card['sentences']:,} sentences: {listed}."
+        return f"Over {self.card['sentences']:,} sentences, as trained: {listed}."
 
     @property
     def measure(self) -> str:
@@ -202,17 +203,20 @@ class Survey:
         row, digits = measures[measure], 3 if measure == "loss" else 2
         value, low, high = (f"{row[name]:+.{digits}f}" for name in ("value", "low", "high"))
         tested = len(self.of(measure))
-        verdict = "does not change significantly"
-        sure = f"; not significant after correcting for {tested} heads"
+        answer, verdict = "No clear effect alone.", "does not change significantly"
+        sure = f"; not significant after correcting for {tested} heads, which the interval is not"
         if row["p_holm"] <= SIGNIFICANT:
-            verdict = f"{'rises' if row['value'] > 0 else 'falls'} significantly"
-            sure = ""
+            rises = row["value"] > 0
+            answer = (
+                "Yes." if rises == (measure == "loss") else "No, the model does better without it."
+            )
+            verdict, sure = f"{'rises' if rises else 'falls'} significantly", ""
         judged_by = IN_WORDS[measure].removesuffix(" (in points)")
         change = f"changes by {value} (95% interval {low} to {high}){sure}"
         name = IN_WORDS[measure]
         return (
-            f"Over {self.card['sentences']:,} sentences, as trained: without it, {judged_by} "
-            f"{verdict}.",
+            f"{answer} Over {self.card['sentences']:,} sentences, as trained, {judged_by} "
+            f"{verdict} without it.",
             f"{name[0].upper()}{name[1:]} {change}.".replace("-", "−"),
         )
 

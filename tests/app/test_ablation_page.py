@@ -46,9 +46,12 @@ def test_what_is_needed_most_is_that_of_passes_of_our_own(opened, en_de, row):
     after = findings.whole_percent(left[kind, layer, head])
     what = "the output" if row is None else f"“{en_de.outputs([token])[0]}”"
     expected = f"probability of {what} falls from {before} to {after}, more than without any other"
-    assert f"Without *{name}, layer {layer + 1}, head {head + 1}*, the {expected}" in said(page)
+    assert (
+        f"In this text, without *{name}, layer {layer + 1}, head {head + 1}*, the {expected}"
+        in said(page)
+    )
     (verdict,) = [text.value for text in page.caption if "Is this head important?" in text.value]
-    for part in ("BLEU changes by", "BLEU counts only the answer that the model gives"):
+    for part in ("BLEU changes by", "BLEU scores only the finished translation, from 0 to 100"):
         assert part in verdict
 
 
@@ -90,8 +93,8 @@ def test_where_all_is_improbable_log_probabilities_are_compared():
     before, after = 1e-5, 1e-5 * np.exp(-3.18)
     said = findings.most_needed("a", "head", "the output", before, after)
     assert "".join(text for text, _ in said) == (
-        "Without a, the log-probability of the output falls by 3.18, more than without any other "
-        "head."
+        "In this text, without a, the log-probability of the output falls by 3.18, more than "
+        "without any other head."
     )
     (sentence,) = findings.without_head("A head", "the output", after, before)
     assert sentence[0].endswith("stays below 0.1%; the log-probability rises by 3.18.")

@@ -151,7 +151,7 @@ def test_without_the_causal_mask_it_is_said_what_peeks(changed):
     parts = map(findings.word, tokens[row : row + 2])
     named = [f"{formats.MARKS[tag]}{text}{formats.MARKS[tag]}" for text, tag in parts]
     expected = "{} attends to the next token, {}".format(*named)
-    where = f"the decoder peeks: in self-attention {layer + 1}.{head + 1}, "
+    where = f"the decoder peeks: in its self-attention {layer + 1}.{head + 1}, "
     assert where + expected in words(page) and findings.whole_percent(ahead.max()) in words(page)
     now, before = (
         float(en_de.trace(MAN, en_de.decode(target), masks=masks).log_probabilities.sum())
@@ -476,7 +476,7 @@ def test_another_step_is_compared_and_patched_from(changed, models):
     en_fr, early = load("en-fr"), catalog.view_of("en-fr", "16", "cpu").checkpoint
     target = en_fr.tokenizer.decode(en_fr.translate(MAN).ids)
     layer, head = (page.session_state[key] - 1 for key in ("layer", "head"))
-    assert "With step 16 instead: " in words(page)
+    assert "With step 16 instead, " in words(page)
     page.segmented_control(key="shows").set_value("Comparison").run()
     shown = card_of(early.trace(MAN, target), "cross", layer, head)
     assert any(shown == text.value for text in page.markdown)

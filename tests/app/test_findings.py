@@ -23,7 +23,7 @@ def test_a_bound_is_never_smaller_than_what_moved():
 def test_what_is_compared_stands_first():
     moved = findings.moved("roten", "Kleid", 0.93, 0.07)
     lead = findings.with_other("A dog runs.", "en-de", "")
-    said = "With “A dog runs.” and model en-de instead: after roten, the probability of Kleid falls"
+    said = "With “A dog runs.” and model en-de instead, after roten, the probability of Kleid falls"
     assert text(findings.after_lead(lead, moved)).startswith(said)
     assert text(findings.after_lead(lead, [(findings.SAME_OUTPUT, "")])).endswith(
         "the output stays the same."
@@ -38,7 +38,7 @@ def test_an_empty_text_is_not_struck_through():
 
 def test_what_a_decoder_sees_at_once_is_not_what_it_writes():
     said = findings.moved("roten", "Kleid", 0.93, 0.07, findings.FINISHED)
-    whole = "When the decoder sees the whole text, the probability of Kleid after roten falls"
+    whole = "Given the whole text, the probability of Kleid after roten falls"
     assert text(said) == f"{whole} from 93% to 7%."
 
 

@@ -41,7 +41,7 @@ def test_a_line_for_each_word_and_what_is_pointed_at_is_said(mounted):
     at = WORDS.target.index("Hund")
     order = np.argsort(-WORDS.weights[at])
     words_of(page, 1).nth(at).hover()
-    said = ", ".join(f"{WORDS.source[i]} {100 * WORDS.weights[at, i]:.0f}%" 
+    said = ", ".join(f"{WORDS.source[i]} ({100 * WORDS.weights[at, i]:.0f}%)" 
                      for i in order[:3] if WORDS.weights[at, i] >= 0.005)  # fmt: skip
     expect(status).to_have_text(f"Hund: {said}")
     expect(page.locator(".lines .pointed")).to_have_count(1)
@@ -84,14 +84,14 @@ def test_arrow_keys_point(mounted):
     page.get_by_role("application", name="Words and the lines").focus()
     status = page.locator(".frame [role=status]")
     for key, said in (
-        ("ArrowRight", WORDS.target[0]),
-        ("ArrowRight", WORDS.target[1]),
-        ("ArrowUp", f"{WORDS.source[1]}, attended to by"),
-        ("ArrowLeft", f"{WORDS.source[0]}, attended to by"),
-        ("ArrowLeft", f"{WORDS.source[0]}, attended to by"),  # there is none before the first
+        ("ArrowRight", f"{WORDS.target[0]}:"),
+        ("ArrowRight", f"{WORDS.target[1]}:"),
+        ("ArrowUp", f"{WORDS.source[1]}: attended to most by"),
+        ("ArrowLeft", f"{WORDS.source[0]}: attended to most by"),
+        ("ArrowLeft", f"{WORDS.source[0]}: attended to most by"),  # there is none before the first
     ):
         page.keyboard.press(key)
-        expect(status).to_contain_text(f"{said}: ")
+        expect(status).to_contain_text(f"{said} ")
     page.keyboard.press("Escape")
     expect(status).to_have_text(NOTE)
 

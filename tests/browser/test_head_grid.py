@@ -356,6 +356,18 @@ def test_the_row_that_a_change_is_told_of_is_framed_beside_the_token_that_was_hi
     assert grid.picture(framed) == []
 
 
+def test_bars_are_of_the_row_that_a_change_is_told_of_where_the_picture_has_no_such_row(grid):
+    rows = [[(f"word {row}", 1.0)] for row in range(len(TARGET))]
+    answers = PackedPredictions("target", "Next token", rows, last=5)
+    encoder = replace(LOOK, focus={"kind": "encoder", "layer": 0, "head": 0})
+    heading = grid.page.locator(".answers h4")
+    grid.show(packed(grid.weights, answers=answers), encoder)
+    expect(heading).to_have_text(f"Next token after “{TARGET[5]}”")
+    told = dict(said=[("It changed.", "")], points_at={"side": "target", "index": 1})
+    grid.show(packed(grid.weights, answers=answers), replace(encoder, **told))
+    expect(heading).to_have_text(f"Next token after “{TARGET[1]}”")
+
+
 def test_the_name_of_a_selected_column_is_coloured(grid):
     coloured = """(({ part, place: { across, letters }, corner: [left, top], marks, canvas }) => {
       const scale = canvas.width / canvas.clientWidth;
@@ -395,7 +407,7 @@ def test_the_last_of_slanted_names_is_whole(grid):
 def test_a_selected_key_is_told_with_the_sum_of_its_column(grid):
     grid.page.locator(".source span").nth(1).click()
     weights = grid.weights["cross"][1, 2]
-    assert grid.said().endswith(f"; its column adds up to {weights[:, 1].sum():.1f}.")
+    assert grid.said().endswith(f"; its column adds up to {100 * weights[:, 1].sum():.0f}%.")
     grid.page.locator(".source span").nth(2).hover()
     assert "in total" not in grid.said()
 
@@ -549,7 +561,7 @@ def test_the_server_hears_of_the_row_or_the_cell_that_is_pinned_and_of_none(grid
     grid.page.evaluate(NOTE_TEXTS)
     span.click()
     assert grid.sent("cell") == [chosen(3)]
-    assert grid.page.evaluate("written.at(-1)") == "selected; Esc lets go"
+    assert grid.page.evaluate("written.at(-1)") == "selected; Esc clears"
     span.click()
     assert grid.sent("cell") == [chosen(-1)]
     assert grid.page.evaluate("written.at(-1)") == "rennt"  # pointed at

@@ -673,10 +673,12 @@ def test_masks_tokens_and_cells(opened):
     assert "Source padding mask off ×" in tab.text("state")
     page.get_by_label("Causal mask").uncheck()
     where = re.match(
-        r"Without the causal mask, the decoder peeks: in self-attention (\d)\.(\d), ",
+        r"Without the causal mask, the decoder peeks: in its self-attention (\d)\.(\d), ",
         tab.answered().finding(),
     )
-    most = page.get_by_role("button", name=f"Select head {where[1]}.{where[2]}, which peeks most")
+    most = page.get_by_role(
+        "button", name=f"Select decoder head {where[1]}.{where[2]}, which peeks most"
+    )
     most.click()
     picked = page.locator("#picker option:checked")
     expect(picked).to_have_text(f"Decoder self-attention · layer {where[1]} · head {where[2]}")

@@ -78,7 +78,9 @@ def test_a_file_of_its_own_answers_the_pointer(page, tmp_path, trace):
     page.mouse.move(2, 2)
     expect(said).to_have_text(re.compile("^Encoder self-attention, layer 3 head 4 is selected"))
     page.locator(".target span").nth(1).hover()
-    expect(said).to_have_text(re.compile("is not read by this attention"))
+    expect(said).to_have_text(
+        re.compile("belongs to the target, which this attention does not read")
+    )
     page.locator(".stage").press("ArrowUp")
     page.mouse.move(2, 2)
     expect(said).to_have_text(re.compile("^Encoder self-attention, layer 2 head 4 is selected"))

@@ -33,7 +33,8 @@ const SPECIAL = /^(<.+>|\[.+\])$/; // tokens that are no words
 const EVEN = 2; // times the weight of an even row, at most, where all count as even
 const WORD = /[\p{L}\p{N}]/u; // what a word has
 const COVERED = " is covered until you answer";
-const SMALLER = [1.1, 1.02, 0.95]; // em, of a finding that does not fit
+const LEAST_NAMED = 0.005; // smaller weights would be “<1%”
+const SMALLER = [1.1, 1.02, 0.95, 0.88, 0.82]; // em, of a finding that does not fit
 const FADED = 0.15; // how much is left of a head that a filter leaves out
 
 /** A token as part of a sentence: punctuation, which italics hardly change, in quotes too. */
@@ -376,7 +377,7 @@ export class Grid {
       for (let layer = 0; layer < layers; layer++) {
         const { x, y } = this.corner(section, layer * heads);
         const name = `${layer1 ? "layer " : ""}${part.numbers[layer]}`;
-        writeTurned(base, name, x - left + 0.95 * font, y + height / 2, height);
+        writeTurned(base, name, x - left + 0.8 * font, y + height / 2, height);
         for (let head = 0; layer % tall === 0 && head < heads; head++)
           base.fillText(head || !head1 ? head + 1 : "head 1", x + head * section.stepX + width / 2,
             (stacked ? 0.7 : 0.95) * font);
@@ -719,7 +720,7 @@ export class Grid {
     }, REST);
   }
 
-  /** What is longer than its lines is written in smaller letters, down to those of the page; then
+  /** What is longer than its lines is written in smaller letters, down to those of the panel; then
    * the button beside it may give way. */
   fitMessage(isLong, mayHide = isLong) {
     const { message } = this;
@@ -978,6 +979,11 @@ export class Grid {
     return [...moment(this.label(token), this.rowLabel(token, shift), having), ", it"];
   }
 
+  /** Whether the selected token is the one in place `at` of a side. */
+  isItself({ tokens: [token, ...more] }, side, at) {
+    return !more.length && token.side === side && token.index === at * this.data.sides[side].every;
+  }
+
   names(tokens) {
     return tokens.flatMap((token, i) => [i ? " + " : "", this.label(token)]);
   }
@@ -1100,7 +1106,7 @@ export class Grid {
         continue;
       }
       const size = others.weights.map(Math.abs);
-      const best = [...size.keys()].filter((i) => size[i] > 0.004)
+      const best = [...size.keys()].filter((i) => size[i] >= LEAST_NAMED)
         .sort((a, b) => size[b] - size[a]).slice(0, 3);
       if (!best.length && !asQuery && roles) continue;
       if (!best.length && this.data.signed) {
@@ -1109,17 +1115,19 @@ export class Grid {
       }
       parts.push(roles++ ? ";" : "", this.data.signed ? changing : verb);
       if (!best.length) parts.push("nothing");
-      best.forEach((i, rank) => parts.push(rank ? ", " : "",
-        this.rowLabel({ side: others.side, index: i * this.data.sides[others.side].every },
+      best.forEach((i, rank) => parts.push(rank ? ", " : "", this.isItself(pointed, others.side, i) && !shift
+        ? "itself"
+        : this.rowLabel({ side: others.side, index: i * this.data.sides[others.side].every },
           !asQuery && shift),
         ` (${(this.data.signed ? signedPercent : percent)(others.weights[i])})`));
       if (!asQuery && isPinned && !this.data.signed && pointed.tokens.length === 1) {
         const sum = others.weights.reduce((all, weight) => all + weight, 0);
-        parts.push(`; its column adds up to ${sum.toFixed(1)}`);
+        parts.push(`; its column adds up to ${percent(sum)}`);
       }
     }
     if (!roles && shift && pointed.tokens.every(({ side }) => side === of.query))
       return [...parts, " is not written by the model, so it has no row in this head."];
-    return roles ? [...parts, "."] : [...parts, " is not read by this attention: it belongs to the other text."];
+    return roles ? [...parts, "."]
+      : [...parts, ` belongs to the ${pointed.tokens[0].side}, which this attention does not read.`];
   }
 }

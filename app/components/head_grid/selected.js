@@ -497,7 +497,7 @@ export class SelectedHead {
     if (!grid.pinned) return;
     context.font = `${letters}px ${grid.family}`;
     context.textAlign = "left";
-    const text = "selected; Esc lets go";
+    const text = "selected; Esc clears";
     const left = this.legendStart - context.measureText(text).width - 1.5 * letters;
     if (left - 2 * letters < context.measureText(`key (${part.key})`).width) return; // no room
     context.strokeRect(left - 1.6 * letters, 0.3 * letters, 1.2 * letters, 0.7 * letters);
@@ -544,7 +544,7 @@ export class SelectedHead {
   }
 
   /** The row whose predictions are shown: the one that is pointed at or selected. A token of another
-   * text has none, and leaves those of the row that is marked without it. */
+   * text has none, and leaves those of the row that is marked without it, or that a change is told of. */
   answeredRow(pointed) {
     const { grid } = this;
     const { answers } = grid.data;
@@ -552,7 +552,8 @@ export class SelectedHead {
       const row = grid.queries(each).find(({ side }) => side === answers.side);
       if (row) return row.index;
     }
-    return answers.last;
+    const { points_at: told } = grid.look;
+    return told?.side === answers.side ? told.index : answers.last;
   }
 
   /** A row of the predicted text by the label that it has in the picture. */

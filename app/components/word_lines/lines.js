@@ -155,9 +155,9 @@ export class WordLines {
     const name = (at[0] === TARGET && moments?.[at[1]]) || words[at[0]][at[1]];
     const isPinned = String(at) === String(pinned);
     // Shares of what others attend to need not add up to 1.
-    const lead = at[0] === SOURCE ? `${name}, attended to by` : name;
-    this.status.textContent = `${lead}: ${best.slice(0, NAMED)
-      .map(([share, word]) => `${word} ${percent(share)}`).join(", ")}` +
-      (isPinned ? ". Selected; Esc lets it go." : "");
+    const lead = at[0] === SOURCE ? `${name}: attended to most by` : `${name}:`;
+    this.status.textContent = `${lead} ${best.slice(0, NAMED)
+      .map(([share, word]) => `${word} (${percent(share)})`).join(", ")}` +
+      (isPinned ? ". Selected; press Esc to clear." : "");
   }
 }

@@ -40,20 +40,26 @@ def test_a_head_in_words():
     changes = {(row["kind"], row["layer"] - 1, row["head"] - 1): row for row in en_de.of("bleu")}
     for head, row in changes.items():
         said = en_de.in_words(*head)
-        assert said.startswith(f"Over {en_de.card['sentences']:,} sentences: ")
+        assert said.startswith(f"Over {en_de.card['sentences']:,} sentences, as trained: ")
         answer, matters = en_de.importance(*head)
         assert f"BLEU changes by {row['value']:+.2f} (95% interval ".replace("-", "−") in matters
         assert ("not significant" in matters) == (row["p_holm"] > 0.05)
         verdict = f"{'falls' if row['value'] < 0 else 'rises'} significantly"
         verdict = "does not change significantly" if row["p_holm"] > 0.05 else verdict
         count = f"{en_de.card['sentences']:,} sentences"
-        assert answer == f"Over {count}, as trained: without it, BLEU {verdict}."
+        yes = "No clear effect alone." if row["p_holm"] > 0.05 else "Yes."
+        yes = "No, the model does better without it." if verdict.startswith("rises") else yes
+        assert answer == f"{yes} Over {count}, as trained, BLEU {verdict} without it."
         for named in en_de.names(*head):
             assert f"{named.name} ({named.row['value']:.0%}" in said
     said = by_name["reverse"].in_words("encoder", 1, 1)
     assert said.endswith(": no named pattern.")
     answer, matters = by_name["reverse"].importance("encoder", 1, 1)
-    assert answer.endswith(" significantly.") and "not significant" not in matters
+    assert (
+        answer.startswith("Yes. ")
+        and answer.endswith(" significantly without it.")
+        and "not significant" not in matters
+    )
     assert by_name["reverse"].in_words("encoder", 7, 1) == ""
     assert by_name["reverse"].importance("encoder", 7, 1) == ("", "")
 
