@@ -62,8 +62,8 @@ SMALL_MAPS = (
 )
 EXPLAINED = (
     "A **row** is a query, a **column** is a key. Each row adds up to 100%. "
-    "Framed: the selected head and word. Hatched: masked, hidden or off. Hover over a word: it "
-    "attends to the filled words; the underlined ones attend to it."
+    "Framed: the selected head and word. Hatched: masked, hidden or off. The framed word, or the "
+    "one you point at, attends to the filled words; the underlined ones attend to it."
 )
 MOVED_EXPLAINED = " A bar below a word: the change made it less (red) or more (blue) probable."
 DIFFERENCE_EXPLAINED = (

@@ -114,9 +114,9 @@ EXPLAINED = (
     "The model writes one token at a time and reads it before it writes the next. Each "
     "**strip** is one head, in the row of its layer. Each cell of a strip is a token that "
     "the head can attend to, in the order of the text. The brighter the cell, the larger "
-    "the weight. Click a strip to show its weights in the texts. Click another next token to "
-    "make the model continue from it, and the first one to go back. **Prediction after each "
-    "layer**: what the model would write if it stopped there."
+    "the weight. Click a strip to show its weights in the texts. Click another token under "
+    "**Next token** to continue from it, and the first one to go back. **Prediction after "
+    "each layer**: what the model would write if it stopped there."
 )
 BEAMS_EXPLAINED = (
     "Beam search continues several texts at once. Each column is a step, with its **candidates** "
@@ -317,7 +317,7 @@ def page() -> None:
         bars.append(Swatch("as sampled", PRIMARY_COLOUR))
     colour_key(
         WEIGHT,
-        Swatch("the selected head: its frame, its weights in the texts", FOCUS),
+        Swatch("the selected head, and its weights in the texts", FOCUS),
         Swatch("being written", PRIMARY_COLOUR, "solid"),
         Swatch("written later", "gray", "dashed"),
         *bars,

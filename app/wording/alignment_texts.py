@@ -68,7 +68,7 @@ def without_them(survey: Survey, heads: Sequence[tuple[int, int]], sites) -> str
     name = IN_WORDS[measure]
     return (
         f"*Are these heads important?* Over {survey.card['sentences']:,} sentences, "
-        f"{name.removesuffix(' (in points)')} {verdict}. Change in {name}: "
+        f"{name.removesuffix(' (in points)')} {verdict}. Change in {name} (95% interval): "
         f"{listed(losses)}. Significance is corrected for testing {len(survey.of(measure))} heads."
     ).replace("-", "−")
 

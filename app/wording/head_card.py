@@ -109,7 +109,7 @@ def why_measures_differ(survey: Survey) -> str:
     if survey.measure == "loss":
         return ""
     counts = (
-        "BLEU scores only the finished translation, from 0 to 100"
+        "BLEU (0 to 100) scores only the finished translation"
         if survey.measure == "bleu"
         else f"{measure[0].upper()}{measure[1:]} counts only the answer that the model gives"
     )

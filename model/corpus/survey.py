@@ -204,7 +204,9 @@ class Survey:
         value, low, high = (f"{row[name]:+.{digits}f}" for name in ("value", "low", "high"))
         tested = len(self.of(measure))
         answer, verdict = "No clear effect alone.", "does not change significantly"
-        sure = f"; not significant after correcting for {tested} heads, which the interval is not"
+        sure = (
+            f"; not significant after correcting for {tested} heads; the interval is not corrected"
+        )
         if row["p_holm"] <= SIGNIFICANT:
             rises = row["value"] > 0
             answer = (

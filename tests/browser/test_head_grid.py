@@ -380,6 +380,7 @@ def test_the_name_of_a_selected_column_is_coloured(grid):
     for column in (1, 3):
         grid.page.mouse.click(*cell(grid, 2, column))
         assert grid.picture(coloured) == column
+        expect(grid.page.locator(".source span.here")).to_have_text(SOURCE[column])
     grid.press("Escape")
     grid.page.mouse.move(0, 0)
     assert grid.picture(coloured) is None

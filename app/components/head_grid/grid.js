@@ -920,8 +920,8 @@ export class Grid {
     const part = this.part(kind);
     const shift = this.shift(part, pointed?.tile ? [layer * part.heads + head] : averaged(part, this.look));
     const followed = ({ side, index }) => ({ side, index: index + shift });
-    for (const token of pointed?.row ? [followed(pointed.row)] : [...tokens, ...(pointed?.to ?? [])])
-      set(token, "here");
+    const framed = pointed?.row ? [followed(pointed.row), pointed.column] : [...tokens, ...(pointed?.to ?? [])];
+    for (const token of framed) set(token, "here");
     const shades = pointed?.to?.length ? [] : [[true, "--attends"], [false, "--attended"]];
     for (const [asQuery, name] of shades) {
       const others = this.between(asQuery && pointed?.tokens ? this.queries({ tokens, to: [] }) : tokens,
