@@ -43,7 +43,7 @@ CONTROL = 32  # pixels: the height of a control in the bar
 FINDING_LETTERS = 20  # pixels
 # A long table fills what is below the bar and a finding.
 ROOM = f"max(500px, calc(100vh - {BAR + STATE + ROW_OF_PAGE + FINDING + 12}px))"
-# So does the scatter plot, below the choice of its axes.
+# The scatter plot fills what is left below the choice of its axes.
 SCATTER = f"calc({ROOM} - 100px)"
 GRID = 560  # pixels: the grid of heads is higher with any model
 # Pixels: the height of a picture that is fully visible in a window 720 high; the least height of a

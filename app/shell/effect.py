@@ -36,7 +36,7 @@ def effect() -> Effect:
             final = replace(run, step=FINAL)
             both = [(selection.view(each), each) for each in (final, run)]
             said, row = _moved(*both, _lines(*both))
-            said = findings.after_lead("Compared with the final weights: ", said)
+            said = findings.after_lead("Compared with the final weights, ", said)
         else:
             return Effect()
         return Effect(said, row if session.values()["shows"] in (THIS, AFTER) else None)
@@ -45,8 +45,8 @@ def effect() -> Effect:
 
 def _other() -> tuple[Parts, int | None]:
     """The output of the other run's model for its own text, and what moved most, with its row.
-    Neither run need be drawn with its own output as target: that may be typed, or come from another
-    training step."""
+    The target of either run may be another text than its output: one that was typed, or that
+    another training step wrote."""
     other, plain = selection.other_run(), selection.run(changed=False)
     both = (selection.view(), plain), (selection.view(other), other)
     chosen = session.values()

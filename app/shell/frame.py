@@ -17,8 +17,8 @@ from headlight.app.wording.formats import Parts
 
 @dataclass(frozen=True)
 class Effect:
-    """What is said of an effect; and `row`, the token after which a probability moved most, where
-    the picture shows a model that it speaks of and one moved."""
+    """What is said of an effect. `row`: the token after which a probability moved most; None if
+    none moved, or if the picture shows neither the current nor the changed model."""
 
     said: Parts = field(default_factory=list)
     row: int | None = None

@@ -64,7 +64,8 @@ def without_them(survey: Survey, heads: Sequence[tuple[int, int]], sites) -> str
         verdict = (
             f"{'changes' if len(moves) > 1 else min(moves)} significantly without {listed(sure)}"
         )
-        verdict += "" if len(sure) == len(heads) else ", but not without the others"
+        others = len(heads) - len(sure)
+        verdict += f", but not without the other{'s' * (others > 1)}" if others else ""
     name = IN_WORDS[measure]
     return (
         f"*Are these heads important?* Over {survey.card['sentences']:,} sentences, "

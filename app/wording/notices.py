@@ -35,7 +35,7 @@ def pieces(tokens: Sequence[str]) -> str:
     """What the dot before a token means, and the sign for a space, where there are any; empty where
     there are none. Behind other sentences."""
     signs = []
-    if piece := next((token for token in tokens if token[0] == "·" != token), None):
+    if piece := next((token for token in tokens if token.startswith("·") and len(token) > 1), None):
         signs.append(f" “{escaped(piece)}” continues the word before it.")
     if SPACE in tokens:
         signs.append(f" “{SPACE}” is a space.")

@@ -143,7 +143,7 @@ def check(act, line, plain, after, told: Effect) -> bool:
     checkpoint = own(plain.checkpoint)
     was, now = probabilities(plain), probabilities(after)
     leads = {
-        "step": "Compared with the final weights: ",
+        "step": "Compared with the final weights, ",
         "comparison": f"With “{checkpoint.decode(after.texts[0])}” instead, ",
     }
     if lead := leads.get(act):

@@ -543,8 +543,8 @@ export class SelectedHead {
     this.answers.replaceChildren(element("h4", {}, title), ...bars);
   }
 
-  /** The row whose predictions are shown: the one that is pointed at or selected. A token of another
-   * text has none, and leaves those of the row that is marked without it, or that a change is told of. */
+  /** The row whose predictions are shown: the one that is pointed at or selected. For a token of another
+   * text it is the row that is marked anyway, or else the row that the finding tells of. */
   answeredRow(pointed) {
     const { grid } = this;
     const { answers } = grid.data;

@@ -6,7 +6,7 @@ const OTHERS = "input, textarea, select, [role=combobox], [role=slider], [role=r
   "[role=application], [role=listbox], [role=tab], [role=toolbar], [contenteditable=true]";
 
 /** For what there is once on a page. Returns `enter(place, step)`, as `places` does: `step` is told
- * −1 or 1. `own`: those of OTHERS where the keys mean the same. */
+ * −1 or 1. `own` selects those of OTHERS in which ← and → also take a step. */
 export function arrows(own = ":not(*)") {
   let onKey = null;
   /** One listener at a time: two would take two steps. */
