@@ -8,6 +8,7 @@ from headlight.model.files import read_json, read_within
 from headlight.model.tokenizer import (
     LARGEST_TOKENIZER,
     OTHER_SPECIAL,
+    SHOWN_SPACE,
     SPACE,
     Encoding,
     named,
@@ -121,7 +122,7 @@ class SentencePieceTokenizer:
         if token_id in self._special:
             return self._special[token_id]
         symbol = self._symbols.get(token_id, f"<{token_id}>")
-        return visible(symbol.removeprefix(SPACE)) or "␣"
+        return visible(symbol.removeprefix(SPACE)) or SHOWN_SPACE
 
     def decode(self, ids: Iterable[int]) -> str:
         """Text without special tokens."""

@@ -22,6 +22,7 @@ from headlight.model.files import read_within
 LARGEST_TOKENIZER = 2**26  # bytes of a file; one of 256,000 tokens has half as many
 SPECIAL = ["<pad>", "<s>", "</s>"]  # ids 0, 1, 2: Config's pad_id, bos_id, eos_id
 ROLES = ("pad", "bos", "eos")  # what these are for
+SHOWN_SPACE = "␣"
 SPACE = "▁"  # stands for a space in the symbols of SentencePiece, and of those who follow it
 MOST_QUOTED = 120  # characters of what the library says
 _ROLES = dict(zip(SPECIAL, ROLES, strict=True))
@@ -400,7 +401,7 @@ def _bytes(symbol: str) -> bytes:
 
 def _visible(character: str) -> str:
     if character == " ":
-        return "␣"
+        return SHOWN_SPACE
     if "\udc80" <= character <= "\udcff":  # what surrogateescape makes of a byte
         return f"<0x{ord(character) - 0xDC00:02X}>"
     return character if character.isprintable() else character.encode("unicode_escape").decode()
@@ -416,7 +417,7 @@ def named(text: str, offsets) -> tuple[str, ...]:
         start, end = span
         token = text[start:end]
         if not token.strip(" "):
-            token = "␣"
+            token = SHOWN_SPACE
         elif not token.isprintable():
             token = token.encode("unicode_escape").decode("ascii")
         if end - start == 1 and parts[span] > 1:

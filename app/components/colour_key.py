@@ -47,7 +47,7 @@ class Swatch:
         return f'<i style="{paint} {self.colour}"></i> {escape(self.name)}'
 
 
-LINE_SWATCH = Swatch("line: the thicker and darker, the larger the weight", PRIMARY_COLOUR)
+LINE_SWATCH = Swatch("line: the bolder, the larger the weight", PRIMARY_COLOUR)
 POINTED = Swatch(
     "the word you point at or click: its lines (others pale), its weights as shades", FOCUS
 )

@@ -41,7 +41,7 @@ def figure(
         _enlarge(drawn, LARGER)
     if compact:
         _compress(drawn)
-    elif projector:
+    elif projector and not fills:
         drawn.layout.height *= 1.1
     st.plotly_chart(
         drawn,

@@ -19,9 +19,10 @@ export const AFTER = "After"; // a row
 export const FINISHED = "Given the whole text, the probability of"; // a token, after a row
 export const FORMER = "In the original translation, after"; // a row, where the model now writes another text
 
-/** That a “translation” or its like is as before; why, where the decoder peeks: the row that writes is the last. */
-export const stays = (what, peek) => [
-  `The ${what} stays the same${peek ? ": while the model writes, there is no next token to see" : ""}. `, ""];
+/** That a “translation” or its like is as before; and why, where all that is changed is that the decoder
+ * peeks: the next token is written at the last row, with none after it. */
+export const stays = (what, isPeekAlone) => [
+  `The ${what} stays the same${isPeekAlone ? ": while the model writes, there is no next token to see" : ""}. `, ""];
 
 /** Whether what moved most, or null, has moved at all. */
 export const hasMoved = (most) => Boolean(most) && Math.abs(most.after - most.before) > NOTHING;

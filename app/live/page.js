@@ -314,8 +314,9 @@ function write({ written: text, again }, { peek, first, last }) {
   byId("written").title = shown;
   if (again === null) return [...first, ...last()];
   const { writes } = model.sides.at(-1);
+  const isPeekAlone = peek && state.off.length === 1 && !state.changes;
   if (again === text)
-    return [...first, stays(writes ? "translation" : "continuation", peek), ...last()];
+    return [...first, stays(writes ? "translation" : "continuation", isPeekAlone), ...last()];
   return [...first, ...nowWrites(differences(text, again), again), ...last(writes ? FORMER : undefined)];
 }
 

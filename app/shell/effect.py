@@ -67,13 +67,16 @@ def _written(view: ModelView, line: str, run: Run) -> str:
 def _effect(plain: Run, run: Run) -> tuple[Parts, int | None]:
     """What the model writes now, and the next-token probability that changed most; and its row."""
     view = selection.view(run)
-    parts, after = [], findings.AFTER
+    parts, stays, after = [], findings.STAYS, findings.AFTER
     if not run.masks.causal and (peek := consequences.peek(view, run)):
         where, what = (peek.layer, peek.head), (peek.row, peek.next_token)
         parts += [*findings.peeking(*where, *what, peek.weight), (" ", "")]
+        if replace(run, masks=replace(run.masks, causal=True), pad_to=0) == plain:
+            stays = findings.STAYS_UNSEEN
         after = findings.FINISHED  # which it did not when it wrote the text
     both = (view, plain), (view, run)
-    moved, row = _moved(*both, _lines(*both), "Now it writes:", after, findings.FORMER)
+    texts = {"lead": "Now it writes:", "stays": stays, "start": after, "former": findings.FORMER}
+    moved, row = _moved(*both, _lines(*both), **texts)
     return [*parts, *moved], row
 
 
@@ -88,24 +91,24 @@ def _moved(
     after: ModelRun,
     lines: Sequence[str],
     lead: str = "it writes",
-    after_row: str = findings.AFTER,
+    stays: str = findings.STAYS,
+    start: str = findings.AFTER,
     former: str = findings.AFTER,
 ) -> tuple[Parts, int | None]:
     """What differs between two runs that translate these lines, if any: the texts, the class, or
     the next-token probability that changed most; and the token after which it did. `lead` comes
-    before what `after` writes, `after_row` before a row; if that is another text, `former`, since
-    the row belongs to the text of `before`."""
+    before what `after` writes; `stays` says that this is the text of `before`. `start` comes before
+    a row, or `former` where the texts differ, since the row belongs to the text of `before`."""
     if moved := consequences.class_moved(before, after):
         return findings.class_moved(moved.row, moved.token, moved.before, moved.after), None
-    parts, start = [], after_row
+    parts = []
     if lines:
         was, now = (
             _written(view, line, run)
             for (view, run), line in zip((before, after), lines, strict=True)
         )
         if was == now:
-            unseen = after_row == findings.FINISHED
-            parts.append((findings.STAYS_UNSEEN if unseen else findings.STAYS, ""))
+            parts.append((stays, ""))
         else:
             parts += findings.writes(lead, formats.differences(was, now), now)
             start = former

@@ -11,9 +11,8 @@ from headlight.app.wording.formats import escaped, percent
 from headlight.app.wording.part_names import kind_name, layer_number, row_labels
 from headlight.model.analysis.leak import Leak
 from headlight.model.probing.trace import Pass, Trace
-from headlight.model.tokenizer import Encoding
+from headlight.model.tokenizer import SHOWN_SPACE, Encoding
 
-SPACE = "␣"  # as tokens are named, see model/tokenizer.py
 STOPPED = "You stopped this computation."
 
 
@@ -37,8 +36,8 @@ def pieces(tokens: Sequence[str]) -> str:
     signs = []
     if piece := next((token for token in tokens if token.startswith("·") and len(token) > 1), None):
         signs.append(f" “{escaped(piece)}” continues the word before it.")
-    if SPACE in tokens:
-        signs.append(f" “{SPACE}” is a space.")
+    if SHOWN_SPACE in tokens:
+        signs.append(f" “{SHOWN_SPACE}” is a space.")
     return "".join(signs)
 
 

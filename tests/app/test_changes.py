@@ -140,6 +140,15 @@ def test_what_moves_most_is_said(changed):
         assert ("The translation stays the same." in words(page)) == stays, line
 
 
+def test_that_nothing_can_be_seen_is_said_of_the_causal_mask_alone(changed):
+    why = "while the model writes, there is no next token to see"
+    page = changed(model="en-de", source=MAN, causal="false", pad_to="20")
+    assert why in words(page)
+    page.session_state["changes"] = "encoder.1.1=off"
+    page.run()
+    assert "The translation stays the same." in words(page) and why not in words(page)
+
+
 def test_without_the_causal_mask_it_is_said_what_peeks(changed):
     en_de = load("en-de")
     target = en_de.translate(MAN)

@@ -13,8 +13,8 @@ from tests.app.common import finished
 
 TEXT = "A dog runs."
 NAMED = {  # page → what its line above the picture says
-    "lines": "the thicker and darker, the larger the weight",
-    "alignment": "the thicker and darker, the larger the weight",
+    "lines": "the bolder, the larger the weight",
+    "alignment": "the bolder, the larger the weight",
     "generate": "weight 0%",
     "inside": "q·k",
     "lookup": "query",

@@ -62,28 +62,25 @@ def test_bar_and_rows_select_a_head_and_a_pattern_changes_the_table(heads):
     assert heads.page.screenshot() != before
 
 
-def test_a_long_table_fills_the_window(heads):
-    table = heads.page.get_by_test_id("stDataFrame")
+def fills_the_window(heads, picture):
+    """Wait until a picture reaches almost to the bottom of a small and then of a large window."""
     for width, height in ((1280, 720), (1920, 1080)):
         heads.page.set_viewport_size({"width": width, "height": height})
         heads.page.wait_for_function(
-            "([table, height]) => { const { bottom } = table.getBoundingClientRect();"
+            "([picture, height]) => { const { bottom } = picture.getBoundingClientRect();"
             " return 0.9 * height < bottom && bottom <= height; }",
-            arg=[table.element_handle(), height],
+            arg=[picture.element_handle(), height],
         )
+
+
+def test_a_long_table_fills_the_window(heads):
+    fills_the_window(heads, heads.page.get_by_test_id("stDataFrame"))
 
 
 def test_the_scatter_plot_fills_the_window(heads):
     heads.choose("measured_on", "Survey")
     heads.choose("heads_as", "Scatter")
-    plot = heads.page.locator(".st-key-heads_figure .main-svg").first
-    for width, height in ((1280, 720), (1920, 1080)):
-        heads.page.set_viewport_size({"width": width, "height": height})
-        heads.page.wait_for_function(
-            "([plot, height]) => { const { bottom } = plot.getBoundingClientRect();"
-            " return 0.9 * height < bottom && bottom <= height; }",
-            arg=[plot.element_handle(), height],
-        )
+    fills_the_window(heads, heads.page.locator(".st-key-heads_figure .main-svg").first)
 
 
 def test_after_sorting_a_row_is_still_its_own_head(heads):

@@ -695,6 +695,14 @@ def test_masks_tokens_and_cells(opened):
     assert " 1>1 masked ×" in tab.text("state")
 
 
+def test_that_nothing_can_be_seen_is_said_of_the_causal_mask_alone(opened):
+    why = "while the model writes, there is no next token to see"
+    tab = opened("copy", "#source=a b c&causal=false")
+    assert f"The translation stays the same: {why}." in tab.finding()
+    tab = opened("copy", "#source=a b c&causal=false&changes=encoder.1.1=uniform")
+    assert "The translation stays the same. " in tab.finding() and why not in tab.finding()
+
+
 def test_other_models(opened):
     tab = opened("induction", "#source=q w e r q w e")
     assert tab.text("written").startswith("Continuation: ") and len(tab.grid()[1]) == 1
