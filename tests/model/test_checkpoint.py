@@ -7,6 +7,7 @@ from safetensors.torch import load_file, save_file
 from headlight.model.checkpoint import Checkpoint, load, save, write_card
 from headlight.model.masks import Masks
 from headlight.model.probing.trace import TooLong
+from tests.devices import current
 from tests.model.common import CHECKPOINTS, PRESETS, random_model, traced
 
 
@@ -20,7 +21,7 @@ def saved(request, tokenizer, tmp_path):
 
 def test_what_was_saved_is_loaded(saved, tokenizer):
     model, folder = saved
-    loaded = load(folder)
+    loaded = load(folder).on(current())
     assert loaded.model.config == model.config
     assert loaded.card == {"task": "test"}
     assert loaded.tokenizer.encode("the dog 🙂") == tokenizer.encode("the dog 🙂")

@@ -66,7 +66,7 @@ def direct(model, run, row):
 
     norms = []
     for i, site in enumerate(found.kinds[kind]):
-        output = model.get_submodule(site.name).output.weight.numpy()
+        output = model.get_submodule(site.name).output.weight.cpu().numpy()
         size = output.shape[1] // site.n_heads
         sent = np.zeros((*attention[kind].shape[-2:], len(output)))
         for head in range(site.n_heads):

@@ -21,6 +21,7 @@ from headlight.model.probing.patching import recorded
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import has_final_norm, predicted_side
 from headlight.model.probing.trace import CannotRead, trace
+from tests.devices import here
 from tests.model.common import CHECKPOINTS, encoding, load, random_ids, random_model
 
 CHANCE = torch.Generator().manual_seed(0)
@@ -109,7 +110,7 @@ def test_what_no_sum_tells_is_refused():
         def forward(self, x):
             return super().forward(x) + x.tanh()
 
-    model.decoder.layers[1].norm2 = Twice(model.config.d_model)
+    model.decoder.layers[1].norm2 = here(Twice(model.config.d_model))
     with pytest.raises(CannotRead, match="do not add up"):
         decomposition(model, run_of(model), 0, 1)
 

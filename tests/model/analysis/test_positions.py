@@ -128,7 +128,7 @@ def test_an_effect_is_that_of_a_model_built_with_the_other_table(preset):
             table = position_tables.table_of(kind, embedding.position, 40, 6)
             embedding.position = LearnedPositions(*table.shape)
             embedding.position.weight.data.copy_(table)
-        now = trace(built.requires_grad_(False), run)
+        now = trace(here(built).requires_grad_(False), run)
         found = positions.effect(model, before, kind, 6)
         for part, moved in found.moved.items():
             expected = np.abs(now.attention[part] - before.attention[part]).sum(-1).mean(-1) / 2

@@ -13,6 +13,7 @@ from headlight.model.decoding.search import greedy_decode
 from headlight.model.masks import Masks
 from headlight.model.presets import build
 from headlight.model.pretrained.state_dicts import NO_TOKEN, load_foreign
+from tests.devices import here
 from tests.model.common import encoding, max_difference, random_ids, traced
 from tests.model.pretrained.folders import default_type
 from tests.model.test_variants import notebook
@@ -199,7 +200,8 @@ def test_weights_of_a_system_are_put_in_their_places(system):
     values = {tensor.sum().item() for key, tensor in state.items() if key not in tables}
     assert values == {tensor.sum().item() for tensor in own.values()}
     ids = random_ids(6, 4, vocab_size=TGT)
-    assert model(*[ids] * len(model.sides())).isfinite().all() and not model.training
+    answers = here(model)(*[ids] * len(model.sides()))
+    assert answers.isfinite().all() and not model.training
 
 
 @pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.__name__)
@@ -240,7 +242,8 @@ def test_our_own_weights_come_back_through_their_names():
             key = key.replace(f"self_attn.{ours}", f"attention.{theirs}")
         state[key] = tensor
     ids = random_ids(6, 4, vocab_size=SRC)
-    assert max_difference(load_foreign("bloem", state, pad_id=0)(ids), model(ids)) == 0
+    again = here(load_foreign("bloem", state, pad_id=0))
+    assert max_difference(again(ids), here(model)(ids)) == 0
 
 
 def refused(system, state, *words, **sizes):
@@ -429,7 +432,8 @@ def test_layers_alone_are_read_with_a_vocabulary_that_is_given():
             model.get_parameter(key),
             state["encoder.layers.1.multihead_attention.key_projector.weight"],
         )
-        assert model(random_ids(4, vocab_size=SRC), random_ids(3, vocab_size=SRC)).isfinite().all()
+        ids = (random_ids(length, vocab_size=SRC) for length in (4, 3))
+        assert here(model)(*ids).isfinite().all()
     refused(vanilla, encoder, "lacks decoder.layers.0.", vocab_size=SRC)
     refused(hyunwoongko, {n: t for n, t in random_state(hyunwoongko).items() if "emb" not in n},
             "lacks encoder.emb.tok_emb.weight", vocab_size=SRC)  # fmt: skip

@@ -221,8 +221,8 @@ def test_an_edited_weight_scales_the_others_and_changes_what_follows():
     # The attention's output, from its weights, its values and the output projection.
     attention = attention_at(model, model.sites()[0])
     heads = found.attention["encoder"][0] @ found.value["encoder"][0]
-    output = attention.output.weight.numpy() @ np.concatenate(heads, axis=-1).T
-    output = output.T + attention.output.bias.numpy()
+    weight, bias = (tensor.cpu().numpy() for tensor in attention.output.parameters())
+    output = (weight @ np.concatenate(heads, axis=-1).T).T + bias
     assert np.abs(found.output["encoder"][0] - output).max() <= 1e-5
     assert np.abs(found.logits - plain.logits).max() > 1e-4
 
@@ -529,7 +529,8 @@ def test_a_patched_head_gives_what_it_gave_in_the_other_run():
     heads, others = (t.attention[site.kind][-1] @ t.value[site.kind][-1] for t in (plain, theirs))
     heads[1, [0, 2]] = others[1, [0, 2]]
     output = attention_at(model, site).output
-    expected = np.concatenate(heads, axis=-1) @ output.weight.numpy().T + output.bias.numpy()
+    weight, bias = (tensor.cpu().numpy() for tensor in output.parameters())
+    expected = np.concatenate(heads, axis=-1) @ weight.T + bias
     assert np.abs(found.output[site.kind][-1] - expected).max() <= 1e-5
 
 

@@ -39,7 +39,7 @@ def logits_of(model, run, given):
     """Of a pass of its own; a trace keeps much besides."""
     ids = ids_of(model, read_of(model, run))
     with applied(model, run.changes, given):
-        return model(*ids, *run.masks.build(model, *ids))[0].numpy()
+        return model(*ids, *run.masks.build(model, *ids))[0].cpu().numpy()
 
 
 def score_of(model, seen, logits, score):

@@ -14,6 +14,7 @@ from headlight.model import card, checkpoint, presets
 from headlight.model.masks import Masks
 from headlight.model.tokenizer import Tokenizer
 from headlight.model.training import evaluate, tasks
+from tests.devices import here
 from tests.model.common import load, random_model
 
 DATA = os.environ.get("HEADLIGHT_DATA")
@@ -48,7 +49,7 @@ def test_perplexity_is_that_of_each_token_after_those_before():
     model = random_model("decoder_only").double()
     texts = [[1, 5, 9, 2], [1, 7, 7, 8, 4, 2], [1, 2]]
     losses = [
-        -model(ids := torch.tensor([text[:i]]), *Masks().build(model, ids))[0, -1]
+        -model(ids := here(torch.tensor([text[:i]])), *Masks().build(model, ids))[0, -1]
         .log_softmax(dim=-1)[text[i]]
         .item()
         for text in texts

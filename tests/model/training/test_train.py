@@ -25,6 +25,7 @@ from headlight.model.masks import Masks
 from headlight.model.training import tasks, train
 from headlight.model.training.data import DataError, pad
 from headlight.model.training.train import CannotSave, Recipe, Training, rate
+from tests.devices import here
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -112,7 +113,7 @@ def test_checkpoint_has_the_lowest_validation_loss(whole):
     rows = [json.loads(line) for line in (whole.folder / "log.jsonl").read_text().splitlines()]
     lowest = min(row[name] for row in rows for name in ("val_loss", "mean_val_loss"))
     assert held.card["val_loss"] == lowest
-    assert whole.validate(held.model) == pytest.approx(lowest, abs=1e-3)  # float16
+    assert whole.validate(here(held.model)) == pytest.approx(lowest, abs=1e-3)  # float16
 
 
 def test_loss_is_that_of_real_labels(whole):
@@ -267,7 +268,7 @@ def test_a_run_may_have_another_rate_of_dropout(whole, tmp_path, later):
     """Than its task has, or than the model it begins with."""
     file, out = tmp_path / "pairs.tsv", tmp_path / "out"
     file.write_text("".join(f"a b {i}\tb a {i}\n" for i in range(40)))
-    options = ["--out", str(out), "--epochs", "1", "--dropout", "0.25", "--cpu"]
+    options = ["--out", str(out), "--epochs", "1", "--dropout", "0.25"]
     train.main(["pairs", str(file), *options, *["--start", str(whole.folder)] * later])
     found = checkpoint.load(out)
     assert found.model.config.dropout == found.model.src_embedding.dropout.p == 0.25
@@ -332,7 +333,7 @@ def test_bad_input_is_one_sentence(tmp_path, capsys):
     }.items():  # fmt: skip
         file.write_text(text)
         with pytest.raises(SystemExit) as caught:
-            train.main(["pairs", str(file), "--out", str(tmp_path / "out"), "--resume", "--cpu"])
+            train.main(["pairs", str(file), "--out", str(tmp_path / "out"), "--resume"])
         assert words in str(caught.value)
         assert "\n" not in str(caught.value)
     with pytest.raises(SystemExit) as caught:
@@ -354,7 +355,7 @@ def test_a_number_that_no_training_has_is_refused(tmp_path, capsys, option):
 def test_a_loss_that_is_no_number_is_said(tmp_path):
     file = tmp_path / "pairs.tsv"
     file.write_text("".join(f"a b {i}\tc d {i}\n" for i in range(40)))
-    options = ["--peak", "1e30", "--warmup", "1", "--epochs", "1", "--cpu"]
+    options = ["--peak", "1e30", "--warmup", "1", "--epochs", "1"]
     with pytest.raises(SystemExit, match="--peak may be too high"):
         train.main(["pairs", str(file), "--out", str(tmp_path / "out"), *options])
 
