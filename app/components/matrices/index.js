@@ -250,13 +250,21 @@ class Matrices {
     const isChosen = row === one.follow && (!isCell || column === one.column);
     if (row < 0 || (one.single ? !isCell : isChosen)) return;
     const [at, beside] = isChosen ? [-1, -1] : [row, column];
+    if (one.single) this.pin(one, !isChosen);
     this.choose({ ...one.choice, [one.chooses]: at, ...(isCell ? { [one.chooses_column]: beside } : {}) });
+  }
+
+  /** Notes whether a cell of a matrix is chosen. The data say so, too, but only in the next picture, and
+   * Esc may come before it. */
+  pin(one, isChosen) {
+    for (const each of this.matrices) each.pinned = isChosen && each === one;
   }
 
   /** Lets the chosen cell go, where one is seen; whether there was one. */
   letGo() {
     const one = this.matrices.find(({ pinned }) => pinned);
     if (!one || !this.frame.isConnected) return false;
+    this.pin(one, false);
     this.choose({ ...one.choice, [one.chooses]: -1, [one.chooses_column]: -1 });
     return true;
   }

@@ -37,6 +37,7 @@ from headlight.model.probing.run import Run
 from headlight.model.probing.sites import attention_at, parts_of, predicted_side
 from headlight.model.probing.trace import ids_of, read_of, trace
 from headlight.model.variants import SlicedLinear
+from tests.devices import here
 from tests.model.common import encoding, random_ids, random_model
 
 WITHIN = {torch.float32: 1e-5, torch.float64: 1e-10}
@@ -491,7 +492,7 @@ def test_a_head_at_its_mean_is_a_constant_of_the_output_projection(preset, dtype
         expected = surgery(model, site, head, "output", 0)
         output = attention_at(expected, site).output
         rows = slice(head * width, (head + 1) * width)
-        added = attention.output.weight[:, rows] @ means[head]
+        added = attention.output.weight[:, rows] @ here(means[head])
         bias = added if output.bias is None else output.bias + added
         output.bias = torch.nn.Parameter(bias, requires_grad=False)
         same(found, logits(expected))
