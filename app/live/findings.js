@@ -19,8 +19,8 @@ export const AFTER = "After"; // a row
 export const FINISHED = "Given the whole text, the probability of"; // a token, after a row
 export const FORMER = "In the original translation, after"; // a row, where the model now writes another text
 
-/** That a “translation” or its like is as before; and why, where all that is changed is that the decoder
- * peeks: the next token is written at the last row, with none after it. */
+/** That a “translation” or “continuation” is as before; and where only the causal mask is off, why: the next
+ * token is written at the last row, which has none after it. */
 export const stays = (what, isPeekAlone) => [
   `The ${what} stays the same${isPeekAlone ? ": while the model writes, there is no next token to see" : ""}. `, ""];
 

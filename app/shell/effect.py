@@ -45,8 +45,8 @@ def effect() -> Effect:
 
 def _other() -> tuple[Parts, int | None]:
     """The output of the other run's model for its own text, and what moved most, with its row.
-    The target of either run may be another text than its output: one that was typed, or that
-    another training step wrote."""
+    The target of either run may differ from its output: it may be typed, or written by another
+    training step."""
     other, plain = selection.other_run(), selection.run(changed=False)
     both = (selection.view(), plain), (selection.view(other), other)
     chosen = session.values()

@@ -73,7 +73,7 @@ BYTES = 10_000  # bytes of a row with its picture, roughly
 
 
 def finding(mark: str, over: Survey | None, measured_on: str) -> None:
-    """Say what each row or point stands for, unless the finding tells of a change."""
+    """Say what each row or point stands for, unless the finding is about a change."""
     where = {THIS_SENTENCE: "on this sentence", EXAMPLES: "on the example sentences"}
     measured = f"over {over.card['sentences']:,} sentences" if over else where[measured_on]
     if not frame.effect().said:

@@ -48,7 +48,7 @@ def words_of(of_head: LabelledWeights) -> WordWeights:
 
 
 def links(words: WordWeights) -> Links:
-    # By the percentage on the screen: what is shown as 5% has a line.
+    # As rounded on the screen: a weight shown as 5% has a line.
     strong = np.argwhere(words.weights.round(2) >= LEAST)
     return frozenset((int(key), int(query)) for query, key in strong)
 

@@ -544,7 +544,7 @@ export class SelectedHead {
   }
 
   /** The row whose predictions are shown: the one that is pointed at or selected. For a token of another
-   * text it is the row that is marked anyway, or else the row that the finding tells of. */
+   * text it is the row that is marked anyway, or else the one that the finding is about. */
   answeredRow(pointed) {
     const { grid } = this;
     const { answers } = grid.data;
