@@ -8,7 +8,7 @@ import json
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, repeat
 from pathlib import Path
 
 import numpy as np
@@ -44,7 +44,7 @@ from headlight.model.probing.run import FINAL, Run
 from headlight.model.probing.sites import attention_at
 from headlight.model.probing.sweeps import Score, Sweep
 from headlight.model.probing.trace import Trace, check_length, ids_of, read_of, trace
-from headlight.model.tokenizer import LARGEST_TOKENIZER, Encoding, Tokenizer
+from headlight.model.tokenizer import LARGEST_TOKENIZER, Encoding, Tokenizer, name_after
 from headlight.model.transformer import Transformer
 from headlight.model.variants import PrunedSoftmax
 
@@ -139,10 +139,15 @@ class Checkpoint:
         """Whether the model writes a target."""
         return any(side.writes for side in self.model.sides())
 
-    def outputs(self, ids: Iterable[int]) -> list[str]:
-        """Labels for columns of the logits: classes or tokens."""
+    def outputs(
+        self, ids: Iterable[int], preceding: Iterable[int | None] = repeat(None)
+    ) -> list[str]:
+        """Labels for columns of the logits: classes, or tokens, each after the one that precedes
+        it."""
+        if self.classes:
+            return [self.classes[i] for i in ids]
         tokenizer = self.tokenizer.target
-        return [self.classes[i] if self.classes else tokenizer.token(i) for i in ids]
+        return [name_after(tokenizer, *pair) for pair in zip(ids, preceding, strict=False)]
 
     def encode(self, text: str, side: int = 0) -> Encoding:
         """Encode a text for a side of the model, without special tokens. Raises TooLong for a text

@@ -124,6 +124,10 @@ class SentencePieceTokenizer:
         symbol = self._symbols.get(token_id, f"<{token_id}>")
         return visible(symbol.removeprefix(SPACE)) or SHOWN_SPACE
 
+    def has_space(self, token_id: int) -> bool:
+        """Whether a token begins with the space before its word."""
+        return self._symbols.get(token_id, "").startswith(SPACE)
+
     def decode(self, ids: Iterable[int]) -> str:
         """Text without special tokens."""
         symbols = [self._symbols.get(i, UNKNOWN) for i in ids if i not in self._special]

@@ -23,6 +23,7 @@ LARGEST_TOKENIZER = 2**26  # bytes of a file; one of 256,000 tokens has half as 
 SPECIAL = ["<pad>", "<s>", "</s>"]  # ids 0, 1, 2: Config's pad_id, bos_id, eos_id
 ROLES = ("pad", "bos", "eos")  # what these are for
 SHOWN_SPACE = "␣"
+CONTINUES = "·"  # stands before a token that continues a word
 SPACE = "▁"  # stands for a space in the symbols of SentencePiece, and of those who follow it
 MOST_QUOTED = 120  # characters of what the library says
 _ROLES = dict(zip(SPECIAL, ROLES, strict=True))
@@ -360,6 +361,10 @@ class Tokenizer:
             self._names[token_id] = self.readable(symbol) if _LONE_BYTE.search(name) else name
         return self._names[token_id]
 
+    def has_space(self, token_id: int) -> bool:
+        """Whether a token begins with the space before its word."""
+        return self._symbol(token_id).startswith(_SPACE_BYTE if self._of_bytes else SPACE)
+
     def readable(self, symbol: str) -> str:
         """A symbol of the tokenizer's alphabet for the eye: ␣ for a space, <0xF0> for a byte that
         is no character by itself."""
@@ -390,6 +395,7 @@ def _byte_alphabet() -> dict[str, int]:
 
 
 _BYTE = _byte_alphabet()
+_SPACE_BYTE = next(letter for letter, byte in _BYTE.items() if byte == ord(" "))
 
 
 def _bytes(symbol: str) -> bytes:
@@ -424,7 +430,16 @@ def named(text: str, offsets) -> tuple[str, ...]:
             counts[span] += 1
             token = f"{token} {counts[span]}/{parts[span]}"
         elif start == previous_end and text[start - 1 : start].isalnum() and token[0].isalnum():
-            token = "·" + token
+            token = CONTINUES + token
         tokens.append(token)
         previous_end = end
     return tuple(tokens)
+
+
+def name_after(tokenizer, token_id: int, before: int | None) -> str:
+    """What to call a token that follows another, whose word it may continue."""
+    if before is not None and not tokenizer.has_space(token_id):
+        pair = tokenizer.encoding([before, token_id]).tokens  # without special tokens
+        if len(pair) == 2 and pair[1].startswith(CONTINUES):
+            return pair[1]
+    return tokenizer.token(token_id)

@@ -3,8 +3,9 @@ use it, too."""
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 
 import numpy as np
 
@@ -136,15 +137,22 @@ MOST_PROBABLE = 5
 
 
 def answers_of(
-    trace: Trace | LongTrace, outputs: Callable[[Sequence[int]], Sequence[str]]
+    trace: Trace | LongTrace,
+    outputs: Callable[[Iterable[int], Iterable[int | None]], Sequence[str]],
 ) -> PackedPredictions | None:
-    """The predictions of a trace, if it has any; `outputs` turns ids into labels."""
+    """The predictions of a trace, if it has any; `outputs` turns ids, each with the one before it,
+    into labels."""
     side = trace.predicted
     if side.predicts == output_texts.EMBEDDING:
         return None
     rows = [
-        list(zip(outputs(ids), (round(float(share), 6) for share in shares), strict=True))
-        for ids, shares in zip(*trace.most_probable(MOST_PROBABLE), strict=True)
+        [
+            (label, round(float(share), 6))
+            for label, share in zip(outputs(ids, repeat(after)), shares, strict=True)
+        ]
+        for ids, shares, after in zip(
+            *trace.most_probable(MOST_PROBABLE), trace.preceding, strict=True
+        )
     ]
     last = min(without_padding(trace.texts[side.name]), len(rows)) - 1
     return PackedPredictions(side.title, output_texts.ANSWERS[side.predicts], rows, last)

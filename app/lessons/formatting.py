@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from headlight.app.wording import formats
+from headlight.model.tokenizer import CONTINUES
 
 
 def percent(share: float) -> str:
@@ -50,7 +51,7 @@ def shape(*sizes: int) -> str:
 
 def text(tokens: Sequence[str]) -> str:
     """Tokens of a model as a text. Pieces of a word are joined, punctuation follows it."""
-    joined = " ".join(tokens).replace(" ·", "")
+    joined = " ".join(tokens).replace(f" {CONTINUES}", "")
     for mark in ".,!?;:":
         joined = joined.replace(f" {mark}", mark)
     return joined

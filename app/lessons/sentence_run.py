@@ -15,6 +15,7 @@ from headlight.model.checkpoint import Checkpoint
 from headlight.model.decoding.generate import Beam, Generation, Greedy, How
 from headlight.model.masks import Masks
 from headlight.model.probing.trace import Trace
+from headlight.model.tokenizer import CONTINUES
 
 LANGUAGES = {"en": "English", "de": "German", "fr": "French"}
 END = "</s>"
@@ -293,8 +294,8 @@ class SentenceRun:
 def is_word(tokens: Sequence[str], i: int) -> bool:
     """Whether token i is a whole word."""
     token = tokens[i]
-    goes_on = i + 1 < len(tokens) and tokens[i + 1].startswith("·")
-    return bool(re.search(r"\w", token)) and not token.startswith(("<", "·")) and not goes_on
+    goes_on = i + 1 < len(tokens) and tokens[i + 1].startswith(CONTINUES)
+    return bool(re.search(r"\w", token)) and not token.startswith(("<", CONTINUES)) and not goes_on
 
 
 def is_mark(token: str) -> bool:

@@ -141,23 +141,24 @@ export class Reader {
     }
     yield;
     const { norm } = model[side.stack];
-    const labelOf = (id) => tokenizer.encoding([id]).tokens[0];
     const tokens = Object.fromEntries(this.sides.map(({ name }) => [name, tokenizer.encoding(ids[name]).tokens]));
     const first = alone ? src.length - 1 : 0;
+    const preceding = ids[side.name].slice(first); // before each token of the path
+    const labelOf = (id, before) => tokenizer.token(id, before);
     const stopped = depths.map((x) => model.logits(norm.run(x)));
     const [{ name, title }] = this.sides;
     return {
       title: title[0].toUpperCase() + title.slice(1),
       text: alone ? tokens[name].slice(0, first + 1) : tokens[name],
       ids: written,
-      written: [...tokens[side.name].slice(first + 1), ...(path.length > written.length ? [labelOf(eos_id)] : [])],
-      steps: stepsOf(traced.logits, stopped, first, path, labelOf),
+      written: [...tokens[side.name].slice(first + 1), ...(path.length > written.length ? [tokenizer.token(eos_id)] : [])],
+      steps: stepsOf(traced.logits, stopped, first, path, preceding, labelOf),
       kinds: this.kinds.map((sites) => rowsOf(sites, traced.weights, {
         keys: tokens[sites[0].key_side], first, count: path.length, alone,
         isPredicted: (text) => text === side.name,
         name: sites[0].title[0].toUpperCase() + sites[0].title.slice(1),
       })),
-      beams: beamsOf(beams, labelOf, (some) => tokenizer.decode(some)),
+      beams: beamsOf(beams, preceding[beginning.length], labelOf, (some) => tokenizer.decode(some)),
     };
   }
 
@@ -257,7 +258,7 @@ export class Reader {
   }
 
   answers(logits, ids, { title, predicts }) {
-    const label = (id) => this.classes[id] ?? this.tokenizer.encoding([id]).tokens[0];
+    const label = (id, row) => this.classes[id] ?? this.tokenizer.token(id, ids[row]);
     const rows = predictions(logits, label);
     const last = Math.min(this.withoutPadding(ids), rows.length) - 1;
     return { side: title, title: TITLES[predicts], rows, last };

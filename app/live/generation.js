@@ -21,8 +21,9 @@ export function depthsOf(model, stack) {
 }
 
 /** For each step {best, rest, chosen, lens} as components/generation takes them. Row `first` of the
- * logits predicts the first token of `path`; `depths` are logits after each depth. */
-export function stepsOf(logits, depths, first, path, labelOf) {
+ * logits predicts the first token of `path`; `depths` are logits after each depth; `preceding`: the token
+ * before each of `path`. */
+export function stepsOf(logits, depths, first, path, preceding, labelOf) {
   const rows = ({ data, width }, i) => {
     const row = data.subarray((first + i) * width, (first + i + 1) * width);
     const total = logSum(row);
@@ -31,11 +32,11 @@ export function stepsOf(logits, depths, first, path, labelOf) {
   return path.map((chosen, i) => {
     const shares = rows(logits, i);
     const order = [...shares.keys()].sort((a, b) => shares[b] - shares[a]).slice(0, SHOWN);
-    const best = [...new Set([...order, chosen])].map((id) => [id, labelOf(id), shares[id], shares[id]]);
+    const best = [...new Set([...order, chosen])].map((id) => [id, labelOf(id, preceding[i]), shares[id], shares[id]]);
     const lens = depths.map((depth) => {
       const stopped = rows(depth, i);
       const id = stopped.indexOf(Math.max(...stopped));
-      return [labelOf(id), stopped[id]];
+      return [labelOf(id, preceding[i]), stopped[id]];
     });
     return { best, rest: Math.max(0, 1 - best.reduce((sum, [, , share]) => sum + share, 0)), chosen, lens };
   });
@@ -62,8 +63,9 @@ export function rowsOf(sites, weights, { keys, first, count, isPredicted, alone,
 }
 
 /** The candidates of a beam search, each with its text so far and the place of the one that it
- * continues among the candidates of the step before. */
-export function beamsOf(steps, labelOf, textOf) {
+ * continues among the candidates of the step before. `first`: the token before the
+ * first candidates. */
+export function beamsOf(steps, first, labelOf, textOf) {
   const all = steps.flat().filter(({ ended }) => ended);
   const best = Math.max(...all.map(({ score }) => score));
   let kept = [[null, []]];
@@ -73,7 +75,7 @@ export function beamsOf(steps, labelOf, textOf) {
       const [from, before] = kept[parent];
       const path = [...before, token];
       if (row >= 0) following[row] = [place, path];
-      return { label: labelOf(token), score, fate: ended ? "ended" : row < 0 ? "left-out" : "grew",
+      return { label: labelOf(token, before.at(-1) ?? first), score, fate: ended ? "ended" : row < 0 ? "left-out" : "grew",
         path: textOf(path), parent: from, winner: ended && score === best };
     });
     kept = following;

@@ -16,7 +16,8 @@ export function gridText({ title }, { ids, tokens, offsets }, special, following
   return { name, labels: tokens, spaced, following };
 }
 
-/** The most probable outputs of each row of logits, (1, row, output), with their probabilities. */
+/** The most probable outputs of each row of logits, (1, row, output), with their probabilities; `labelOf`: the
+ * label of an output, in a row. */
 export function predictions(logits, labelOf) {
   const rows = [];
   for (let start = 0; start < logits.data.length; start += logits.width) {
@@ -29,7 +30,7 @@ export function predictions(logits, labelOf) {
       best.splice(place < 0 ? best.length : place, 0, id);
       best.length = Math.min(best.length, MOST_PROBABLE);
     });
-    rows.push(best.map((id) => [labelOf(id), Math.round(1e6 * Math.exp(row[id] - total)) / 1e6]));
+    rows.push(best.map((id) => [labelOf(id, rows.length), Math.round(1e6 * Math.exp(row[id] - total)) / 1e6]));
   }
   return rows;
 }

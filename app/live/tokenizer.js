@@ -124,6 +124,12 @@ export class Tokenizer {
     return { ids, offsets, text: text.join(""), tokens: this.#named(ids, text, offsets) };
   }
 
+  /** What to call a token; `before`: the token before it, if any, whose word it may continue. */
+  token(id, before = null) {
+    const inItsPlace = before === null ? "" : this.encoding([before, id]).tokens[1];
+    return inItsPlace.startsWith("·") ? inItsPlace : this.encoding([id]).tokens[0];
+  }
+
   /** Labels: a token's characters, with a dot before a continued word; a part of a character is
    * numbered, as in "é 1/2"; invisible characters are escaped. */
   #named(ids, text, offsets) {

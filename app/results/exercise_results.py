@@ -84,7 +84,8 @@ def of_generation(
         shares[id] for shares, id in zip(generation.probabilities, generation.path, strict=True)
     ]
     at = int(np.argmin(chosen))
-    (token,) = checkpoint.outputs([generation.path[at]])
+    preceding = trace.preceding[generation.first + at]
+    (token,) = checkpoint.outputs([generation.path[at]], [preceding])
     return exercises.least_certain(at + 1, token, float(chosen[at]))
 
 

@@ -215,6 +215,7 @@ def answers_of(view: ModelView, run: Run) -> positions.Predictions:
     traced = trace_of(view, run)
 
     def size(answers: positions.Predictions) -> int:
-        return sum(array.nbytes for array in vars(answers).values())
+        arrays = answers.wanted, answers.best, answers.probability
+        return sum(array.nbytes for array in arrays) + 8 * len(answers.preceding)
 
     return memoize_pass(view, run, "answers", lambda: positions.predictions(traced), size)

@@ -24,6 +24,7 @@ from headlight.model.probing.trace import CannotRead, Pass
 
 REMOVED = {"heads": "head", "sublayers": "sublayer", "tokens": "token"}  # sweep → what it removes
 WHOLE, FIRST = "All tokens", "First row"
+Outputs = Callable[[Iterable[int], Iterable[int | None]], list[str]]  # see Checkpoint.outputs
 HIDDEN = "hidden"  # label of the single row of hidden tokens
 PAUSE = 0.05  # seconds between two passes of a sweep, so that clicks are handled
 
@@ -213,7 +214,7 @@ def most_needed(
     trace: Pass,
     name: str,
     score: Score,
-    outputs: Callable[[Iterable[int]], list[str]],
+    outputs: Outputs,
 ) -> Parts:
     """The finding of a complete sweep whose score is a log-probability: which part the output needs
     most. Empty for others."""
@@ -228,15 +229,17 @@ def most_needed(
         "sublayers": f"{_in_sentence(column)}, {row}",
         "tokens": column.partition(" ")[2],
     }[name]
-    what, *ends = _probabilities(swept, number, score, outputs)
+    what, *ends = _probabilities(swept, number, trace, score, outputs)
     return findings.most_needed(part, REMOVED[name], what, *ends)
 
 
 def _probabilities(
-    swept: Sweep, number: int, score: Score, outputs: Callable[[Iterable[int]], list[str]]
+    swept: Sweep, number: int, trace: Pass, score: Score, outputs: Outputs
 ) -> tuple[str, float, float]:
     """Whose probability a score is, and that before and after a change."""
-    what = "the output" if score.wanted is None else f"“{outputs([score.wanted])[0]}”"
+    what = "the output"
+    if score.wanted is not None:
+        what = f"“{outputs([score.wanted], [trace.preceding[score.position]])[0]}”"
     before, after = (math.exp(swept.score + effect) for effect in (0, swept.effects[number]))
     return what, before, after
 
@@ -247,14 +250,14 @@ def of_head(
     head: str,
     trace: Pass,
     score: Score,
-    outputs: Callable[[Iterable[int]], list[str]],
+    outputs: Outputs,
 ) -> Parts:
     """What one change of a sweep over heads does to the score; `head`: the name of its head."""
     effect = float(swept.effects[number])
     if not np.isfinite(effect):
         return [(f"{head}.", "")]
     if is_probability(trace, score):
-        return findings.without_head(head, *_probabilities(swept, number, score, outputs))
+        return findings.without_head(head, *_probabilities(swept, number, trace, score, outputs))
     return [(f"{head}: without it the score changes by {signed(effect)}.", "")]
 
 

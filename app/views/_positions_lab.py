@@ -448,9 +448,9 @@ def answers_table(
     if shown < len(before.best):
         st.info(f"Only the first {shown} of {len(before.best):,} {side.title} positions are shown.")
     read = lab.trace.texts[side.name].tokens[: len(before.best)]
-    token = lab.view.tokenizer.token
+    names = lab.view.checkpoint.outputs
     eos_id = lab.view.model.config.eos_id
-    end = token(eos_id) if eos_id >= 0 else ""
+    end = names([eos_id])[0] if eos_id >= 0 else ""
     wanted = {"token": read}
     if side.predicts == "next token":
         wanted = {"after": read, f"next in the {side.title}": [*read[1:], end]}
@@ -458,8 +458,8 @@ def answers_table(
         **wanted,
         f"its probability, {first}": before.wanted,
         f"its probability, {second}": after.wanted,
-        f"most probable, {first}": [token(id) for id in before.best],
-        f"most probable, {second}": [token(id) for id in after.best],
+        f"most probable, {first}": names(before.best, before.preceding),
+        f"most probable, {second}": names(after.best, after.preceding),
         "changed": after.best != before.best,
     }
     st.dataframe(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import repeat
 
 from headlight.app.components.bars import Bar, bars
 from headlight.app.components.colour_key import NEGATIVE, POSITIVE, Swatch, colour_key
@@ -10,15 +11,17 @@ from headlight.app.state.catalog import ModelView
 from headlight.app.wording import part_names
 from headlight.model.analysis.decomposition import Decomposition, Term
 from headlight.model.probing.sweeps import Score
+from headlight.model.probing.trace import Pass
 
 MOST = 12  # terms with a bar of their own
 HEIGHT = 480  # pixels
 
 
-def wanted(view: ModelView, score: Score) -> str:
+def wanted(view: ModelView, trace: Pass, score: Score) -> str:
     """The name of the token of a logit, or of the two of a difference."""
     ids = [token_id for token_id in (score.wanted, score.against) if token_id is not None]
-    return " minus ".join(f"“{answer}”" for answer in view.checkpoint.outputs(ids))
+    answers = view.checkpoint.outputs(ids, repeat(trace.preceding[score.position]))
+    return " minus ".join(f"“{answer}”" for answer in answers)
 
 
 def head_of(term: Term) -> dict:

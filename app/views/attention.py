@@ -55,6 +55,7 @@ PAGE = Page(
     "Attention", ATTENTION, "Matrix", place=1, path="", head=True, reading=True, settings=CONTROLS
 )
 
+ROW_BYTES = 1_000  # of a row's predictions, roughly
 MAX_TABLE_ROWS = 20_000  # of the table
 WINDOW = 512  # tokens along a side of the figure: 1.4 MB
 SMALL_MAPS = (
@@ -105,6 +106,13 @@ def page() -> None:
             "first; for example, switch a mask off."
         )
 
+    predicted = memoize.memoize_pass(
+        model,
+        run,
+        "predictions in words",
+        lambda: answers_of(trace, model.checkpoint.outputs),
+        lambda found: ROW_BYTES * len(found.rows) if found else 0,
+    )
     packed = memoize.memoize_pass(
         model,
         run,
@@ -112,7 +120,7 @@ def page() -> None:
         lambda: pack_trace(
             trace,
             reading,
-            answers_of(trace, model.checkpoint.outputs),
+            predicted,
             passes.whole_trace_of(selection.view(less), less) if less else None,
             None if less else passes.attention_of(model, run),
         ),
@@ -130,6 +138,7 @@ def page() -> None:
     maps = "" if chosen["projector"] else SMALL_MAPS
     bars = MOVED_EXPLAINED if options.acts and any(map(any, options.moved.values())) else ""
     tokens = [token for text in trace.texts.values() for token in text.tokens]
+    tokens += [label for row in predicted.rows for label, _ in row] if predicted else []
     signs = notices.pieces(tokens)
     frame.explain(maps + (DIFFERENCE_EXPLAINED if less else EXPLAINED) + bars + signs)
     with frame.explanation():

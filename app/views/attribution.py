@@ -38,7 +38,7 @@ def page() -> None:
         picture = widgets.draw("picture", options=PICTURES, default=PARTS)
         sweeps.draw_score(trace, whole=False, tokens=frame.explanation())
     score, focus = sweeps.score(view, run, whole=False), session.focus()
-    wanted = _terms.wanted(view, score)
+    wanted = _terms.wanted(view, trace, score)
     projector = session.values()["projector"]
     head = (focus.layer, focus.head) if focus.kind == source_kind(view.model) else None
     sum_of = word_results.decomposition_of(view, run, score)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from functools import cache, partial
+from itertools import repeat
 
 import numpy as np
 import streamlit as st
@@ -179,20 +180,24 @@ def to_branch(beginning: str, prune: bool) -> None:
         session.choose(beginning=beginning, branches="; ".join(filter(None, branches())))
 
 
-def steps_of(generation: Generation, lens: Lens, checkpoint: Checkpoint) -> list[GenerationStep]:
-    """What the component draws of each step; `lens` is of their rows."""
+def steps_of(
+    generation: Generation, trace: Pass, lens: Lens, checkpoint: Checkpoint
+) -> list[GenerationStep]:
+    """What the component draws of each step of what was written; `trace` is of its run, `lens` of
+    the steps' rows."""
     steps = []
     for i, (shares, sampling_shares) in enumerate(
         zip(generation.probabilities, generation.drawn, strict=True)
     ):
         token = generation.path[i]
         best = [*dict.fromkeys([*np.argsort(-shares, kind="stable")[:SHOWN].tolist(), token])]
-        names = checkpoint.outputs(best)
+        preceding = repeat(trace.preceding[generation.first + i])
+        names = checkpoint.outputs(best, preceding)
         rows = [
             (id, name, float(shares[id]), float(sampling_shares[id]))
             for id, name in zip(best, names, strict=True)
         ]
-        answers = checkpoint.outputs(lens.best[:, i].tolist())
+        answers = checkpoint.outputs(lens.best[:, i].tolist(), preceding)
         predictions = list(zip(answers, lens.probability[:, i].tolist(), strict=True))
         steps.append(
             GenerationStep(rows, max(0.0, 1 - sum(row[2] for row in rows)), token, predictions)
@@ -236,9 +241,12 @@ def tree(generation: Generation, write: Callable[[str], Generation]) -> list[dic
     return rows
 
 
-def beams_of(generation: Generation, checkpoint: Checkpoint) -> list[list[dict]]:
+def beams_of(
+    generation: Generation, preceding: int | None, checkpoint: Checkpoint
+) -> list[list[dict]]:
     """The candidates of a beam search, each with its text so far and, as `parent`, the place of the
-    one that it continues among the candidates of the step before."""
+    one that it continues among the candidates of the step before. `preceding`: the token before
+    the first ones."""
     beams, steps, best = {0: (None, ())}, [], max(
         (one.score for step in generation.beams for one in step if one.ended), default=None
     )  # fmt: skip
@@ -246,13 +254,14 @@ def beams_of(generation: Generation, checkpoint: Checkpoint) -> list[list[dict]]
         following, cells = {}, []
         for place, one in enumerate(step):
             parent, path = beams[one.parent]
+            before = path[-1] if path else preceding
             path = (*path, one.token)
             if one.row is not None:
                 following[one.row] = place, path
             fate = "ended" if one.ended else "left-out" if one.row is None else "grew"
             cells.append(
                 {
-                    "label": checkpoint.outputs([one.token])[0],
+                    "label": checkpoint.outputs([one.token], [before])[0],
                     "score": one.score,
                     "fate": fate,
                     "path": checkpoint.tokenizer.target.decode(path),
@@ -322,17 +331,18 @@ def page() -> None:
         Swatch("written later", "gray", "dashed"),
         *bars,
     )
+    given = len(ids_of(chosen["beginning"], len(view.tokenizer)))
     generation(
         writer=view.name,
-        given=len(ids_of(chosen["beginning"], len(view.tokenizer))),
+        given=given,
         title=next(iter(trace.sides.values())).title.capitalize(),
         text=text[: shown.first + 1] if len(trace.sides) == 1 else text,
         written=(*shown.tokens, *checkpoint.outputs(shown.path[len(shown.tokens) :])),
-        steps=steps_of(shown, lens, checkpoint),
+        steps=steps_of(shown, trace, lens, checkpoint),
         rows=rows_of(trace, kind, shown.first, weights_of),
         focus=vars(focus),
         branches=tree(shown, write),
-        beams=beams_of(shown, checkpoint),
+        beams=beams_of(shown, trace.preceding[shown.first + given], checkpoint),
         on_choose=partial(choose, tuple(shown.ids)),
         on_focus=partial(choose_head, [site.layer + 1 for site in trace.kinds[kind]]),
         on_branch=to_branch,

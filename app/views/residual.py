@@ -62,12 +62,13 @@ LENGTH, TURN, ALIKE, LENS, FINAL, WRITES = PICTURES = (
 @dataclass(frozen=True)
 class ShownLens:
     """The logit lens of the predicted stack as the page shows it. `after` names its rows, at most
-    MAX_LENS_ROWS, `depths` what is before and after each layer."""
+    MAX_LENS_ROWS, `depths` what is before and after each layer; `preceding`: see Pass."""
 
     lens: residual.Lens
     stack: str
     after: Sequence[str]
     depths: Sequence[str]
+    preceding: Sequence[int | None]
 
 
 def shown_lens(view: ModelView, run: Run) -> ShownLens:
@@ -82,7 +83,7 @@ def shown_lens(view: ModelView, run: Run) -> ShownLens:
             f"Only the first {MAX_LENS_ROWS} of {len(after):,} {side.title} positions are shown."
         )
     depths = ["in", *(f"layer {i}" for i in range(1, len(lens.best)))]
-    return ShownLens(lens, side.stack, after[:MAX_LENS_ROWS], depths)
+    return ShownLens(lens, side.stack, after[:MAX_LENS_ROWS], depths, trace.preceding)
 
 
 def draw_lens(view: ModelView, shown: ShownLens) -> None:
@@ -103,11 +104,10 @@ def draw_lens(view: ModelView, shown: ShownLens) -> None:
     count = len(shown.after)
     answers = {"row": range(1, count + 1), "after": shown.after}
     for depth, name in enumerate(shown.depths):
+        outputs = view.checkpoint.outputs(lens.best[depth], shown.preceding)
         answers[name] = [
             f"{output}  {probability:.1%}"
-            for output, probability in zip(
-                view.checkpoint.outputs(lens.best[depth]), lens.probability[depth], strict=True
-            )
+            for output, probability in zip(outputs, lens.probability[depth], strict=True)
         ]
     answers["settled"] = [shown.depths[depth] for depth in lens.settled]
     st.dataframe(
@@ -164,7 +164,7 @@ def draw_writers(view: ModelView, run: Run) -> None:
         sweeps.draw_score(trace, whole=False, tokens=frame.explanation())
     score = sweeps.score(view, run, whole=False)
     sum_of = word_results.decomposition_of(view, run, score)
-    wanted = _terms.wanted(view, score)
+    wanted = _terms.wanted(view, trace, score)
     frame.finding(
         f"The parts of the logit of {formats.escaped(wanted)}, {formats.signed(sum_of.logit)}"
     )

@@ -141,7 +141,7 @@ def most_probable(checkpoint, trace: Trace) -> tuple[str, list[str]]:
     if trace.predicted.predicts == EMBEDDING:
         return "", []
     ids, probabilities = trace.most_probable(1)
-    answers = checkpoint.outputs(ids[:, 0])
+    answers = checkpoint.outputs(ids[:, 0], trace.preceding)
     if trace.predicted.predicts == "class":
         return "Class", [f"{answers[0]}, {percent(float(probabilities[0, 0]))}"]
     return "Most probable", answers

@@ -11,7 +11,7 @@ from headlight.app.wording.formats import escaped, percent
 from headlight.app.wording.part_names import kind_name, layer_number, row_labels
 from headlight.model.analysis.leak import Leak
 from headlight.model.probing.trace import Pass, Trace
-from headlight.model.tokenizer import SHOWN_SPACE, Encoding
+from headlight.model.tokenizer import CONTINUES, SHOWN_SPACE, Encoding
 
 STOPPED = "You stopped this computation."
 
@@ -34,7 +34,9 @@ def pieces(tokens: Sequence[str]) -> str:
     """What the dot before a token means, and the sign for a space, where there are any; empty where
     there are none. Behind other sentences."""
     signs = []
-    if piece := next((token for token in tokens if token.startswith("·") and len(token) > 1), None):
+    if piece := next(
+        (token for token in tokens if token.startswith(CONTINUES) and len(token) > 1), None
+    ):
         signs.append(f" “{escaped(piece)}” continues the word before it.")
     if SHOWN_SPACE in tokens:
         signs.append(f" “{SHOWN_SPACE}” is a space.")

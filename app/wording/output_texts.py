@@ -75,5 +75,5 @@ def output(view, run: Run, trace: Callable[[], Trace | LongTrace]) -> tuple[str,
     title, predicted_tokens = ANSWERS[predicted.predicts], predictions(trace())
     if predicted.predicts == MASKED_TOKEN:  # each row predicts the token at its own position
         return title, view.tokenizer.target.decode(predicted_tokens.best.tolist())
-    (answer,) = view.checkpoint.outputs(predicted_tokens.best[-1:].tolist())
+    *_, answer = view.checkpoint.outputs(predicted_tokens.best, predicted_tokens.preceding)
     return title, f"{answer}, {percent(float(predicted_tokens.probability[-1]))}"

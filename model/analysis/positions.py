@@ -93,6 +93,7 @@ class Predictions:
                        last (NaN for a model without eos); of a masked token, the token that
                        stands there; where a class is predicted the probability of each, (class,)
     best, probability  the likeliest answer and its probability, (row,)
+    preceding          see Pass, (row,)
 
     An embedding model predicts nothing: there are no rows.
     """
@@ -100,6 +101,7 @@ class Predictions:
     wanted: np.ndarray
     best: np.ndarray
     probability: np.ndarray
+    preceding: Sequence[int | None] = ()
 
 
 def predictions(trace: Trace | LongTrace) -> Predictions:
@@ -108,10 +110,12 @@ def predictions(trace: Trace | LongTrace) -> Predictions:
         return Predictions(np.zeros(0), np.zeros(0, int), np.zeros(0))
     if side.predicts == "class":
         ids, shares = trace.most_probable()
-        return Predictions(shares[0][ids[0].argsort()], ids[:, 0], shares[:, 0])
+        return Predictions(shares[0][ids[0].argsort()], ids[:, 0], shares[:, 0], trace.preceding)
     real = without_padding(trace.texts[side.name])
     ids, shares = trace.most_probable(1)
-    return Predictions(np.exp(trace.log_probabilities[:real]), ids[:real, 0], shares[:real, 0])
+    return Predictions(
+        np.exp(trace.log_probabilities[:real]), ids[:real, 0], shares[:real, 0], trace.preceding
+    )
 
 
 @dataclass(frozen=True)

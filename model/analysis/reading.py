@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headlight.model.probing.long_trace import Weights
-from headlight.model.tokenizer import Encoding
+from headlight.model.tokenizer import CONTINUES, Encoding
 
 AVERAGES = ("", "heads", "layers", "both")
 SPECIAL_TOKENS = ("show", "hide", "hide and renormalise")
@@ -233,7 +233,7 @@ def _text(encoding: Encoding) -> str:
         if end - start == 1:
             token = token.partition(" ")[0]  # 🙂 1/4
         if len(token) > end - start:
-            token = token.removeprefix("·")  # a typed dot is never longer than its span
+            token = token.removeprefix(CONTINUES)  # a typed dot is never longer than its span
         if len(token) > end - start:
             token = token.encode("ascii", "backslashreplace").decode("unicode_escape")
         # A token for a space covers nothing.

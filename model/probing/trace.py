@@ -141,6 +141,15 @@ class Pass:
         """See `next_tokens_of`."""
         return next_tokens_of(self.predicted, self.texts, self.end)
 
+    @property
+    def preceding(self) -> tuple[int | None, ...]:
+        """The id before the token that each row of the logits predicts; None where there is
+        none."""
+        ids = self.texts[self.predicted.name].ids
+        return {"next token": ids, "masked token": (None, *ids[:-1])}.get(
+            self.predicted.predicts, (None,)
+        )
+
     def row_words(self, kind: str, layer: int, head: int) -> tuple[str, ...]:
         """The token that a head follows at each row: the one read there, or the next one."""
         query, _ = self.sides_of(kind)

@@ -1,6 +1,7 @@
 """What the browser is sent of the grid, read back as its script reads it."""
 
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from headlight.app.components.packing import (
 )
 from headlight.model import load
 from headlight.model.analysis.reading import Reading
+from headlight.model.tokenizer import CONTINUES
 
 STEP = 0.005  # between two bytes, at most
 
@@ -122,7 +124,7 @@ def test_order_is_by_value():
 
 def test_the_most_probable_next_tokens_are_the_softmax_of_the_logits(en_de):
     trace = en_de.trace("a dog runs .")
-    answers = answers_of(trace, lambda ids: [str(id) for id in ids])
+    answers = answers_of(trace, lambda ids, _: [str(id) for id in ids])
     logits = trace.logits.astype(np.float64)
     shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
     shares /= shares.sum(axis=-1, keepdims=True)
@@ -135,9 +137,25 @@ def test_the_most_probable_next_tokens_are_the_softmax_of_the_logits(en_de):
     assert [[tuple(one) for one in row] for row in header["answers"]["rows"]] == answers.rows
 
 
+@pytest.mark.parametrize("name", ["en-de", "en-fr", "english"])
+def test_a_token_has_one_name_in_its_text_and_among_the_predictions(name):
+    """“·it” in both where it continues a word."""
+    checkpoint, continued = load(name), Counter()
+    for text in ("Grandmother skateboards to Heidelberg.", "The little girl has two dogs."):
+        trace = checkpoint.trace(text)
+        tokens = trace.texts[trace.predicted.name].tokens
+        ids, _ = trace.most_probable(MOST_PROBABLE)
+        rows = answers_of(trace, checkpoint.outputs).rows
+        for i, (wanted, best) in enumerate(zip(trace.following, ids.tolist(), strict=True)):
+            if wanted in best and i + 1 < len(tokens):
+                assert rows[i][best.index(wanted)][0] == tokens[i + 1]
+                continued[tokens[i + 1].startswith(CONTINUES)] += 1
+    assert min(continued[False], continued[True]) > 0
+
+
 def test_of_merged_rows_nothing_is_predicted(en_de):
     trace = en_de.trace("a dog runs .", "Ein Hund rennt ebenfalls.")
-    answers = answers_of(trace, lambda ids: [str(id) for id in ids])
+    answers = answers_of(trace, lambda ids, _: [str(id) for id in ids])
     for reading in (Reading(words=True), Reading(special="hide")):
         assert unpack(pack_trace(trace, reading, answers))[0]["answers"] is None
 

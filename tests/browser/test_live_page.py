@@ -8,6 +8,7 @@ import re
 import unicodedata
 from contextlib import ExitStack, contextmanager
 from functools import cache, partial
+from itertools import repeat
 
 import numpy as np
 import pytest
@@ -450,7 +451,11 @@ def test_a_text_is_written_as_in_the_app(engine, name, how, line):
         assert step["best"][0][0] == shares.argmax()
         assert np.allclose([share for _, _, share, _ in step["best"]],
                            [shares[id] for id, *_ in step["best"]], atol=1e-4)  # fmt: skip
-        assert [label for label, _ in step["lens"]] == outputs(stopped.best[:, i].tolist())
+        preceding = repeat(trace.preceding[written.first + i])
+        assert [label for _, label, *_ in step["best"]] == outputs(
+            [id for id, *_ in step["best"]], preceding
+        )
+        assert [label for label, _ in step["lens"]] == outputs(stopped.best[:, i], preceding)
         assert np.allclose([s for _, s in step["lens"]], stopped.probability[:, i], atol=1e-4)
     for kind in answer["kinds"]:
         expected = trace.attention[kind["kind"]].swapaxes(0, 2).swapaxes(1, 2)[rows]
@@ -458,9 +463,12 @@ def test_a_text_is_written_as_in_the_app(engine, name, how, line):
             assert kind["weights"] == []
         else:
             assert np.abs(weights_of(kind["weights"]) - expected).max() <= 0.0026
-    beams = [
-        [(outputs([c.token])[0], c.ended, c.row is None) for c in step] for step in written.beams
-    ]
+    beams, kept = [], {0: trace.preceding[written.first + len(beginning)]}
+    for step in written.beams:
+        labels = outputs([c.token for c in step], [kept[c.parent] for c in step])
+        beams.append([(label, c.ended, c.row is None)
+                      for label, c in zip(labels, step, strict=True)])  # fmt: skip
+        kept = {c.row: c.token for c in step if c.row is not None}
     assert beams == [[(c["label"], c["fate"] == "ended", c["fate"] != "grew") for c in step]
                      for step in answer["beams"]]  # fmt: skip
 

@@ -1,5 +1,6 @@
 """Questions about rows, columns and heads of attention."""
 
+from itertools import repeat
 from typing import ClassVar
 
 import numpy as np
@@ -166,7 +167,7 @@ class RowType(QuestionType):
         after = queries[i + 2] if i + 2 < len(queries) else None
         answers = {"read for predicted": row, "one back": queries[i - 1]}
         best = np.argsort(-base.logits[i], kind="stable")[1:4]
-        more = [after, *run.checkpoint.outputs(int(x) for x in best)]
+        more = [after, *run.checkpoint.outputs(best, repeat(base.preceding[i]))]
         return Question(
             CHOOSE,
             answer,

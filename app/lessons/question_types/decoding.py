@@ -1,6 +1,7 @@
 """Questions about what a model writes: the next token, and the text without a part of it."""
 
 import math
+from itertools import repeat
 from typing import ClassVar
 
 import numpy as np
@@ -82,7 +83,7 @@ class NextTokenType(QuestionType):
             raise NoQuestion("The model is not sure enough anywhere. Try another sentence.")
         i = steps[len(steps) // 2] if draw.keys.get("step") == "clear" else draw.rng.choice(steps)
         best = np.argsort(-greedy.probabilities[i], kind="stable")[:8]
-        names = run.checkpoint.outputs(int(x) for x in best)
+        names = run.checkpoint.outputs(best, repeat(greedy.path[i - 1]))
         answers = {
             "one back": greedy.tokens[i - 1],
             "off by one": greedy.tokens[i + 1] if i + 1 < len(greedy.tokens) else END,
@@ -114,7 +115,8 @@ class NextTokenType(QuestionType):
             raise NoQuestion("Greedy decoding and beam search agree here. Try another sentence.")
         choices = choices_of(draw.rng, texts[1], [texts[0]])
         paths = greedy.path[parting : parting + 1], beam.path[parting : parting + 1]
-        tokens = [run.checkpoint.outputs(path)[0] if path else END for path in paths]
+        preceding = greedy.path[parting - 1 : parting] or [None]
+        tokens = [run.checkpoint.outputs(path, preceding)[0] if path else END for path in paths]
         probabilities = greedy.probabilities[min(parting, len(greedy.probabilities) - 1)]
         chances = [percent(probabilities[path[0]]) if path else "0%" for path in paths]
         return Question(

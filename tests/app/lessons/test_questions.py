@@ -47,7 +47,7 @@ def predicted_token(question, draw):
         best = truth.twin_trace(run.name, run.sentence).logits[i].argmax()
     else:
         best = run.base.logits[i].argmax()
-    return {run.checkpoint.outputs([int(best)])[0]}
+    return {*run.checkpoint.outputs([int(best)], [run.base.preceding[i]])}
 
 
 def most_crossings(question, draw):
@@ -182,7 +182,8 @@ def still_right(question, draw):
     trace = draw.run.checkpoint.trace(draw.run.sentence, changes=f"{draw.head.scope}=off")
     rows = [i for i in range(1, len(tokens) - 1)
             if tokens[i] in tokens[:i] and tokens[i + 1] in tokens[: i + 1]]  # fmt: skip
-    said = draw.run.checkpoint.outputs(int(trace.logits[i].argmax()) for i in rows)
+    best = (int(trace.logits[i].argmax()) for i in rows)
+    said = draw.run.checkpoint.outputs(best, (trace.preceding[i] for i in rows))
     share = np.mean([token == tokens[i + 1] for token, i in zip(said, rows, strict=True)])
     return {"all of them" if share >= 0.9 else "almost none" if share <= 0.2 else "about half"}
 
@@ -218,9 +219,11 @@ def most_needed(question, draw):
 
 def next_greedy(question, draw):
     tokens, probabilities = truth.greedy(draw.run.name, draw.run.sentence)
+    generation = draw.run.generation()
     (i,) = {v.place for v in question.veil if v.what == "next tokens"}
     assert text(tokens[:i]) == question.given["beginning"]
-    return {draw.run.checkpoint.outputs([int(probabilities[i].argmax())])[0]}
+    best = int(probabilities[i].argmax())
+    return {*draw.run.checkpoint.outputs([best], generation.path[i - 1 : i])}
 
 
 def greedy_or_beam(question, draw):

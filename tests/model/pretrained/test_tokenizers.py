@@ -10,6 +10,7 @@ from headlight.model.checkpoint import load
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.probing.trace import read_of
 from headlight.model.spm_tokenizer import SentencePieceTokenizer
+from headlight.model.tokenizer import CONTINUES, name_after
 from tests.model.pretrained.folders import write
 
 KINDS = ("bert", "gpt2", "llama", "qwen2", "marian")
@@ -109,6 +110,21 @@ def test_what_is_generated_has_offsets_in_its_text(checkpoint):
     encoding, text = tokenizer.encoding(ids), tokenizer.decode(ids)
     assert encoding.ids == ids and max(end for _, end in encoding.offsets) <= len(text)
     assert [tokenizer.token(i) for i in range(tokenizer.last_id + 3)]
+
+
+def test_a_token_after_another_is_called_as_in_the_text(checkpoint):
+    """But for parts of one character, and for whatever follows them."""
+    ours, _ = checkpoint
+    tokenizer, continued = ours.tokenizer.target, 0
+    for text in TEXTS:
+        encoding = tokenizer.encoding(tokenizer.encode(text).ids)
+        pairs = zip(encoding.ids, encoding.ids[1:], encoding.tokens[1:], strict=False)
+        for before, token_id, name in pairs:
+            if any("<0x" in tokenizer.token(one) for one in (before, token_id)):
+                break
+            assert name_after(tokenizer, token_id, before) == name
+            continued += name.startswith(CONTINUES)
+    assert continued
 
 
 def test_a_mask_is_typed_and_other_special_tokens_are_text(tmp_path):
