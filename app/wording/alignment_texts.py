@@ -25,14 +25,17 @@ def alignment_note(
             "Each target word is linked to the source word without which its log-probability "
             "falls most. Thicker: a larger share of the falls for all source words."
         )
-    names = [f"layer {sites[layer].layer + 1} head {head + 1}" for layer, head in heads]
+    attention = sites[0].title
     layers = {sites[layer].layer + 1 for layer, _ in heads}
     most = "Each target word is linked to the source word with the most weight"
     if len(heads) == 1:
         row = measured.shifts[tuple(heads[0])] if shift is None else shift
-        return f"{most} in {names[0]}. Here, each target word is the {SHIFT_NAMES[row]}."
+        ((layer, head),) = heads
+        where = f"{attention}, layer {sites[layer].layer + 1} head {head + 1}"
+        return f"{most} in {where}. Here, each target word is the {SHIFT_NAMES[row]}."
     if len(heads) > MOST_NAMED and len(layers) == 1:
-        return f"{most} in layer {layers.pop()}, averaged over its {len(heads)} heads."
+        where = f"{attention}, layer {layers.pop()}"
+        return f"{most} in {where}, averaged over its {len(heads)} heads."
     at_moment: dict[int, list[str]] = {}
     for layer, head in heads:
         at = measured.shifts[layer, head] if shift is None else shift
@@ -41,7 +44,7 @@ def alignment_note(
     count = {2: "two", 3: "three", 4: "four"}.get(len(heads), len(heads))
     which = listed(groups) if len(groups) == len(heads) else ", ".join(groups)
     best = " that align best together" * (list(heads) == list(measured.heads))
-    return f"{most}, averaged over the {count} heads{best}: {which}."
+    return f"{most}, averaged over the {count} {attention} heads{best}: {which}."
 
 
 def without_them(survey: Survey, heads: Sequence[tuple[int, int]], sites) -> str:

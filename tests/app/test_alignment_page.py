@@ -116,10 +116,10 @@ def test_the_note_names_the_heads_that_the_lines_show(en_de):
         return alignment_note(measured, heads, cross, shift)
 
     assert note((1, 0), shift=1).endswith(
-        "in layer 2 head 1. Here, each target word is the word about to be written."
+        "in cross-attention, layer 2 head 1. Here, each target word is the word about to be written."
     )
     read, written = "once the word is read", "as it is about to be written"
-    averaged = "averaged over the {} heads: {}."
+    averaged = "averaged over the {} cross-attention heads: {}."
     assert [measured.shifts[head] for head in ((0, 1), (1, 3), (2, 0))] == [0, 1, 1]
     assert note((0, 1), (2, 0)).endswith(
         averaged.format("two", f"1.2 ({read}) and 3.1 ({written})")
@@ -130,5 +130,5 @@ def test_the_note_names_the_heads_that_the_lines_show(en_de):
     )
     assert " that align best together: " in note(*measured.heads)
     assert note(*[(2, head) for head in range(4)]).endswith(
-        "in layer 3, averaged over its 4 heads."
+        "in cross-attention, layer 3, averaged over its 4 heads."
     )

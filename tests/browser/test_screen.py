@@ -215,6 +215,13 @@ def test_pytorch_fits_into_a_small_window_in_present(visit):
     expect(last).to_be_in_viewport(ratio=1)
     box = visit.canvas("comparison", 2).bounding_box()
     assert box["y"] + box["height"] <= last.bounding_box()["y"]
+    canvas = visit.canvas("comparison", 0)
+    framed = canvas.evaluate("({ matrix: { follow, column } }) => [follow, column]")
+    visit.click_cell("comparison", 0, framed)  # chooses it, which nobody had
+    assert canvas.evaluate("({ matrix: { pinned } }) => pinned")
+    visit.page.keyboard.press("Escape")
+    visit.settle()
+    assert not visit.canvas("comparison", 0).evaluate("({ matrix: { pinned } }) => pinned")
     visit.click_cell("comparison", 1, (2, 3))
     trace = load("en-fr").trace("She has never seen the red car of my sister.")
     read, key = trace.texts["tgt"].tokens, trace.texts["src"].tokens

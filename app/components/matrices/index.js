@@ -242,12 +242,13 @@ class Matrices {
   }
 
   /** Chooses the row of a cell or of a label, and of a cell the column, where that can be chosen;
-   * lets a single cell go that was chosen. */
+   * lets a single cell go that was chosen, not one that merely has the frame. */
   click(one, event) {
     const row = this.rowUnder(one, event);
     const column = cellUnder(...pointIn(one.canvas, event), this.box(one))?.[1];
     const isCell = one.chooses_column && column !== undefined;
-    const isChosen = row === one.follow && (!isCell || column === one.column);
+    const isFramed = row === one.follow && (!isCell || column === one.column);
+    const isChosen = isFramed && (!one.single || one.pinned);
     if (row < 0 || (one.single ? !isCell : isChosen)) return;
     const [at, beside] = isChosen ? [-1, -1] : [row, column];
     if (one.single) this.pin(one, !isChosen);
