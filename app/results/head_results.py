@@ -34,14 +34,19 @@ from headlight.model.sites import Site
 
 
 def card_of(view: ModelView, run: Run, kind: str, layer: int, head: int) -> str:
-    """One head in words, see labels.card."""
+    """One head in words, see head_card.card."""
+    survey, *_ = survey_of(view)
 
     def make():
         traced = trace_of(view, run)
         words = traced.row_words(kind, layer, head)
-        return head_card.card(traced, kind, head_of(view, run, kind, layer, head), words)
+        matches = {}
+        if survey:
+            measured = surveyed_of(view, run, survey)[kind]
+            matches = head_card.surveyed_matches(survey, measured, layer, head)
+        return head_card.card(traced, kind, head_of(view, run, kind, layer, head), words, matches)
 
-    return memoize_pass(view, run, ("card", kind, layer, head), make, len)
+    return memoize_pass(view, run, ("card", kind, layer, head, survey), make, len)
 
 
 def measured_of(view: ModelView, run: Run) -> dict[str, head_metrics.Measured]:

@@ -56,6 +56,7 @@ PAGE = Page(
 )
 
 ROW_BYTES = 1_000  # of a row's predictions, roughly
+LEAST = 0.1  # of a prediction whose sign is explained
 MAX_TABLE_ROWS = 20_000  # of the table
 WINDOW = 512  # tokens along a side of the figure: 1.4 MB
 SMALL_MAPS = (
@@ -138,7 +139,8 @@ def page() -> None:
     maps = "" if chosen["projector"] else SMALL_MAPS
     bars = MOVED_EXPLAINED if options.acts and any(map(any, options.moved.values())) else ""
     tokens = [token for text in trace.texts.values() for token in text.tokens]
-    tokens += [label for row in predicted.rows for label, _ in row] if predicted else []
+    if predicted:
+        tokens += [label for row in predicted.rows for label, share in row if share >= LEAST]
     signs = notices.pieces(tokens)
     frame.explain(maps + (DIFFERENCE_EXPLAINED if less else EXPLAINED) + bars + signs)
     with frame.explanation():

@@ -1,6 +1,7 @@
 """One head in words: its measures, the patterns it is nearest to, whether it was pruned."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -30,10 +31,16 @@ SHARES = {  # fields of Measured that are shares of weight → their names
 }
 
 
-def card(trace: Trace | LongTrace, kind: str, weights: np.ndarray, words: Sequence[str]) -> str:
+def card(
+    trace: Trace | LongTrace,
+    kind: str,
+    weights: np.ndarray,
+    words: Sequence[str],
+    surveyed: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """One head with weights (query, key) in Markdown: its measures, the patterns it is nearest to,
     each with a reason and the rows that show it best, and the rows with one visible key. `words`:
-    what rows are called."""
+    what rows are called; `surveyed`: pattern → the head's match over many sentences, in words."""
     query, key, self_attention = tokens_of(trace, kind)
     weights = weights[None, None]
     measured = measure(weights, query, key, self_attention)
@@ -56,12 +63,21 @@ def card(trace: Trace | LongTrace, kind: str, weights: np.ndarray, words: Sequen
         f"tokens · weight on: {shares}\n"
     ]
     for match in nearest_names(measured, 0, 0):
-        line = f"- **{match.name}** {percent(match.score)}: {match.reason}"
+        many = f" ({surveyed[match.name]})" if match.name in surveyed else ""
+        line = f"- **{match.name}** {percent(match.score)}{many}: {match.reason}"
         rows = rows_that_show(weights, query, key, self_attention, 0, 0, match.name)
         if rows and match.score > 0:
             line += f"; best examples: {quoted(words, rows)}"
         lines.append(line + ".")
     return "\n".join([*lines, *(["", alone] if alone else [])])
+
+
+def surveyed_matches(survey: Survey, measured: Measured, layer: int, head: int) -> dict[str, str]:
+    """Pattern → how well a head matches it over the sentences of a survey, of which `measured`
+    is."""
+    over = f"over {survey.card['sentences']:,} sentences: "
+    scores = {name: float(of[layer, head]) for name, of in measured.scores.items()}
+    return {name: over + percent(score) for name, score in scores.items() if score == score}
 
 
 PRUNED = "This head was pruned. It attends to nothing and writes nothing."

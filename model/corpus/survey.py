@@ -68,20 +68,40 @@ SURVEY_COLUMNS = (
 
 @dataclass(frozen=True)
 class NamingRule:
-    """A rule that names heads whose measure reaches a threshold."""
+    """A rule that names heads whose measure reaches a threshold. `says`: what such a head does,
+    with {} for its measure."""
 
     measure: str
     least: float
     source: str
+    says: str
 
 
 SURVEY_RULES = {
-    "positional": NamingRule(POSITIONAL, 0.9, "Voita et al. 2019"),
-    "previous token": NamingRule("previous", 0.5, "Clark et al. 2019"),
-    "next token": NamingRule("next", 0.5, "Clark et al. 2019"),
-    "separators": NamingRule("separators", 0.5, "Clark et al. 2019"),
-    "rare words": NamingRule("rare", 0.5, "Voita et al. 2019"),
-    "alignment": NamingRule(ALIGNMENT, 0.5, "analysis/alignment.py"),
+    "positional": NamingRule(
+        POSITIONAL, 0.9, "Voita et al. 2019", "attends most to the same offset in {} of its rows"
+    ),
+    "previous token": NamingRule(
+        "previous", 0.5, "Clark et al. 2019", "puts {} of its weight on the previous token"
+    ),
+    "next token": NamingRule(
+        "next", 0.5, "Clark et al. 2019", "puts {} of its weight on the next token"
+    ),
+    "separators": NamingRule(
+        "separators",
+        0.5,
+        "Clark et al. 2019",
+        "puts {} of its weight on special tokens and punctuation",
+    ),
+    "rare words": NamingRule(
+        "rare", 0.5, "Voita et al. 2019", "attends most to the rarest token in {} of its rows"
+    ),
+    "alignment": NamingRule(
+        ALIGNMENT,
+        0.5,
+        "analysis/alignment.py",
+        "aligns {} of target words with the source word that the model needs most",
+    ),
 }
 
 
@@ -180,13 +200,17 @@ class Survey:
         Empty for a head that was not surveyed."""
         if not self.head(kind, layer, head):
             return ""
-        names = [
-            f"{one.name} ({one.row['value']:.0%}, 95% interval {one.row['low']:.0%} to "
-            f"{one.row['high']:.0%})"
-            for one in self.names(kind, layer, head)
+        names = self.names(kind, layer, head)
+        does = [
+            f"{SURVEY_RULES[one.name].says.format(format(one.row['value'], '.0%'))} "
+            f"(95% interval {one.row['low']:.0%} to {one.row['high']:.0%})"
+            for one in names
         ]
-        listed = ", ".join(names).replace("-", "−") or "no named pattern"
-        return f"Over {self.card['sentences']:,} sentences, as trained: {listed}."
+        start = f"Over {self.card['sentences']:,} sentences, as trained, it"
+        if not names:
+            return f"{start} has no named pattern."
+        named = ", ".join(one.name for one in names)
+        return f"{start} {' and '.join(does)}. Named: {named}."
 
     @property
     def measure(self) -> str:

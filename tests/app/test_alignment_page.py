@@ -116,7 +116,8 @@ def test_the_note_names_the_heads_that_the_lines_show(en_de):
         return alignment_note(measured, heads, cross, shift)
 
     assert note((1, 0), shift=1).endswith(
-        "in cross-attention, layer 2 head 1. Here, each target word is the word about to be written."
+        "in cross-attention, layer 2 head 1. "
+        "Here, each target word is the word about to be written."
     )
     read, written = "once the word is read", "as it is about to be written"
     averaged = "averaged over the {} cross-attention heads: {}."

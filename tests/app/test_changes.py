@@ -14,7 +14,8 @@ from headlight.app.state import options as options_module
 from headlight.app.state.pages import PAGES
 from headlight.app.wording import change_texts, findings, formats, head_card
 from headlight.model.analysis.head_metrics import ANY
-from headlight.model.checkpoint import load
+from headlight.model.checkpoint import SHIPPED, load
+from headlight.model.corpus.survey import FILE, Survey
 from headlight.model.masks import Masks
 from headlight.model.probing import sweeps
 from headlight.model.probing.changes import written
@@ -35,9 +36,15 @@ def badges(page):
     return [button.label for button in page.button if (button.key or "").startswith("change_")]
 
 
-def card_of(trace, kind, layer, head):
-    words = trace.row_words(kind, layer, head)
-    return head_card.card(trace, kind, trace.attention[kind][layer, head], words)
+def card_of(trace, kind, layer, head, surveyed=None):
+    """`surveyed`: the model that has a survey."""
+    words, matches = trace.row_words(kind, layer, head), {}
+    if surveyed:
+        survey = Survey.load(SHIPPED / surveyed / FILE)
+        measured = survey.measured(trace.sites)[kind]
+        matches = head_card.surveyed_matches(survey, measured, layer, head)
+        assert set(matches) == set(measured.scores)
+    return head_card.card(trace, kind, trace.attention[kind][layer, head], words, matches)
 
 
 def with_differences(before, after):
@@ -314,7 +321,7 @@ def test_before_everything_is_as_trained(changed, what):
     assert shown.options == ["Before", "After", "Difference"]
     assert shown.value == "Before" and not page.exception
     trace = load("en-de").trace("A dog runs.")
-    card = card_of(trace, "decoder", 0, 1)
+    card = card_of(trace, "decoder", 0, 1, "en-de")
     assert any(card == text.value for text in page.markdown)
     assert ", the probability of " not in words(page)
     shown.set_value("After").run()
@@ -363,7 +370,7 @@ def test_another_sentence_is_compared_and_patched_from(changed):
     shows = page.segmented_control(key="shows")
     assert shows.options == ["Current", "Comparison", "Difference from it"]
     shows.set_value("Comparison").run()
-    card = card_of(en_de.trace_run(other), "cross", 0, 1)
+    card = card_of(en_de.trace_run(other), "cross", 0, 1, "en-de")
     assert any(card == text.value for text in page.markdown)
     page.segmented_control(key="shows").set_value("Difference from it").run()
     assert not page.exception and not page.error
@@ -371,7 +378,7 @@ def test_another_sentence_is_compared_and_patched_from(changed):
     page.segmented_control(key="shows").set_value("After").run()
     assert not page.exception and not page.error
     patched = en_de.trace(MAN, target, changes="cross.3.4=patch", other=other)
-    card = card_of(patched, "cross", 3, 2)
+    card = card_of(patched, "cross", 3, 2, "en-de")
     page.segmented_control(key="layer").set_value(4).run()
     page.segmented_control(key="head").set_value(3).run()
     assert any(card == text.value for text in page.markdown)
@@ -495,7 +502,7 @@ def test_another_step_is_compared_and_patched_from(changed, models):
     line = page.session_state["changes"]
     patched = en_fr.trace(MAN, target, changes=line, other=early.run(MAN, target), donor=early)
     page.segmented_control(key="layer").set_value(4).run()
-    shown = card_of(patched, "cross", 3, head)
+    shown = card_of(patched, "cross", 3, head, "en-fr")
     assert any(shown == text.value for text in page.markdown)
     for entry in PAGES.values():
         if "what_if" in entry.idle or entry.key == "attention":
@@ -557,7 +564,7 @@ def test_masks_as_trained_are_compared_with(changed):
     page = changed(model="en-de", source=MAN, causal="false", other_masks="true", order="change")
     assert page.toggle(key="other_masks").value
     page.segmented_control(key="shows").set_value("Comparison").run()
-    shown = card_of(load("en-de").trace(MAN), "cross", 0, 1)
+    shown = card_of(load("en-de").trace(MAN), "cross", 0, 1, "en-de")
     assert any(shown == text.value for text in page.markdown)
     page.toggle(key="causal").set_value(True).run()
     assert not page.exception and "other_masks" not in {one.key for one in page.toggle}

@@ -40,7 +40,7 @@ def test_a_head_in_words():
     changes = {(row["kind"], row["layer"] - 1, row["head"] - 1): row for row in en_de.of("bleu")}
     for head, row in changes.items():
         said = en_de.in_words(*head)
-        assert said.startswith(f"Over {en_de.card['sentences']:,} sentences, as trained: ")
+        assert said.startswith(f"Over {en_de.card['sentences']:,} sentences, as trained, it ")
         answer, matters = en_de.importance(*head)
         assert f"BLEU changes by {row['value']:+.2f} (95% interval ".replace("-", "−") in matters
         assert ("not significant" in matters) == (row["p_holm"] > 0.05)
@@ -50,10 +50,14 @@ def test_a_head_in_words():
         yes = "No clear effect alone." if row["p_holm"] > 0.05 else "Yes."
         yes = "No, the model does better without it." if verdict.startswith("rises") else yes
         assert answer == f"{yes} Over {count}, as trained, BLEU {verdict} without it."
-        for named in en_de.names(*head):
-            assert f"{named.name} ({named.row['value']:.0%}" in said
+        names = en_de.names(*head)
+        for named in names:
+            low, high = named.row["low"], named.row["high"]
+            assert f"{named.row['value']:.0%} of " in said
+            assert f"(95% interval {low:.0%} to {high:.0%})" in said
+        assert said.endswith(f". Named: {', '.join(n.name for n in names)}.") or not names
     said = by_name["reverse"].in_words("encoder", 1, 1)
-    assert said.endswith(": no named pattern.")
+    assert said.endswith(", it has no named pattern.")
     answer, matters = by_name["reverse"].importance("encoder", 1, 1)
     assert (
         answer.startswith("Yes. ")
