@@ -19,7 +19,7 @@ from headlight.app.state.options import BEAM, DECODING, GREEDY, SAMPLING
 from headlight.app.state.pages import GENERATE, OUTPUT_SETTINGS, Page
 from headlight.app.state.setting import MAX_POSITION, Setting
 from headlight.app.theme import FOCUS
-from headlight.app.wording import exercises, formats, part_names
+from headlight.app.wording import exercises, formats, notices, part_names
 from headlight.model.analysis.residual import Lens
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.decoding.generate import Beam, Generation, Greedy, How, Sampling, no_text
@@ -349,11 +349,13 @@ def page() -> None:
     )
     if not run.masks.causal:
         frame.explain(WITHOUT_CAUSAL)
+    signs = notices.pieces([*text, *shown.tokens])
     if shown.beams:
-        frame.explain(BEAMS_EXPLAINED, exercises.BEAMS)
+        frame.explain(BEAMS_EXPLAINED + signs, exercises.BEAMS)
     else:
         cross = weights_of("cross") if "cross" in trace.kinds else None
-        frame.explain(EXPLAINED, exercise_results.of_generation(shown, trace, cross, checkpoint))
+        exercise = exercise_results.of_generation(shown, trace, cross, checkpoint)
+        frame.explain(EXPLAINED + signs, exercise)
 
 
 page()

@@ -60,6 +60,14 @@ def test_strips_are_explained(opened):
     assert any("weight 0%" in html.proto.body for html in page.get("html"))
 
 
+@pytest.mark.parametrize("decoding", ["Greedy", "Beam search"])
+def test_the_dot_of_a_continued_word_is_explained_where_there_is_one(opened, decoding):
+    page = opened(model="en-de", source="Grandmother laughs.", decoding=decoding)
+    assert " continues the word before it." in said(page)
+    page.text_area(key="source").set_value("A dog runs.").run()
+    assert "continues the word" not in said(page)
+
+
 def test_so_many_branches_are_written_and_no_more(page, monkeypatch):
     from headlight.app.results import passes
 
