@@ -35,12 +35,14 @@ class GridText:
 @dataclass(frozen=True)
 class PackedPredictions:
     """Predictions with their probabilities, best first, for each row of a side, or one row for the
-    whole text. `title` says what they are; `last` is the last row before the padding."""
+    whole text. `title` says what they are; `last` is the last row before the padding; `wanted`: for
+    each row the probability of the token that the side has there, None for padding."""
 
     side: str
     title: str
     rows: Sequence[Sequence[tuple[str, float]]]
     last: int
+    wanted: Sequence[float | None] = ()
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,12 @@ def answers_of(
         )
     ]
     last = min(without_padding(trace.texts[side.name]), len(rows)) - 1
-    return PackedPredictions(side.title, output_texts.ANSWERS[side.predicts], rows, last)
+    wanted = [
+        None if np.isnan(share) else round(float(share), 6)
+        for share in np.exp(trace.log_probabilities)
+        if side.predicts != "class"
+    ]
+    return PackedPredictions(side.title, output_texts.ANSWERS[side.predicts], rows, last, wanted)
 
 
 def pack_trace(

@@ -261,7 +261,18 @@ export class Reader {
     const label = (id, row) => this.classes[id] ?? this.tokenizer.token(id, ids[row]);
     const rows = predictions(logits, label);
     const last = Math.min(this.withoutPadding(ids), rows.length) - 1;
-    return { side: title, title: TITLES[predicts], rows, last };
+    const wanted = predicts === "next token" ? rows.map((_, row) => this.share(logits, ids, row)) : [];
+    return { side: title, title: TITLES[predicts], rows, last, wanted };
+  }
+
+  /** The probability of the token after a row, eos after the last; null for padding, and for a model that has
+   * no eos. */
+  share({ data, width }, ids, row) {
+    const real = this.withoutPadding(ids);
+    const id = row + 1 < real ? ids[row + 1] : this.model.config.eos_id;
+    if (row >= real || id < 0) return null;
+    const logits = data.subarray(row * width, (row + 1) * width);
+    return Math.round(1e6 * Math.exp(logits[id] - logSum(logits))) / 1e6;
   }
 
   /** The token after each of a text whose next tokens are predicted: eos after the last, and padding as

@@ -133,6 +133,8 @@ def test_the_most_probable_next_tokens_are_the_softmax_of_the_logits(en_de):
         best = np.argsort(-expected)[:MOST_PROBABLE]
         assert [name for name, _ in row] == [str(id) for id in best]
         assert [share for _, share in row] == pytest.approx(expected[best], abs=2e-6)
+    ids = [*trace.tgt.ids[1:], en_de.model.config.eos_id]
+    assert answers.wanted == pytest.approx(shares[range(len(ids)), ids], abs=2e-6)
     header, _ = unpack(pack_trace(trace, Reading(), answers))
     assert [[tuple(one) for one in row] for row in header["answers"]["rows"]] == answers.rows
 

@@ -838,6 +838,30 @@ def test_a_low_window_shows_fewer_answers(grid, height, shown):
     assert [bar.is_visible() for bar in bars.all()] == [at < shown for at in range(5)]
 
 
+@pytest.mark.parametrize("height", [900, 720])
+@pytest.mark.parametrize("place", [2, 3, 5])
+def test_the_token_that_the_text_has_is_always_among_the_answers(grid, height, place):
+    """Where it is not one of the first three, it says so."""
+    grid.page.set_viewport_size({"width": 1280, "height": height})
+    following = [*TARGET[1:], "</s>"]
+    rows = [[(f"word {at}", 0.19) for at in range(5)] for _ in TARGET]
+    for row, name in zip(rows, following, strict=True):
+        row[place : place + 1] = [(name, 0.19)] * (place < 5)
+    wanted = [0.19 if place < 5 else 0.001] * len(TARGET)
+    answers = PackedPredictions("target", "Next token", rows, 5, wanted)
+    grid.show(packed(grid.weights, answers=answers, following=following))
+    grid.page.locator(".target span").nth(1).hover()
+    expect(grid.page.locator(".answers h4")).to_have_text(f"Next token after “{TARGET[1]}”")
+    seen = [bar for bar in grid.page.locator(".answers .bar").all() if bar.is_visible()]
+    texts = [bar.inner_text() for bar in seen]
+    assert len(texts) == {900: max(5, place + 1), 720: 3 + (place > 2)}[height]
+    (named,) = [text for text in texts if text.startswith(TARGET[2])]
+    assert ("(target)" in named) == (place > 2)
+    assert ("<1%" in named) == (place == 5) and named.splitlines()[0].strip() == (
+        f"{TARGET[2]} (target)" if place > 2 else TARGET[2]
+    )
+
+
 def test_a_source_token_has_no_next_token_and_leaves_the_answers_as_they_are(grid):
     rows = [[(f"word {row}", 1.0)] for row in range(len(TARGET))]
     answers = PackedPredictions("target", "Next token", rows, last=5)

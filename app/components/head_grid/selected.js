@@ -24,6 +24,7 @@ const DRAGGED = 3; // px; less is a click
 const LEGEND = 6; // letters long
 const CLICKED = 0.2; // what a click adds to a cell that is painted
 const LISTED = 5; // heads between two words
+const FEWEST = 3; // next tokens that a low window shows, as in the style
 
 export class SelectedHead {
   constructor(grid, root) {
@@ -523,7 +524,8 @@ export class SelectedHead {
     }));
   }
 
-  /** The most probable next tokens (or classes) at the row that is pointed at, as bars. */
+  /** The most probable next tokens (or classes) at the row that is pointed at, as bars; and the token that
+   * the text has there. */
   answer(pointed) {
     const { answers } = this.grid.data;
     if (!answers || this.grid.look.veil?.length) {
@@ -536,10 +538,18 @@ export class SelectedHead {
       : `${answers.title} ${this.rowInWords({ side: answers.side, index: row })}`;
     if (this.answered?.[0] === answers && this.answered[1] === title && this.answered[2] === row) return;
     this.answered = [answers, title, row];
-    const bars = answers.rows[row].map(([label, share]) => element("div", { class: "bar" },
-      element("span", { dir: "auto" }, label),
-      element("span", { class: "length", style: `--share: ${100 * share}%` }),
-      element("span", {}, percent(share))));
+    const { labels, following } = this.grid.data.sides[answers.side];
+    const wanted = following[row] ?? labels[row]; // the latter of a masked token
+    const probable = answers.wanted?.[row] ?? null;
+    const best = answers.rows[row];
+    const isAmong = (some) => probable === null || some.some(([label]) => label === wanted);
+    const bars = (isAmong(best) ? best : [...best, [wanted, probable]]).map(([label, share]) => {
+      const isWanted = label === wanted && !isAmong(best.slice(0, FEWEST));
+      return element("div", { class: isWanted ? "bar wanted" : "bar" },
+        element("span", { dir: "auto" }, label, ...(isWanted ? [element("small", {}, ` (${answers.side})`)] : [])),
+        element("span", { class: "length", style: `--share: ${100 * share}%` }),
+        element("span", {}, percent(share)));
+    });
     this.answers.replaceChildren(element("h4", {}, title), ...bars);
   }
 
