@@ -818,7 +818,7 @@ def test_nothing_of_what_a_lesson_covers_is_drawn_or_said(grid, what):
 
 
 def test_most_probable_answers_are_those_after_the_token_that_is_pointed_at(grid):
-    rows = [[(f"word {row}", 0.75), ("other", 0.25)] for row in range(len(TARGET))]
+    rows = [[(f"word {row}", 0.75), ("␣", 0.25)] for row in range(len(TARGET))]
     answers = PackedPredictions("target", "Next token", rows, last=5)
     grid.show(packed(grid.weights, answers=answers))
     heading, bars = grid.page.locator(".answers h4"), grid.page.locator(".answers .bar")
@@ -826,7 +826,7 @@ def test_most_probable_answers_are_those_after_the_token_that_is_pointed_at(grid
     expect(heading).to_have_text(f"Next token after “{TARGET[telling]}”")
     grid.page.locator(".target span").nth(2).hover()
     expect(heading).to_have_text("Next token after “Hund”")
-    expect(bars).to_have_text(["word 275%", "other25%"])
+    expect(bars).to_have_text(["word 275%", "␣ (space)25%"])
 
 
 @pytest.mark.parametrize(("height", "shown"), [(900, 5), (720, 3)])

@@ -24,6 +24,7 @@ const DRAGGED = 3; // px; less is a click
 const LEGEND = 6; // letters long
 const CLICKED = 0.2; // what a click adds to a cell that is painted
 const LISTED = 5; // heads between two words
+const SPACE = "␣"; // SHOWN_SPACE of model/tokenizer.py
 const FEWEST = 3; // next tokens that a low window shows, as in the style
 
 export class SelectedHead {
@@ -545,8 +546,10 @@ export class SelectedHead {
     const isAmong = (some) => probable === null || some.some(([label]) => label === wanted);
     const bars = (isAmong(best) ? best : [...best, [wanted, probable]]).map(([label, share]) => {
       const isWanted = label === wanted && !isAmong(best.slice(0, FEWEST));
+      const notes = [...(label === SPACE ? ["space"] : []), ...(isWanted ? [answers.side] : [])];
+      const note = notes.length ? [element("small", {}, ` (${notes.join(", ")})`)] : [];
       return element("div", { class: isWanted ? "bar wanted" : "bar" },
-        element("span", { dir: "auto" }, label, ...(isWanted ? [element("small", {}, ` (${answers.side})`)] : [])),
+        element("span", { dir: "auto" }, label, ...note),
         element("span", { class: "length", style: `--share: ${100 * share}%` }),
         element("span", {}, percent(share)));
     });
