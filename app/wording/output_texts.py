@@ -75,5 +75,6 @@ def output(view, run: Run, trace: Callable[[], Trace | LongTrace]) -> tuple[str,
     title, predicted_tokens = ANSWERS[predicted.predicts], predictions(trace())
     if predicted.predicts == MASKED_TOKEN:  # each row predicts the token at its own position
         return title, view.tokenizer.target.decode(predicted_tokens.best.tolist())
-    *_, answer = view.checkpoint.outputs(predicted_tokens.best, predicted_tokens.preceding)
+    last = predicted_tokens.best[-1:], predicted_tokens.preceding[-1:]
+    (answer,) = view.checkpoint.outputs(*last)
     return title, f"{answer}, {percent(float(predicted_tokens.probability[-1]))}"

@@ -113,9 +113,8 @@ def predictions(trace: Trace | LongTrace) -> Predictions:
         return Predictions(shares[0][ids[0].argsort()], ids[:, 0], shares[:, 0], trace.preceding)
     real = without_padding(trace.texts[side.name])
     ids, shares = trace.most_probable(1)
-    return Predictions(
-        np.exp(trace.log_probabilities[:real]), ids[:real, 0], shares[:real, 0], trace.preceding
-    )
+    wanted = np.exp(trace.log_probabilities[:real])
+    return Predictions(wanted, ids[:real, 0], shares[:real, 0], trace.preceding[:real])
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import pytest
 from headlight.app.charts import Axis
 from headlight.app.views import _head_table
 from headlight.app.wording import formats, head_card, model_texts, notices, part_names
-from headlight.model import presets
+from headlight.model import load, presets
 from headlight.model.analysis.head_metrics import measure, tokens_of
 from headlight.model.analysis.reading import Reading
 from headlight.model.tokenizer import Tokenizer
@@ -103,6 +103,22 @@ def test_card_says_the_same_numbers_and_two_names(seen):
     assert f"previous {formats.percent(numbers['previous'][1, 0])}" in line
     assert "next" not in line  # a causal decoder never sees it
     assert len(names) == 2 and all(name.startswith("- **") for name in names)
+
+
+def test_card_of_rows_that_are_named_by_the_next_token_says_no_share_of_the_same_token():
+    """It would be that of the tokens read, which the picture does not show."""
+    trace, said = load("en-fr").trace("A big dog runs. The dog sees a dog."), {}
+    for layer, head in np.ndindex(trace.attention["decoder"].shape[:2]):
+        weights, words = (
+            trace.attention["decoder"][layer, head],
+            trace.row_words("decoder", layer, head),
+        )
+        card = head_card.card(trace, "decoder", weights, words)
+        said.setdefault(trace.shift("decoder", layer, head), set()).add(", same token " in card)
+    assert said[0] == {True} and said.get(1, {False}) == {False}
+    words = trace.next_tokens
+    card = head_card.card(trace, "decoder", trace.attention["decoder"][0, 0], words)
+    assert ", same token " not in card
 
 
 def test_card_of_a_text_of_one_token(tokenizer):

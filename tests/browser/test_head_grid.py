@@ -459,6 +459,12 @@ def test_a_token_shades_the_text_by_the_head_in_focus(grid):
     grid.page.locator(".source span").nth(1).click()
     attended = grid.weights["cross"][1, 2, :, 1]
     assert np.allclose(shades(grid, "target", "--attended"), attended, atol=0.01)
+    line = grid.page.locator(".text .target span").nth(int(attended.argmax()))
+    shadow = line.evaluate("(span) => getComputedStyle(span).boxShadow")
+    red, green, blue = map(
+        float, re.search(r"srgb ([\d.e-]+) ([\d.e-]+) ([\d.e-]+)", shadow).groups()
+    )
+    assert max(red, green, blue) - min(red, green, blue) < 0.15  # grey: blue is a change's
     grid.page.mouse.move(5, 5)
     assert "is attended to most by" in grid.said()  # a clicked token stays
 
