@@ -125,7 +125,7 @@ class SentencePieceTokenizer:
         return visible(symbol.removeprefix(SPACE)) or SHOWN_SPACE
 
     def has_space(self, token_id: int) -> bool:
-        """Whether a token begins with the space before its word."""
+        """Whether a token includes the space before a word."""
         return self._symbols.get(token_id, "").startswith(SPACE)
 
     def decode(self, ids: Iterable[int]) -> str:

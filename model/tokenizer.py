@@ -362,7 +362,7 @@ class Tokenizer:
         return self._names[token_id]
 
     def has_space(self, token_id: int) -> bool:
-        """Whether a token begins with the space before its word."""
+        """Whether a token includes the space before a word."""
         return self._symbol(token_id).startswith(_SPACE_BYTE if self._of_bytes else SPACE)
 
     def readable(self, symbol: str) -> str:

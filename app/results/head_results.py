@@ -34,7 +34,7 @@ from headlight.model.sites import Site
 
 
 def card_of(view: ModelView, run: Run, kind: str, layer: int, head: int) -> str:
-    """One head in words, see head_card.card."""
+    """One head in words; see head_card.card."""
     survey, *_ = survey_of(view)
 
     def make():

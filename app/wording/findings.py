@@ -13,7 +13,7 @@ AFTER = "After"  # a row
 FORMER = "In the original translation, after"  # a row, where the model now writes another text
 FINISHED = "Given the whole text, the probability of"  # a token, after a row
 STAYS = "The translation stays the same. "
-# Where only the causal mask is off: the next token is written at the last row, the end of the text.
+# Where only the causal mask is off. While the model writes, its last row is the end of the text.
 STAYS_UNSEEN = (
     "The translation stays the same: while the model writes, there is no next token to see. "
 )

@@ -79,7 +79,10 @@ class NamingRule:
 
 SURVEY_RULES = {
     "positional": NamingRule(
-        POSITIONAL, 0.9, "Voita et al. 2019", "attends most to the same offset in {} of its rows"
+        POSITIONAL,
+        0.9,
+        "Voita et al. 2019",
+        "attends most to the token at one fixed offset in {} of its rows",
     ),
     "previous token": NamingRule(
         "previous", 0.5, "Clark et al. 2019", "puts {} of its weight on the previous token"

@@ -242,7 +242,7 @@ class Matrices {
   }
 
   /** Chooses the row of a cell or of a label, and of a cell the column, where that can be chosen;
-   * lets a single cell go that was chosen, not one that merely has the frame. */
+   * lets a chosen single cell go. One that is only framed, as when the page opens, is chosen. */
   click(one, event) {
     const row = this.rowUnder(one, event);
     const column = cellUnder(...pointIn(one.canvas, event), this.box(one))?.[1];
