@@ -1,20 +1,21 @@
-# make app    install and start the app          make test        every test but the long ones
-# make serve  the same, for a whole class        make test-long   the rest: data sets, hours
-# make bench  speed bars, as ratios              make lint        ruff, imports, oxlint
-# make load   a class of 30 at once              make check       lint, and tests near to a change
+# make app    install and start the app      make test          the model, every page, a few journeys
+# make serve  the same, for a whole class    make test-browser  Chromium; SHARD=1/4 for a quarter
+# make bench  speed bars, as ratios          make test-long     the rest: data sets, servers, hours
+# make load   a class of 30 at once          make check         lint, and tests near to a change
 PORT ?= 8501
 PYTHON ?= python3
 DATA ?=
+SHARD ?= 1/1
 REPLICAS ?= 1
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
-WORKERS := $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder
+WORKERS := $(PYTEST) -n 2 --dist worksteal --reruns 1 -r fER
 UNLIMITED := $(PYTEST) --timeout 0 -o faulthandler_timeout=0
 # Root needs no sudo; without either, apt is left to the user.
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo -n)
 
-.PHONY: app serve test check test-long load bench lint format
+.PHONY: app serve test check test-browser test-long load bench lint format
 
 app: $(VENV)/app.installed
 	$(BIN)/headlight --port $(PORT)
@@ -23,13 +24,15 @@ app: $(VENV)/app.installed
 serve: $(VENV)/app.installed $(if $(filter-out 1,$(REPLICAS)),nginx)
 	$(BIN)/headlight --serve --port $(PORT) --replicas $(REPLICAS)
 
-# What failed is tried again, alone; any other end of the first run, such as ^C, is the end.
+# What failed is tried once more, and listed.
 test: $(VENV)/test.installed lint chromium
-	$(WORKERS) || \
-	  { [ $$? -eq 1 ] && $(PYTEST) --last-failed --second-try; }
+	$(WORKERS)
 
 check: $(VENV)/test.installed lint
 	$(BIN)/python -m tests.check
+
+test-browser: $(VENV)/test.installed chromium
+	$(WORKERS) -m "browser and not long" --splits $(lastword $(subst /, ,$(SHARD))) --group $(firstword $(subst /, ,$(SHARD)))
 
 test-long: $(VENV)/test.installed chromium
 	$(BIN)/python -m pip install -q -e ".[long]"
@@ -52,15 +55,17 @@ screenshots: $(VENV)/test.installed chromium
 docs: $(VENV)/test.installed
 	$(BIN)/python -m tests.documentation
 
-# Renews the table by which `make test` begins with the longest files.
+# Renews the table of seconds by which `make check` fills its minute.
 .PHONY: durations
 durations: $(VENV)/test.installed chromium
-	$(WORKERS) --write-durations
+	$(WORKERS) -m "not long" --junitxml .durations.xml
+	$(BIN)/python -m tests.check --read .durations.xml
 
-# Plants faults in model/ and counts those that the tests notice.
+# Plants faults in model/, or app/, and counts those that the tests notice.
+OF ?= model
 .PHONY: mutants
 mutants: $(VENV)/test.installed
-	$(BIN)/python -m tests.mutants
+	$(BIN)/python -m tests.mutants --of $(OF)
 
 lint: $(VENV)/test.installed
 	$(BIN)/ruff check .

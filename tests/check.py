@@ -2,22 +2,25 @@
 
 Nearest are the changed files of tests themselves and those named after a changed module, then those
 that name its file or import it, through few others before through many. What no longer fits into
-the minute is named and left to `make test`.
+the minute is named and left to the whole suites. `--read REPORT` takes the seconds of each file
+from a report of pytest's in JUnit's format.
 """
 
 import json
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from xml.etree import ElementTree
 
 import grimp
 import pytest
 
 from tests.contracts import package_folder
-from tests.suite import DURATIONS
 
 ROOT = Path(__file__).resolve().parent.parent
+DURATIONS = Path(__file__).with_name("durations.json")  # file → seconds of its tests
 SECONDS = 60.0  # of tests; two workers share them
 UNMEASURED = 10.0  # seconds that a new file of tests is taken to need
 # Draws every page by its file's name, which no import shows.
@@ -66,12 +69,13 @@ def _distances(file: str, tests: dict[str, str], graph: grimp.ImportGraph) -> It
             yield test, len(chain) - 1
 
 
-def within(seconds: float, nearest: dict[str, int]) -> tuple[list[str], list[str]]:
+def within(
+    seconds: float, nearest: dict[str, int], durations: dict[str, float]
+) -> tuple[list[str], list[str]]:
     """The nearest files that take no longer together, and the rest."""
-    measured = json.loads(DURATIONS.read_text())
     chosen, rest = [], []
-    for test in sorted(nearest, key=lambda test: (nearest[test], measured.get(test, UNMEASURED))):
-        took = measured.get(test, UNMEASURED)
+    for test in sorted(nearest, key=lambda test: (nearest[test], durations.get(test, UNMEASURED))):
+        took = durations.get(test, UNMEASURED)
         (chosen if took <= seconds else rest).append(test)
         seconds -= took if took <= seconds else 0
     return chosen, rest
@@ -93,17 +97,29 @@ def is_test(module: str) -> bool:
     return module.rpartition(".")[2].startswith("test_")
 
 
-def main() -> int:
+def read(report: Path) -> dict[str, float]:
+    """File → seconds of its tests, of a report in JUnit's format."""
+    seconds = Counter()
+    for case in ElementTree.parse(report).iter("testcase"):
+        module = case.get("classname", "")
+        seconds[path_of(module)] += float(case.get("time", 0))
+    return {file: round(taken, 1) for file, taken in seconds.most_common()}
+
+
+def main(arguments: list[str]) -> int:
+    if arguments[:1] == ["--read"]:
+        DURATIONS.write_text(json.dumps(read(Path(arguments[1])), indent=0) + "\n")
+        return 0
     files = [file for file in changed() if file.startswith(("app/", "model/", "tests/"))]
-    chosen, rest = within(SECONDS, distances(files))
+    chosen, rest = within(SECONDS, distances(files), json.loads(DURATIONS.read_text()))
     if rest:
-        print(f"{len(rest)} files of tests are left to make test: {', '.join(rest)}")
+        print(f"{len(rest)} files of tests do not fit into a minute: {', '.join(rest)}")
     if not chosen:
         print("No test is near to what changed.")
         return 0
-    command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadfile"]
-    return subprocess.run([*command, "--no-loadscope-reorder", *chosen], cwd=ROOT).returncode
+    command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "worksteal", "-m", "not long"]
+    return subprocess.run([*command, *chosen], cwd=ROOT).returncode
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -36,9 +36,13 @@ hypothesis.settings.register_profile("short", max_examples=25, deadline=None, de
 hypothesis.settings.register_profile("long", max_examples=5000, deadline=None, print_blob=True)
 hypothesis.settings.load_profile("short")
 
-pytest_plugins = ["tests.suite"]
 ROOT = Path(__file__).resolve().parent.parent
 LINES = ["the dog sees the cat", "ein Hund sieht die Katze", "a man and a woman walk home"]
+
+
+def long_but(few, every) -> list:
+    """Parameters: of every one, `make test` tries a few and `make test-long` the others."""
+    return [one if one in few else pytest.param(one, marks=pytest.mark.long) for one in every]
 
 
 def pytest_addoption(parser):

@@ -1,6 +1,6 @@
-"""python -m tests.mutants: does a test notice a fault? One-line faults are planted in model/, one
-at a time, in a copy of the tree. The tests that run the line come first, the quickest of them
-before the others, and stop at the first that fails.
+"""python -m tests.mutants: does a test notice a fault? One-line faults are planted in model/ or
+app/, one at a time, in a copy of the tree. The tests that run the line come first, the quickest of
+them before the others, and stop at the first that fails.
 
 Which faults there are is fixed: an operator, a comparison, a number or a truth value changed on one
 line of a function's body; a seeded sample is taken, of every module alike. EXCUSED are those that
@@ -149,10 +149,10 @@ def _edits(tree: ast.AST, source: str) -> Iterator[tuple]:
     yield from visit(tree, False)
 
 
-def sample(each: int, seed: int) -> list[Fault]:
+def sample(folder: str, each: int, seed: int) -> list[Fault]:
     """`each` faults of every module, or all where there are fewer."""
     chance, chosen = random.Random(seed), []
-    for path in sorted((ROOT / "model").rglob("*.py")):
+    for path in sorted((ROOT / folder).rglob("*.py")):
         candidates = faults(path.relative_to(ROOT).as_posix())
         chosen += chance.sample(candidates, min(each, len(candidates)))
     return chosen
@@ -166,10 +166,10 @@ class Coverage:
     seconds: dict[str, float]
 
     @classmethod
-    def measured(cls, tree: Path) -> "Coverage":
-        """Run the tests of model/ as they are. Raises ValueError where one fails."""
-        command = [*PYTEST, "-n", str(WORKERS), "--cov=model", "--cov-context=test"]
-        command += ["--cov-report=", f"--junitxml={tree / REPORT}", "tests/model"]
+    def measured(cls, tree: Path, folder: str) -> "Coverage":
+        """Run the tests of a folder as they are. Raises ValueError where one fails."""
+        command = [*PYTEST, "-n", str(WORKERS), f"--cov={folder}", "--cov-context=test"]
+        command += ["--cov-report=", f"--junitxml={tree / REPORT}", f"tests/{folder}"]
         if subprocess.run(command, cwd=tree, check=False).returncode:
             raise ValueError("A test fails without any fault.")
         data = coverage.CoverageData(tree / ".coverage")
@@ -194,7 +194,8 @@ class Coverage:
         files they stand in, whose tests may share what one of them made."""
         here = self.tests.get(fault.file, {}).get(fault.number, [])
         near = sorted(here, key=lambda test: self.seconds.get(test, 0))
-        files = sorted({test.partition("::")[0] for test in near}) or ["tests/model"]
+        folder = f"tests/{Path(fault.file).parts[0]}"
+        files = sorted({test.partition("::")[0] for test in near}) or [folder]
         return [near, files] if near else [files]
 
     def limit(self, tests: list[str]) -> float:
@@ -245,7 +246,9 @@ def copies(folder: Path) -> Iterator[Path]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("--of", choices=["model", "app"], default="model", help="where")
     parser.add_argument("--each", type=int, default=EACH, help="faults of a module")
+    parser.add_argument("--most", type=int, help="of them all, a sample of this many")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument(
         "--only",
@@ -254,14 +257,17 @@ def main() -> int:
         help="files whose path has this in it, as a regular expression",
     )
     args = parser.parse_args()
-    chosen = [fault for fault in sample(args.each, args.seed) if re.search(args.only, fault.file)]
+    chosen = sample(args.of, args.each, args.seed)
+    chosen = [fault for fault in chosen if re.search(args.only, fault.file)]
+    if args.most is not None:
+        chosen = random.Random(args.seed).sample(chosen, min(args.most, len(chosen)))
     trees: Queue[Path] = Queue()
     survivors, hanging = [], 0
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(WORKERS) as pool:
         for tree in copies(Path(folder)):
             trees.put(tree)
         try:
-            baseline = Coverage.measured(Path(folder) / "0")
+            baseline = Coverage.measured(Path(folder) / "0", args.of)
         except ValueError as error:
             print(error)
             return 2

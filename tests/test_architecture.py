@@ -65,6 +65,7 @@ def test_the_graph_of_the_contracts_holds_every_module():
     assert {f"headlight.{name}" for name in names} == {*run.stdout.split()} - {"headlight"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("contract", "fault"), FAULTS.items(), ids=FAULTS)
 def test_a_fault_in_each_contract_is_noticed(tmp_path, contract, fault):
     file, line = fault

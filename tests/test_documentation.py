@@ -34,7 +34,7 @@ from headlight.model.probing.sweeps import Sweep
 from headlight.model.probing.trace import Pass
 from headlight.model.tokenizer import Encoding
 from tests import claims, documentation
-from tests.conftest import ROOT
+from tests.conftest import ROOT, long_but
 from tests.docstrings import listed
 from tests.documentation import DOCS
 
@@ -142,6 +142,7 @@ def parsed(page: Path) -> Links:
     return links
 
 
+@pytest.mark.long
 def test_every_link_of_the_site_leads_somewhere(site):
     pages = {page.resolve(): parsed(page) for page in site.rglob("*.html")}
     assert len(pages) > len(documentation.pages())
@@ -170,12 +171,14 @@ def test_links_between_pages_of_the_repository_lead_somewhere(page):
             assert (page.parent / link).exists(), link
 
 
+@pytest.mark.long
 def test_every_public_name_has_an_entry(site):
     anchors = parsed(site / "reference" / "index.html").anchors
     for name in headlight.__all__:
         assert any(anchor.endswith(f".{name}") for anchor in anchors), name
 
 
+@pytest.mark.long
 def test_every_class_that_one_gets_has_an_entry(site):
     anchors = parsed(site / "reference" / "index.html").anchors
     gets = {Checkpoint, Encoding, Generation, Pass, WordWeights, Sweep, Attribution, Decomposition}
@@ -303,7 +306,7 @@ def test_files_that_are_named_exist(page):
     assert [name for name in named if "NAME" not in name and not (ROOT / name).exists()] == []
 
 
-@pytest.mark.parametrize("page", MARKDOWN, ids=name_of)
+@pytest.mark.parametrize("page", long_but(MARKDOWN[:1], MARKDOWN), ids=name_of)
 def test_code_runs(page, tmp_path, monkeypatch):
     """Python in one namespace for each page; what stands behind `# →` is printed."""
     monkeypatch.chdir(tmp_path)
@@ -327,6 +330,7 @@ def test_code_runs(page, tmp_path, monkeypatch):
                 run(line.strip())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", MARKDOWN, ids=name_of)
 def test_commands_that_are_not_run_exist_with_their_options(page):
     helps = {"": documentation.help_of("headlight.app.server.command")}
@@ -370,6 +374,7 @@ def run(line: str) -> None:
     assert done.returncode == 0, f"{line}: {done.stderr}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "page", [page for page in MARKDOWN if "<!-- check:" in page.read_text("utf-8")], ids=name_of
 )

@@ -56,6 +56,7 @@ def test_it_installs_what_the_requirements_say():
     assert of("USER") == ["headlight"] and f"useradd --system {of('USER')[0]}" in of("RUN")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(bool(PLAIN) and not shutil.which("setpriv"), reason="may write everywhere")
 def test_it_serves_a_class_and_writes_nothing_but_temporary_files(image):
     port = str(free_port())

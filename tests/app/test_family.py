@@ -13,6 +13,7 @@ from headlight.model.analysis import family, lineage
 from headlight.model.presets import PRESETS
 from headlight.model.provenance import SOURCES
 from tests.app.common import plain_text, session
+from tests.conftest import long_but
 
 TEXT = "Two dogs run on the beach."
 PAGES = ("heads", "positions", "family")
@@ -32,7 +33,7 @@ def app():
     st.cache_resource.clear()
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", long_but(["vanilla", "bloem"], PRESETS))
 def test_every_preset_reads_the_users_sentence(app, small_presets, preset):
     """On Attention and on PyTorch, which depend on its parts; and on one of the other pages."""
     app.session_state["model"] = f"{preset}, untrained"

@@ -41,7 +41,7 @@ def most_bytes_of_a_file(count: int):
 
 @pytest.mark.parametrize(
     ("name", "ending"),
-    [("trace", ".csv"), ("trace", ".parquet"), ("trace", ".npz"), ("align", ".txt")],
+    [("trace", ".csv"), ("trace", ".npz"), ("align", ".txt")],
 )
 def test_a_full_disk_is_told_once_and_the_old_file_stays(tmp_path, capsys, name, ending):
     """No second traceback comes when what was half written is let go of."""

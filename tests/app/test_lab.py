@@ -14,18 +14,15 @@ from headlight.model.analysis import positions
 from headlight.model.probing import position_tables
 from headlight.model.probing.capture import view
 from tests.app.common import components, plain_text
-from tests.conftest import ROOT
+from tests.conftest import ROOT, long_but
 from tests.model.common import CHECKPOINTS
 
 TEXT, TARGET = "Two dogs run on the beach.", "Zwei Hunde rennen am Strand."
 UNTRAINED = ["pre_norm", "vanilla", "van_dijck", "bloem"]
-# Shipped models of which another one has the same parts and sizes, or the same parts.
-ALIKE = {"en-fr": "en-de", "reverse": "copy", "sort": "copy", "english": "induction"}
-MODELS = [
-    *(pytest.param(path.name, marks=[pytest.mark.long] * (path.name in ALIKE))
-      for path in CHECKPOINTS),
-    *(f"{name}, untrained" for name in UNTRAINED),
-]  # fmt: skip
+MODELS = long_but(
+    ["en-de", "reviews", "van_dijck, untrained"],
+    [*(path.name for path in CHECKPOINTS), *(f"{name}, untrained" for name in UNTRAINED)],
+)
 LAB = ["Wavelengths", "Distance", "Rotation", "Other encodings", "Swap two words"]
 
 

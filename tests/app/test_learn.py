@@ -14,6 +14,7 @@ from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import SETTINGS
 from tests.app.lessons.common import loaded
 from tests.app.lessons.test_lesson_files import GOOD
+from tests.conftest import long_but
 
 LESSONS = {lesson.name: lesson for lesson in load_folder()[0]}
 FIRST = "1-shares"
@@ -128,8 +129,8 @@ def through(page, name, right):
         click(page, "step_on")
 
 
-@pytest.mark.parametrize("name", LESSONS)
-@pytest.mark.parametrize("right", [True, pytest.param(False, marks=pytest.mark.long)])
+@pytest.mark.parametrize("name", long_but([FIRST, "4-masks"], LESSONS))
+@pytest.mark.parametrize("right", long_but([True], [True, False]))
 def test_a_lesson_from_its_first_step_to_its_last(page, name, right):
     page.query_params.update(OWN)
     page.run()
@@ -194,7 +195,7 @@ def test_a_lesson_begins_with_none_of_the_settings_before(page):
     assert not settings_of(page)["causal"]
 
 
-@pytest.mark.parametrize("name", LESSONS)
+@pytest.mark.parametrize("name", long_but([FIRST], LESSONS))
 def test_the_last_step_asks_about_ones_own_sentence(page, name):
     begin(page, name)
     last = LESSONS[name].steps[-1]

@@ -15,6 +15,7 @@ from headlight.model.masks import Masks
 from headlight.model.probing.long_trace import attention_of
 from headlight.model.probing.trace import bytes_of_weights, read_of
 from tests.app.common import plain_text
+from tests.conftest import long_but
 from tests.model.pretrained.folders import write
 
 TEXT = "the dog sees the cat and the cat sees the dog"
@@ -65,10 +66,11 @@ def pages(page, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "more"),
     [
-        pytest.param("gpt2", {"average": "both"}, marks=pytest.mark.long),
+        ("gpt2", {"average": "both"}),
         ("en-de", {"causal": "false", "pad_to": "16", "average": "heads"}),
     ],
 )
+@pytest.mark.long
 def test_every_page_says_the_same_of_a_long_text(pages, name, more):
     short, long = pages(name, False, **more), pages(name, True, **more)
     for key, said in short.items():
@@ -83,7 +85,7 @@ def needed(name, folder, one_layer):
         sites, texts)  # fmt: skip
 
 
-@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("name", long_but(["gpt2"], WHOLE))
 def test_what_takes_all_weights_at_once_says_so(pages, folder, name, monkeypatch):
     free = needed(name, folder, True) + needed(name, folder, False)  # of which half is taken
     monkeypatch.setattr("headlight.model.probing.trace.available", lambda: free)

@@ -17,6 +17,7 @@ from headlight.model.analysis import head_metrics
 from headlight.model.analysis.projection import Answer, answer, principal_plane
 from headlight.model.checkpoint import SHIPPED
 from headlight.model.presets import PRESETS
+from tests.conftest import long_but
 
 TEXT = "Two dogs run on the beach."
 SHIPPED_NAMES = sorted(folder.parent.name for folder in SHIPPED.glob("*/config.json"))
@@ -131,7 +132,7 @@ def test_cross_attention_says_where_queries_and_keys_come_from(opened, en_de):
     assert "Queries come from the **target**, keys from the **source**" in said(page)
 
 
-@pytest.mark.parametrize("name", SHIPPED_NAMES)
+@pytest.mark.parametrize("name", long_but(["en-fr", "reviews"], SHIPPED_NAMES))
 def test_every_shipped_model(opened, name):
     text = TEXT if name in ("en-de", "en-fr", "reviews") else "b d a c"
     page = opened(model=name, source=text, layer=1, head=1)
@@ -139,7 +140,7 @@ def test_every_shipped_model(opened, name):
     check(page, load(name).trace(text), kind, 0, 0)
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", long_but(["vanilla", "bloem"], PRESETS))
 def test_every_untrained_preset(opened, small_presets, preset):
     page = opened(model=f"{preset}, untrained")
     data = given(page, "head")

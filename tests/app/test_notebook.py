@@ -21,6 +21,7 @@ from tests.model.common import encoding, random_ids, random_model, traced
 LESSON = ROOT / "assets" / "headlight.ipynb"
 
 
+@pytest.mark.long
 def test_the_lesson_runs_and_is_shipped_without_its_outputs():
     lesson = nbformat.read(LESSON, as_version=4)
     cells = [cell for cell in lesson.cells if cell.cell_type == "code"]

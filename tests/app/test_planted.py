@@ -258,6 +258,7 @@ def found(tmp_path_factory) -> dict[str, str]:
     return json.loads(run.stdout.splitlines()[-1])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", PLANTS)
 def test_what_is_planted_is_shown_whole(found, kind):
     assert len(PLANTS[kind]) <= MOST_FILES[kind]

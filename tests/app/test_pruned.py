@@ -30,6 +30,7 @@ def pruned(tmp_path, page, monkeypatch):
         cache.clear()
 
 
+@pytest.mark.long
 def test_every_page_opens_on_a_head_that_is_gone(pruned):
     for page in PAGES.values():
         pruned.switch_page(page.file).run()

@@ -30,7 +30,7 @@ PAYLOADS = [
 TYPED = [key for key, setting in SETTINGS.items() if setting.widget in ("line", "area")]
 START = dict(model="uneven", source="the dog", target="Ein Hund", score_at="1")
 # Payloads in a text, more would be cut where they are quoted; or each alone, at its beginning.
-TOGETHER = [5, pytest.param(1, marks=pytest.mark.long)]
+TOGETHER = [10, pytest.param(1, marks=pytest.mark.long)]
 
 
 def markdown_of(block) -> Iterator[str]:

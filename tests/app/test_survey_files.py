@@ -19,7 +19,7 @@ from headlight.model.corpus.pruning_page import head_table
 from headlight.model.corpus.survey import CARD, FILE, Survey
 from headlight.model.pretrained.weights import CannotLoad
 
-MUTATIONS = 1000
+MUTATIONS = 150
 ODD = [None, True, -1, 0, 1.5, 10**9, 1e300, float("nan"), float("inf"), "", "head", "x" * 1000,
        [], [None], {"a": 1}, b"\xff"]  # fmt: skip
 

@@ -79,7 +79,7 @@ def drop(page, content: bytes):
     return page
 
 
-@pytest.mark.parametrize("name", ["en-de", "uneven", "short", "classifier", "paper, untrained"])
+@pytest.mark.parametrize("name", ["uneven", "classifier"])
 def test_every_model_can_be_taken_away(page, name):
     page.query_params.update(model=name, source="the dog", target="ein Hund")
     page.switch_page(PAGE).run()
@@ -167,6 +167,7 @@ def test_other_weights_of_the_same_name_are_noticed(take_away, models):
     assert "SHA" in page.warning[0].value and page.selectbox(key="step").value == "10"
 
 
+@pytest.mark.long
 def test_untrained_weights_agree_by_their_parameters(page):
     own = untrained("bloem", load("reviews"))
     chosen = complete({"model": "bloem, untrained", "source": "good", "kind": "encoder"})

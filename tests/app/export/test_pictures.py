@@ -25,7 +25,7 @@ from headlight.model.analysis.reading import Reading
 from headlight.model.masks import Masks
 from headlight.model.pause import pausing
 from tests.app.common import view_of
-from tests.conftest import ROOT
+from tests.conftest import ROOT, long_but
 
 SVG = "{http://www.w3.org/2000/svg}"
 HREF = "{http://www.w3.org/1999/xlink}href"
@@ -318,7 +318,7 @@ def test_what_is_hidden_is_said_and_is_not_masked(trace):
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize("make", [pictures.head, pictures.grid])
+@pytest.mark.parametrize("make", long_but([pictures.head], [pictures.head, pictures.grid]))
 def test_the_same_view_is_the_same_file_from_any_session(trace, make, ending):
     view, other = view_of(trace), view_of(trace, "decoder", scale="per row")
     expected = make(view, ending)
@@ -410,6 +410,7 @@ def test_a_font_that_has_the_letters_is_chosen():
     assert f"x{letter}" in pdf_text(figures.head("pdf", "", "", [], weights, axis, axis))
 
 
+@pytest.mark.long
 def test_long_texts_are_drawn_whole_and_small_enough():
     """1,024 × 1,024 weights, each still there."""
     random = np.random.default_rng(0).random((1024, 1024), dtype=np.float32)
@@ -443,6 +444,7 @@ def test_a_long_text_in_the_grid_shows_its_largest_weights():
     assert float(ElementTree.fromstring(svg).get("width").removesuffix("pt")) < 2000
 
 
+@pytest.mark.long
 def test_many_heads_are_small_enough():
     """12 layers of 12 heads, 64 tokens: pictures and one hatched path, not cell by cell."""
     rows = np.random.default_rng(0).dirichlet(np.full(64, 0.1), (12, 12, 64)) * np.tri(64) + 1e-9

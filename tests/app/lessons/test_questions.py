@@ -371,8 +371,8 @@ def questions(count):
     return asked
 
 
-def test_500_questions_are_marked_as_what_was_computed_apart():
-    assert questions(500) >= 500
+def test_questions_are_marked_as_what_was_computed_apart():
+    assert questions(60) >= 60
 
 
 @pytest.mark.long
