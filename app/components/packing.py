@@ -293,8 +293,9 @@ def weight_bytes(weights: np.ndarray) -> np.ndarray:
 
 def _bytes_of_parts() -> np.ndarray:
     """The byte of a weight of so many PARTS, for every uint16."""
-    steps = np.arange(2**16, dtype=np.float32) / (PARTS * HALF)
-    return np.minimum(np.where(steps < 1, 1 + FINE * steps, FINE + steps), 254).astype(np.uint8)
+    parts, half = np.arange(2**16), PARTS // 200  # whole numbers: exact at the ends of a step
+    steps = np.where(parts < half, 1 + FINE * parts // half, FINE + parts // half)
+    return np.minimum(steps, 254).astype(np.uint8)
 
 
 _BYTES = _bytes_of_parts()

@@ -154,6 +154,16 @@ def chromium(context) -> Browser:
     return context.browser
 
 
+def alone(chromium, file):
+    """A file in a browser that has no network: the page, what it asked for, and its errors."""
+    page = chromium.new_context(offline=True, viewport={"width": 1280, "height": 1400}).new_page()
+    asked, errors = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(file.as_uri())
+    return page, asked, errors
+
+
 class Visit:
     """One browser page on the app. `requests` and `errors` hold what it did unasked."""
 

@@ -268,44 +268,6 @@ def test_text_of_tokens_is_never_read_as_markup(walk):
 # In the app
 
 
-HERE = "generate?model=uneven&source=the+dog+sees&kind=cross&layer=1&head=2"
-
-
-def test_a_generation_is_walked_branched_and_searched_in_the_app(visit, models):
-    model = checkpoint.load(models / "uneven")
-    walk = Walk(visit.open(HERE).page)
-    page, first = visit.page, model.generate("the dog sees")
-
-    def expect_written(found):
-        assert walk.written[: len(found.tokens)] == list(found.tokens)
-
-    expect_written(first)
-    page.keyboard.press("ArrowRight")  # wherever the focus is
-    walk.expect_step(1)
-    page.locator(".strip").nth(6).click()
-    visit.idle()
-    assert "layer=2" in page.url and "head=3" in page.url
-    walk.expect_step(1)
-    walk.press("Home")
-    page.locator(".bars button.bar:not(.chosen)").first.click()
-    visit.idle()
-    second = int(np.argsort(-first.probabilities[0], kind="stable")[1])
-    expected = model.generate("the dog sees", beginning=(second,))
-    expect(page.locator(".written span").first).to_have_text(expected.tokens[0])
-    expect_written(expected)
-    branches, link = page.locator(".branch"), page.url
-    expect(branches).to_have_count(2)
-    branches.first.click()
-    visit.idle()
-    expect_written(first)
-    page.get_by_role("button", name="Remove the branch").click()
-    visit.idle()
-    expect(branches).to_have_count(0)
-    visit.open(link.split("/", 3)[3])
-    expect_written(expected)
-    expect(branches).to_have_count(2)
-
-
 def test_beams_and_samples_are_those_of_the_settings(visit, models):
     """Of a model that soon has no room left: one with random weights hardly ever ends."""
     model = checkpoint.load(models / "short")

@@ -139,6 +139,14 @@ class Grid:
             self.page.keyboard.press(key)
         return self.said()
 
+    def expect_cells(self, attention: dict[str, np.ndarray]) -> None:
+        """Every weight is there, to a byte."""
+        for kind, weights in attention.items():
+            cells = self.picture(f"Array.from(grid.part('{kind}').cells)")
+            cells = np.array(cells, dtype=float).reshape(weights.shape)
+            assert np.abs(weights_of(cells) - weights).max() <= 0.0026
+            assert np.array_equal(cells == 0, weights == 0)
+
 
 class MountedGrid(Grid):
     def __init__(self, mounted):
@@ -158,14 +166,6 @@ class MountedGrid(Grid):
         """What it has told the server under a name, once the keys have rested."""
         self.page.clock.run_for(REST)
         return [value for key, value in self.mounted.sent("head_grid") if key == name]
-
-    def expect_cells(self) -> None:
-        """Every weight is there, to a byte."""
-        for kind, weights in self.weights.items():
-            cells = self.picture(f"Array.from(grid.part('{kind}').cells)")
-            cells = np.array(cells, dtype=float).reshape(weights.shape)
-            assert np.abs(weights_of(cells) - weights).max() <= 0.0026
-            assert np.array_equal(cells == 0, weights == 0)
 
 
 @pytest.fixture
@@ -202,7 +202,7 @@ def shades(grid, side, name):
 
 def test_every_weight_arrives_and_has_the_colour_of_the_scale(grid):
     """The middle of a cell, read back from the canvas."""
-    grid.expect_cells()
+    grid.expect_cells(grid.weights)
     stops = theme.WEIGHTS
     for kind, row, column in (("cross", 1, 1), ("encoder", 0, 2), ("decoder", 3, 1)):
         weight = float(grid.weights[kind][1, 2, row, column])
@@ -1139,8 +1139,7 @@ def uneven(models):
 def test_selections_reach_the_server_the_address_and_other_pages(here, uneven):
     visit, page = here.visit.open(f"?{TEXTS}&kind=cross&layer=2&head=3"), here.page
     trace = uneven.trace("the dog sees the cat", "ein Hund sieht")
-    here.weights = trace.attention
-    MountedGrid.expect_cells(here)
+    here.expect_cells(trace.attention)
     page.mouse.click(*here.place("decoder", 4, 1, 1, 1))
     visit.settle()
     shown = np.nan_to_num(np.array(visit.cells("head_figure"), dtype=float))

@@ -60,44 +60,6 @@ def press(visit, key):
     visit.idle()
 
 
-def test_the_answer_stands_nowhere_until_it_is_given(visit):
-    page = visit.page
-    page.set_viewport_size({"width": 1280, "height": 720})
-    visit.open(QUESTION)
-    page.evaluate("localStorage.clear()")
-    visit.open(QUESTION)
-    row = page.evaluate(ROW)
-    pixels = page.evaluate(COVERED, row)
-    assert len(pixels) == 12 and len(set(pixels)) == 1
-    page.mouse.move(*page.evaluate(PLACE, row))  # the finding says what is pointed at
-    text = page.evaluate(TEXT)
-    word = re.search(r"(\S+)\s+is covered until you answer", text)[1]
-    choices = page.locator('[class*="st-key-choice"] button').all_inner_texts()
-    keys = "|".join(map(re.escape, choices))
-    assert len(choices) == 4
-    assert not re.search(rf"{re.escape(word)} attends|({keys}) \(\d", text)
-    assert "Next token" not in text
-    page.evaluate(AXE_SCRIPT)
-    assert not serious(visit)
-    press(visit, "show_answer")
-    assert len(set(page.evaluate(COVERED, row))) > 1
-    assert "does not count" in page.evaluate(TEXT)
-
-
-def test_a_reload_keeps_place_and_answer(visit):
-    page = visit.page
-    visit.open(QUESTION)
-    page.evaluate("localStorage.clear()")
-    visit.open(QUESTION)
-    page.locator('[class*="st-key-choice"] button').first.click()
-    visit.idle()
-    said = page.locator(".st-key-lesson_region .stAlert").inner_text()
-    visit.open(page.url.split("/", 3)[3])
-    expect(page.locator(".st-key-lesson_region .stAlert")).to_have_text(said)
-    assert step(visit) == 3
-    page.evaluate("localStorage.clear()")
-
-
 def test_on_a_phone_the_question_stands_above_the_picture(visit):
     page = visit.page
     page.set_viewport_size({"width": 390, "height": 844})

@@ -16,7 +16,7 @@ from headlight.app.export import bundle
 from headlight.model import load
 from headlight.model.corpus.tables import spreadsheet_safe
 from tests.app.test_serve import needs_nginx, nginx
-from tests.browser.conftest import Visit
+from tests.browser.conftest import Visit, alone
 
 pytestmark = pytest.mark.browser
 TEXT = "A dog </script><img src=x onerror=document.title='run'> שלום 🙂 =1+1"
@@ -43,16 +43,6 @@ def take(visit: Visit, label: str, folder):
     assert download.value.suggested_filename == BUTTONS[label]
     download.value.save_as(folder / BUTTONS[label])
     return folder / BUTTONS[label]
-
-
-def alone(chromium, file):
-    """A file in a browser that has no network: the page, what it asked for, and its errors."""
-    page = chromium.new_context(offline=True, viewport={"width": 1280, "height": 1400}).new_page()
-    asked, errors = [], []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(file.as_uri())
-    return page, asked, errors
 
 
 @pytest.fixture(scope="module")
@@ -177,53 +167,3 @@ def test_a_file_of_any_size_gets_a_sentence_behind_nginx_too(app, context, tmp_p
 def settings_in(pack: Path) -> dict:
     with zipfile.ZipFile(pack) as archive:
         return json.loads(archive.read(bundle.RECORD))
-
-
-@pytest.mark.timeout(120)  # four sessions
-def test_a_pack_and_its_link_bring_the_view_its_page_and_controls_back(visit, tmp_path):
-    """In other sessions. A pack that is broken is refused before, and the session goes on."""
-    run = "causal=false&pad_to=20&changes=cross.3%3Dpatch&other=A+dog+is+running+home."
-    display = "words=true&scale=per+row&special=hide&least=0.1"
-    visit.open(f"inside?kind=cross&layer=3&head=2&at=Softmax&without=scaling&{run}&{display}")
-    visit.type("A man & a woman run home?").go("Export")
-    of_inside = take(visit, "Evidence pack (ZIP)", tmp_path).rename(tmp_path / "inside.zip")
-    assert settings_in(of_inside)["permalink"].startswith("inside?")
-    visit.go("Attention").go("Export")
-    of_attention = take(visit, "Evidence pack (ZIP)", tmp_path).rename(tmp_path / "attention.zip")
-
-    def expect_view(*parts):
-        visit.settle().expect_head("Cross-attention", 3, 2)
-        box = visit.page.get_by_label("Source sentence", exact=True)
-        expect(box).to_have_value("A man & a woman run home?")
-        for part in (*run.split("&"), *parts):
-            assert part in visit.page.url
-        assert "model=" not in visit.page.url
-
-    def expect_inside():
-        expect(visit.page.get_by_role("heading", name="6. Softmax")).to_be_visible()
-        expect(visit.page.get_by_text("Without scaling,")).to_be_visible()
-        expect_view("at=Softmax")
-
-    for pack in (of_inside, of_attention):
-        record = settings_in(pack)
-        visit.open(record["permalink"])
-        if pack == of_inside:
-            expect_inside()
-        visit.go("Export")
-        assert settings_in(take(visit, "Evidence pack (ZIP)", tmp_path)) == record
-    visit.open("take-away?model=uneven")
-    broken, chooser = tmp_path / "broken.zip", visit.page.locator("input[type=file]")
-    broken.write_bytes(of_inside.read_bytes()[:5000])
-    chooser.set_input_files(broken)
-    verdict = visit.page.locator(".st-key-verdict")
-    expect(verdict).to_contain_text("The pack could not be opened. It is incomplete")
-    chooser.set_input_files(of_inside)
-    expect(verdict).to_contain_text("Numbers: identical")
-    expect(verdict).to_be_in_viewport()
-    visit.settle()
-    visit.page.get_by_role("link", name="Back to Inside").click()
-    expect_inside()
-    visit.go("Export")
-    chooser.set_input_files(of_attention)
-    expect(visit.page.get_by_role("link", name="Back to Attention")).to_be_visible()
-    expect_view(*display.split("&"))

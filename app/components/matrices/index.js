@@ -18,7 +18,7 @@ const MARGIN = 1.5; // in letters: at the foot of the page
 const FILLING = [15, 9]; // in letters: the largest cell, across and down, where they fill the page
 
 /** The bytes of pack(). */
-function unpack(bytes) {
+export function unpack(bytes) {
   const [header, first] = headerOf(bytes);
   let start = bytes.byteOffset + first;
   for (const one of header.matrices) {

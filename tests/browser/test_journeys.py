@@ -1,0 +1,211 @@
+"""What a user would miss first, once each in a real Chromium; all else is in the other files. The
+fixture `visit` asks after each that nothing failed on the page and nobody but the app was asked."""
+
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from headlight.app.live.build import page as live_page
+from headlight.model import Masks, checkpoint, load
+from tests.browser.conftest import Visit, alone
+from tests.browser.test_generate import Walk
+from tests.browser.test_head_grid import Grid
+from tests.browser.test_learn import COVERED, PLACE, QUESTION, ROW, TEXT, press, step
+from tests.browser.test_take_away import settings_in, take
+from tests.browser.test_walk import HAS_SCHEME
+
+PHONE = {"width": 390, "height": 844}
+BAR_OF_A_PHONE = 120  # pixels: menu, sentence, title with the views
+
+
+def test_a_sentence_is_read_pointed_at_changed_and_linked_to(visit):
+    page, en_fr = visit.open().page, load("en-fr")
+    grid, box = Grid(page), page.get_by_label("Source sentence", exact=True)
+    grid.expect_cells(en_fr.trace(box.input_value()).attention)
+    row = grid.picture("grid.telling().word.tokens[0]")
+    assert page.locator(f".{row['side']} span").nth(row["index"]).inner_text() in grid.said()
+
+    visit.type(text := "Two dogs run.")
+    trace = en_fr.trace(text)
+    assert page.locator(".source span").all_text_contents() == list(trace.src.tokens)
+    grid.expect_cells(trace.attention)
+    page.locator(".source span").nth(1).hover()
+    kind, layer, head = grid.picture("Object.values(grid.look.focus)")
+    most = trace.attention[kind][layer, head, :, 1].argmax()
+    assert trace.row_words(kind, layer, head)[most] in grid.said()
+
+    page.mouse.click(*grid.place("decoder", 4, 1, 1, 1))
+    visit.settle().expect_head("Decoder self-attention", 4, 1).switch("Causal mask")
+    page.locator(".stage").press("o")
+    visit.settle()
+    page.locator(".source span").nth(1).click()
+    page.keyboard.press("h")
+    visit.settle()
+    asked = parse_qs(urlsplit(page.url).query)
+    assert asked["causal"] == ["false"] and asked["layer"] == ["4"]
+    (line,) = asked["changes"]
+    assert line == "decoder.4.1=off; encoder=hide:2; cross=hide:2"
+    changed = en_fr.trace(text, masks=Masks(causal=False), changes=line).attention
+    grid.expect_cells(changed)
+    visit.open(page.url.removeprefix(f"{visit.address}/"))
+    grid.expect_cells(changed)
+    page.get_by_role("button", name="Decoder 4.1 off ×").click()
+    visit.idle()
+    assert not grid.picture("grid.look.off?.decoder")
+    light = grid.picture("grid.selected.picture.toDataURL()")
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(HAS_SCHEME, arg="dark")
+    page.wait_for_function(
+        "(light) => headlight.grid.selected.picture.toDataURL() !== light", arg=light
+    )
+
+
+def test_a_generation_is_walked_branched_and_linked_to(visit, models):
+    model = checkpoint.load(models / "uneven")
+    visit.open("generate?model=uneven&source=the+dog+sees&kind=cross&layer=1&head=2")
+    walk, page, first = Walk(visit.page), visit.page, model.generate("the dog sees")
+
+    def expect_written(found):
+        assert walk.written[: len(found.tokens)] == list(found.tokens)
+
+    expect_written(first)
+    page.keyboard.press("ArrowRight")  # wherever the focus is
+    walk.expect_step(1)
+    page.locator(".strip").nth(6).click()
+    visit.idle()
+    assert "layer=2" in page.url and "head=3" in page.url
+    walk.expect_step(1)
+    walk.press("Home")
+    page.locator(".bars button.bar:not(.chosen)").first.click()
+    visit.idle()
+    second = int(np.argsort(-first.probabilities[0], kind="stable")[1])
+    expected = model.generate("the dog sees", beginning=(second,))
+    expect(page.locator(".written span").first).to_have_text(expected.tokens[0])
+    expect_written(expected)
+    branches, link = page.locator(".branch"), page.url
+    expect(branches).to_have_count(2)
+    branches.first.click()
+    visit.idle()
+    expect_written(first)
+    page.get_by_role("button", name="Remove the branch").click()
+    visit.idle()
+    expect(branches).to_have_count(0)
+    visit.open(link.split("/", 3)[3])
+    expect_written(expected)
+    expect(branches).to_have_count(2)
+
+
+def test_the_answer_of_a_lesson_stands_nowhere_until_it_is_given_and_then_stays(visit):
+    page = visit.page
+    page.set_viewport_size({"width": 1280, "height": 720})
+    visit.open(QUESTION)
+    page.evaluate("localStorage.clear()")
+    visit.open(QUESTION)
+    row = page.evaluate(ROW)
+    pixels = page.evaluate(COVERED, row)
+    assert len(pixels) == 12 and len(set(pixels)) == 1
+    page.mouse.move(*page.evaluate(PLACE, row))  # the finding says what is pointed at
+    text = page.evaluate(TEXT)
+    word = re.search(r"(\S+)\s+is covered until you answer", text)[1]
+    choices = page.locator('[class*="st-key-choice"] button')
+    keys = "|".join(map(re.escape, choices.all_inner_texts()))
+    assert choices.count() == 4
+    assert not re.search(rf"{re.escape(word)} attends|({keys}) \(\d", text)
+    assert "Next token" not in text
+    choices.first.click()
+    visit.idle()
+    assert len(set(page.evaluate(COVERED, row))) > 1
+    answered = page.locator(".st-key-lesson_region .stAlert")
+    said = answered.inner_text()
+    visit.open(page.url.split("/", 3)[3])
+    expect(answered).to_have_text(said)
+    assert step(visit) == 3
+    press(visit, "step_on")
+    assert step(visit) == 4
+    page.evaluate("localStorage.clear()")
+
+
+def test_a_pack_opens_again_and_brings_the_view_its_page_and_controls_back(visit, tmp_path):
+    """In another session. A pack that is broken is refused before, and the session goes on."""
+    run = "causal=false&pad_to=20&changes=cross.3%3Dpatch&other=A+dog+is+running+home."
+    visit.open(f"inside?kind=cross&layer=3&head=2&at=Softmax&without=scaling&{run}")
+    visit.type(text := "A man & a woman run home?").go("Export")
+    pack = take(visit, "Evidence pack (ZIP)", tmp_path)
+    assert settings_in(pack)["permalink"].startswith("inside?")
+    visit.open("take-away?model=uneven")
+    broken, chooser = tmp_path / "broken.zip", visit.page.locator("input[type=file]")
+    broken.write_bytes(pack.read_bytes()[:5000])
+    chooser.set_input_files(broken)
+    verdict = visit.page.locator(".st-key-verdict")
+    expect(verdict).to_contain_text("could not be opened")
+    chooser.set_input_files(pack)
+    expect(verdict).to_contain_text("identical")
+    expect(verdict).to_be_in_viewport()
+    visit.settle()
+    visit.page.get_by_role("link", name="Back to Inside").click()
+    expect(visit.page.get_by_role("heading", name="6. Softmax")).to_be_visible()
+    expect(visit.page.get_by_label("Source sentence", exact=True)).to_have_value(text)
+    visit.settle().expect_head("Cross-attention", 3, 2)
+    assert all(part in visit.page.url for part in ("at=Softmax", *run.split("&")))
+    assert "model=" not in visit.page.url
+
+
+def test_a_live_page_reads_writes_and_changes_without_a_network(chromium, tmp_path):
+    copy, file = load("copy"), tmp_path / "copy.html"
+    file.write_text(live_page("copy"), encoding="utf-8")
+    page, asked, errors = alone(chromium, file)
+
+    def expect_trace(text, changes=""):
+        expect(page.locator("html[data-idle]")).to_be_attached()
+        trace = copy.trace(text, changes=changes)
+        for side, tokens in (("source", trace.src.tokens), ("target", trace.tgt.tokens)):
+            assert page.locator(f".text .{side} span").all_text_contents() == list(tokens)
+        written = copy.tokenizer.decode(copy.translate(text, changes=changes).ids)
+        assert page.locator("#written").inner_text().endswith(f": {written}")
+
+    page.get_by_label("Text", exact=True).fill("w o r d")
+    page.keyboard.press("Enter")
+    expect_trace("w o r d")
+    tiles = "document.querySelector('.canvases canvas').toDataURL()"
+    before = page.evaluate(tiles)
+    page.locator("#picker").select_option(index=0)
+    page.locator(".stage").press("o")
+    chip = page.locator("#state").get_by_role("button", name="Encoder 1.1 off ×")
+    expect(chip).to_be_visible()
+    expect_trace("w o r d", "encoder.1.1=off")
+    assert page.evaluate(tiles) != before
+    assert not errors and all(address.startswith(("file:", "blob:")) for address in asked)
+    page.context.close()
+
+
+@pytest.fixture
+def phone(chromium, app):
+    with chromium.new_context(viewport=PHONE, has_touch=True) as context:
+        visit = Visit(context.new_page(), app)
+        yield visit
+        visit.expect_well()
+
+
+def test_a_phone_shows_the_head_and_a_bar_of_three_lines_that_opens(phone):
+    """That no page is wider than the screen is asked in test_walk.py."""
+    page = phone.open("?source=the+dog&kind=cross&layer=3&head=2").page
+    bar, state = (page.locator(f".st-key-{key}") for key in ("top_bar", "state"))
+    assert bar.bounding_box()["height"] <= BAR_OF_A_PHONE
+    expect(page.get_by_role("heading", name="Attention", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name="Cross-attention", exact=True)).to_be_in_viewport()
+    expect(page.locator(".selected").get_by_role("img").first).to_be_in_viewport()
+    focus = {"kind": "cross", "layer": 2, "head": 1}
+    assert page.evaluate("window.headlight.grid.look.focus") == focus
+    expect(state).not_to_be_visible()
+    page.get_by_text("Controls").click()
+    for menu in ("example", "projector", "share", "more", "head_picker", "display"):
+        box = page.locator(f".st-key-{menu}").bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= PHONE["width"], menu
+    phone.switch("Causal mask")
+    expect(state).to_be_visible()  # it stays open
+    expect(page.get_by_role("button", name="Causal mask off ×")).to_be_visible()
+    page.get_by_text("Controls").click()
+    assert bar.bounding_box()["height"] <= BAR_OF_A_PHONE
