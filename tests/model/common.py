@@ -2,10 +2,11 @@
 
 import gc
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from types import FunctionType, ModuleType
 
+import pytest
 import torch
 from torch import Tensor, nn
 
@@ -24,6 +25,11 @@ SIZES = dict(vocab_size=53, d_model=24, n_heads=4, d_ff=40, dropout=0.1, max_len
 DEPTHS = dict(n_encoder_layers=2, n_decoder_layers=3)
 ALL_MASKS = [Masks(*switches) for switches in itertools.product([True, False], repeat=4)]
 CHECKPOINTS = sorted(path.parent for path in SHIPPED.glob("*/config.json"))
+
+
+def in_short(values: Iterable, *chosen) -> list:
+    """For parametrize: the chosen values always, the others in `make test-long`."""
+    return [one if one in chosen else pytest.param(one, marks=pytest.mark.long) for one in values]
 
 
 def random_model(preset: str = "paper", seed: int = 0, **sizes) -> Transformer:

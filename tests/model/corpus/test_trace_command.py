@@ -92,6 +92,7 @@ def launched(rank: int, port: int, arguments: list[str]) -> None:
     command.main(arguments)
 
 
+@pytest.mark.long
 def test_two_processes_write_what_one_writes(sentences, tmp_path):
     files = [tmp_path / f"{name}.parquet" for name in ("one", "two")]
     checkpoint = load("en-de")
