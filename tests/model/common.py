@@ -2,10 +2,23 @@
 
 import gc
 import itertools
-from collections.abc import Iterator
+import math
+import multiprocessing
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import fields
+from multiprocessing import forkserver
+from pathlib import Path
 from types import FunctionType, ModuleType
 
+import pytest
 import torch
 from torch import Tensor, nn
 
@@ -19,11 +32,23 @@ from headlight.model.tokenizer import Encoding, Tokenizer
 from headlight.model.transformer import Transformer
 from tests.devices import current, here, within
 
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 60  # seconds by the clock, for what waits for something
+RESET_PEAK = Path("/proc/self/clear_refs")  # of Linux; see man 5 proc
+# Processes for calls that hostile input may lead astray, forked from one that has imported what
+# takes long and has computed nothing, so that no lock of PyTorch's threads is copied while held.
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload([__name__, "gguf", "torch._dynamo"])
 PRESETS = ["paper", "pre_norm"]  # the encoder-decoders
 SIZES = dict(vocab_size=53, d_model=24, n_heads=4, d_ff=40, dropout=0.1, max_length=40)
 DEPTHS = dict(n_encoder_layers=2, n_decoder_layers=3)
 ALL_MASKS = [Masks(*switches) for switches in itertools.product([True, False], repeat=4)]
 CHECKPOINTS = sorted(path.parent for path in SHIPPED.glob("*/config.json"))
+
+
+def in_short(values: Iterable, *chosen) -> list:
+    """For parametrize: the chosen values always, the others in `make test-long`."""
+    return [one if one in chosen else pytest.param(one, marks=pytest.mark.long) for one in values]
 
 
 def random_model(preset: str = "paper", seed: int = 0, **sizes) -> Transformer:
@@ -124,3 +149,84 @@ def check_view(model: nn.Module) -> None:
         seen.add(id(one))
         assert id(one) not in kept_apart, one
         found += gc.get_referents(one)
+
+
+def refusals(
+    kind: type[Exception], function: Callable, cases: Mapping[str, tuple]
+) -> Iterator[tuple[str, str]]:
+    """For each case, a name → arguments of a call under limits: its name and what the error of this
+    kind says in which the call ends."""
+    for name, arguments in cases.items():
+        try:
+            under_limits(function, *arguments)
+        except kind as error:
+            message = str(error)
+        else:
+            pytest.fail(f"{name} is not refused")
+        yield name, message
+
+
+def under_limits(function: Callable, *arguments, seconds: int = 10, megabytes: int = 200) -> None:
+    """Calls the function in a process under limits and raises what it raises; AssertionError where
+    it takes more seconds of processor time, or its memory grows by more. Calls share a process, and
+    its start; after one that was ended there is a new one."""
+    global _pool
+    with _importable():
+        _pool = _pool or ProcessPoolExecutor(1, PROCESSES, _limit)
+        call = _pool.submit(_limited, seconds, megabytes, function, arguments)
+    try:
+        call.result()
+    except BrokenProcessPool:
+        _pool = None
+        raise AssertionError(f"The call was ended, after {seconds} s or by itself.") from None
+
+
+def forked(function: Callable, *arguments) -> multiprocessing.Process:
+    """Calls the function in a new process, without limits, and does not wait for it."""
+    child = PROCESSES.Process(target=function, args=arguments, daemon=True)
+    with _importable():
+        child.start()
+    return child
+
+
+_pool: ProcessPoolExecutor | None = None
+
+
+@contextmanager
+def _importable() -> Iterator[None]:
+    """A new process finds our modules wherever a test has gone, and does not run the main module
+    first, which may be a page of the app."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
+        patch.setitem(sys.modules, "__main__", ModuleType("__main__"))
+        forkserver.ensure_running()
+        yield
+
+
+def _limit() -> None:
+    torch.set_num_threads(1)
+    for limit, most in ((resource.RLIMIT_AS, 4e9), (resource.RLIMIT_FSIZE, 1e9)):  # bytes
+        resource.setrlimit(limit, (int(most), int(most)))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _limited(seconds: int, megabytes: int, function: Callable, arguments: tuple) -> None:
+    start = time.process_time()
+    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(start) + seconds, most))
+    signal.alarm(PATIENCE)  # for what waits and takes no processor time
+    if RESET_PEAK.exists():
+        RESET_PEAK.write_text("5")
+    before = _peak()
+    try:
+        function(*arguments)
+    finally:
+        signal.alarm(0)
+        taken, grown = time.process_time() - start, (_peak() - before) / 2**20
+        assert taken <= seconds, f"the call took {taken:.1f} s"
+        assert grown <= megabytes, f"the call took {grown:,.0f} MB"
+
+
+def _peak() -> int:
+    """Bytes since the last reset."""
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

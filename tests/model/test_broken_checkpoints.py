@@ -13,8 +13,7 @@ from headlight.model import commands
 from headlight.model.checkpoint import SHIPPED, load, save, write_means
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.training import snapshots
-from tests.limits import refusals
-from tests.model.common import random_model
+from tests.model.common import random_model, refusals
 
 HUGE = 10**9
 

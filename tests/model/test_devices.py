@@ -31,6 +31,7 @@ def test_models_and_ids_are_on_the_device():
     assert {p.device.type for p in random_model().parameters()} == {devices.current().type}
 
 
+@pytest.mark.long
 def test_without_the_device_tests_are_skipped_aloud(pytester, monkeypatch):
     if torch.cuda.is_available():
         pytest.skip("there is one here")

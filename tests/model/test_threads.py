@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import local
 
 import numpy as np
+import pytest
 import torch
 
 from headlight.model.decoding.search import greedy_decode
@@ -15,9 +16,9 @@ from headlight.model.probing.interventions import replace_head
 from headlight.model.probing.run import Run
 from headlight.model.probing.sweeps import heads_off, sweep
 from headlight.model.probing.trace import trace
-from tests.model.common import attentions, encoding, hooks, random_ids, random_model
+from tests.model.common import attentions, encoding, hooks, in_short, random_ids, random_model
 
-THREADS, JOBS = 8, 400
+THREADS = 8
 
 
 def decode(model, draw):
@@ -66,11 +67,12 @@ def same(a, b):
     return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
 
 
+@pytest.mark.parametrize("count", in_short([80, 400], 80))
 @torch.no_grad()
-def test_eight_threads_on_one_set_of_weights():
+def test_eight_threads_on_one_set_of_weights(count):
     shared, mine, views = random_model(), local(), []
     kinds = [decode, trace_under_random_masks, trace_with_a_head_replaced, changed]
-    jobs = [(random.Random(i).choice(kinds), i) for i in range(JOBS)]
+    jobs = [(random.Random(i).choice(kinds), i) for i in range(count)]
 
     def answer(model, job):
         work, seed = job
@@ -87,7 +89,7 @@ def test_eight_threads_on_one_set_of_weights():
     expected = [answer(alone, job) for job in jobs]
     with ThreadPoolExecutor(THREADS) as pool:
         found = list(pool.map(in_thread, jobs))
-    wrong = [i for i in range(JOBS) if not same(found[i], expected[i])]
+    wrong = [i for i in range(count) if not same(found[i], expected[i])]
     assert wrong == []
     assert len(views) == THREADS
     assert [hooks(model) for model in (shared, alone, *views)] == [0] * (2 + THREADS)

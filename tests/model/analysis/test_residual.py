@@ -11,7 +11,16 @@ from headlight.model.presets import PRESETS
 from headlight.model.probing.capture import capture, view
 from headlight.model.probing.sites import has_final_norm
 from tests.devices import here, within
-from tests.model.common import CHECKPOINTS, depths, encoding, load, random_ids, random_model, traced
+from tests.model.common import (
+    CHECKPOINTS,
+    depths,
+    encoding,
+    in_short,
+    load,
+    random_ids,
+    random_model,
+    traced,
+)
 
 
 def random_trace(preset, pad_to=0, **sizes):
@@ -39,7 +48,9 @@ def test_the_last_layer_answers_as_the_model_does(path, pad_to):
 
 
 @pytest.mark.parametrize("depth", [(2, 5), (1, 1), (3, 0)])
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize(
+    "preset", in_short(PRESETS, "pre_norm", "van_dijck", "bloem", "decoder_only")
+)
 def test_stopping_is_leaving_out_the_layers_that_follow(preset, depth):
     sizes = dict(zip(("n_encoder_layers", "n_decoder_layers"), depth, strict=True))
     model, seen = random_trace(preset, 8, **{name: sizes[name] for name in depths(preset)})

@@ -66,6 +66,7 @@ def test_gates_of_0_are_heads_off_and_gates_of_1_change_nothing(reverse):
     assert hooks(model) == 0
 
 
+@pytest.mark.long
 def test_heads_go_in_the_order_in_which_their_gates_close(reverse):
     checkpoint, _, examples = reverse
     heads = heads_of(checkpoint, "cross")

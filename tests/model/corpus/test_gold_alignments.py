@@ -20,6 +20,7 @@ from headlight.model.corpus.gold_alignments import (
 )
 from headlight.model.pretrained.command import add
 from headlight.model.training.data import DataError
+from tests.model.common import in_short
 from tests.model.pretrained.folders import FAMILIES, TEXT, TINY, write
 
 WORDS = ["the", "dog", "sees", "cat", "and", "12", "cats", "it", ",", "oder", "Hund", "sieht"]
@@ -50,7 +51,7 @@ def write_gold(checkpoint, file, heads, n=12):
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
-@pytest.fixture(params=["marian", TINY])
+@pytest.fixture(params=in_short(["marian", TINY], TINY))
 def translator(request, tmp_path):
     return added(request.param, tmp_path)
 
@@ -111,7 +112,7 @@ def test_without_chosen_heads_it_is_by_influence_and_that_is_said(translator, tm
     assert not capsys.readouterr().err
 
 
-@pytest.mark.parametrize("kind", FAMILIES)
+@pytest.mark.parametrize("kind", in_short(FAMILIES, "bert", "llama-groups", "marian"))
 def test_an_added_model_is_described_by_a_file_of_sentences(kind, tmp_path, capsys):
     folder, lines = added(kind, tmp_path), tmp_path / "lines.txt"
     with pytest.raises(SystemExit, match=r"names no task. Give a --file of sentences\."):

@@ -23,7 +23,7 @@ from headlight.model.probing.capture import view
 from headlight.model.probing.interventions import replace_head, replace_output
 from headlight.model.probing.sites import attention_at
 from headlight.model.training.data import DataError
-from tests.model.common import hooks, load
+from tests.model.common import hooks, in_short, load
 
 PAIRS = [
     ("A dog runs.", "Ein Hund rennt."),
@@ -44,7 +44,7 @@ def examples(name, with_targets=True):
     return checkpoint, examples_of(checkpoint, lines)
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", in_short(TEXTS, "reviews", "reverse"))
 def test_a_head_off_is_exactly_what_one_intervention_gives(name):
     """To the last digit: the loss of every head, and what is written or decided."""
     checkpoint, some = examples(name)

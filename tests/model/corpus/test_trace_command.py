@@ -15,8 +15,7 @@ from headlight.app.server.command import main
 from headlight.model.corpus import trace_command as command
 from headlight.model.corpus.sentences import encode, read, windows
 from tests.conftest import ROOT
-from tests.limits import PATIENCE, forked
-from tests.model.common import load
+from tests.model.common import PATIENCE, forked, load
 from tests.waiting import wait_until
 
 WORDS = ["a", "dog", "man", "girl", "boy", "street", "water", "ball", "red", "blue"]
@@ -92,6 +91,7 @@ def launched(rank: int, port: int, arguments: list[str]) -> None:
     command.main(arguments)
 
 
+@pytest.mark.long
 def test_two_processes_write_what_one_writes(sentences, tmp_path):
     files = [tmp_path / f"{name}.parquet" for name in ("one", "two")]
     checkpoint = load("en-de")

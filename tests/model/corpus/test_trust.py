@@ -9,10 +9,10 @@ from headlight.model.corpus.sentences import Line
 from headlight.model.corpus.trust import PAIRS, correlations
 from headlight.model.probing.capture import view
 from headlight.model.probing.trace import read_of
-from tests.model.common import load
+from tests.model.common import in_short, load
 
 
-@pytest.mark.parametrize("name", ["en-de", "reviews"])
+@pytest.mark.parametrize("name", in_short(["en-de", "reviews"], "reviews"))
 def test_correlations_are_of_one_prediction_of_each_sentence(name):
     checkpoint = load(name)
     lines = [

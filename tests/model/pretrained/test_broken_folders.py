@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 
 from headlight.model.checkpoint import load
 from headlight.model.pretrained.weights import CannotLoad, Safetensors
-from tests.limits import refusals
+from tests.model.common import refusals
 from tests.model.pretrained.folders import write
 
 

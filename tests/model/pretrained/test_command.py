@@ -16,7 +16,7 @@ from headlight.model.checkpoint import load
 from headlight.model.pretrained import command
 from headlight.model.pretrained.command import CannotAdd, add, licence_of
 from headlight.model.pretrained.contents import ROUNDED
-from tests.limits import under_limits
+from tests.model.common import under_limits
 from tests.model.pretrained.folders import in_doubles, write
 
 

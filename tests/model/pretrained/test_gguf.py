@@ -18,7 +18,7 @@ from headlight.model.pretrained.command import add
 from headlight.model.pretrained.gguf_tokenizer import PRE_TOKENIZERS
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.probing.run import Run
-from tests.limits import refusals
+from tests.model.common import refusals
 from tests.model.pretrained.folders import LINES, random_batch, write
 from tests.model.pretrained.gguf_files import to_gguf
 

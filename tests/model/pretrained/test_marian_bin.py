@@ -18,7 +18,7 @@ from headlight.model.masks import Masks
 from headlight.model.pretrained.command import add
 from headlight.model.pretrained.folder import contents_of
 from headlight.model.pretrained.weights import CannotLoad
-from tests.limits import refusals
+from tests.model.common import refusals
 from tests.model.pretrained.folders import LINES
 from tests.model.pretrained.marian_files import write_marian
 from tests.model.pretrained.test_gguf import at, cut

@@ -16,6 +16,7 @@ from headlight.model.checkpoint import load
 from headlight.model.masks import Masks
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.probing.capture import capture, view
+from tests.model.common import in_short
 from tests.model.pretrained.folders import KINDS, random_batch, theirs, write
 
 OUTPUT = "model.embed_tokens.weight", "lm_head.weight"
@@ -42,7 +43,7 @@ STORED = ("no", "shared", "its own")
 SAID = {"tied": True, "untied": False, "not said": None}  # in a config
 
 
-@pytest.fixture(scope="module", params=PLACES)
+@pytest.fixture(scope="module", params=in_short(PLACES, *(PLACES.keys() - READ_AS_LLAMA)))
 def untied(request, tmp_path_factory):
     """A folder in which every matrix is stored and another; the names of these."""
     folder = tmp_path_factory.mktemp(request.param)

@@ -12,7 +12,7 @@ from headlight.model.checkpoint import load
 from headlight.model.families.values import Described, quoted
 from headlight.model.pretrained.command import listed
 from headlight.model.pretrained.weights import CannotLoad
-from tests.limits import refusals
+from tests.model.common import refusals
 from tests.model.pretrained.folders import write
 
 LONG = 10**60

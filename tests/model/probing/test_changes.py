@@ -38,7 +38,7 @@ from headlight.model.probing.sites import attention_at, parts_of, predicted_side
 from headlight.model.probing.trace import ids_of, read_of, trace
 from headlight.model.variants import SlicedLinear
 from tests.devices import here
-from tests.model.common import encoding, random_ids, random_model
+from tests.model.common import encoding, in_short, random_ids, random_model
 
 WITHIN = {torch.float32: 1e-5, torch.float64: 1e-10}
 
@@ -47,7 +47,12 @@ WITHIN = {torch.float32: 1e-5, torch.float64: 1e-10}
 # the one whose projections are of another kind.
 TYPED = [(preset, torch.float64) for preset in PRESETS]
 TYPED += [(preset, torch.float32) for preset in ("paper", "van_dijck")]
-of_types = pytest.mark.parametrize("preset, dtype", TYPED, ids=str)
+ALIKE = ("annotated", "hyunwoongko", "vanilla")  # as pre_norm and paper, but in norms and masks
+of_types = pytest.mark.parametrize(
+    "preset, dtype",
+    [pytest.param(*one, marks=[pytest.mark.long] * (one[0] in ALIKE)) for one in TYPED],
+    ids=str,
+)
 
 
 @pytest.fixture(params=list(PRESETS))
@@ -177,7 +182,7 @@ def by_hand(rows, columns):
 
 
 @pytest.mark.parametrize("name", by_hand(1, 1))
-@pytest.mark.parametrize("kind", ["encoder", "decoder"])
+@pytest.mark.parametrize("kind", in_short(["encoder", "decoder"], "decoder"))
 def test_a_ready_made_mask_is_the_softmax_under_it(kind, name):
     model = random_model("paper")
     found = trace(model, Run(texts_of(model), changes=parse(f"{kind}.1.2=mask:{name}")))

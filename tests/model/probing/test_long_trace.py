@@ -19,7 +19,7 @@ from headlight.model.probing.long_trace import Layers, attention_of, heads_at, t
 from headlight.model.probing.run import Run
 from headlight.model.probing.trace import TooLarge, trace
 from tests.conftest import ROOT
-from tests.model.common import encoding, hooks, load, random_ids, random_model, run_of
+from tests.model.common import encoding, hooks, in_short, load, random_ids, random_model, run_of
 
 CHANGES = [
     "",
@@ -75,7 +75,7 @@ def assert_as_whole(model, run, given=()):
 
 
 @pytest.mark.parametrize("masks", [Masks(), Masks(causal=False, src_padding=False)], ids=str)
-@pytest.mark.parametrize("preset", presets.PRESETS)
+@pytest.mark.parametrize("preset", in_short(presets.PRESETS, "paper", "bloem", "decoder_only"))
 def test_it_keeps_what_a_trace_has(preset, masks):
     model = random_model(preset)
     for line in CHANGES:
@@ -156,6 +156,7 @@ print(json.dumps([1024 * (after - before), kept.nbytes, kept.tiles["decoder"].nb
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="no resource module there")
 def test_memory_does_not_grow_with_heads_times_the_square_of_the_length():
     """8 heads attend among 1,025 tokens with 34 MB of weights in each layer. With 12 layers more

@@ -17,7 +17,7 @@ from headlight.model.probing.run import Run
 from headlight.model.probing.sites import kinds_of
 from headlight.model.probing.sweeps import Score, sweep, sweeping
 from headlight.model.probing.trace import ids_of, read_of, trace
-from tests.model.common import encoding, random_model
+from tests.model.common import encoding, in_short, random_model
 
 SENTENCE = "A young girl in a red dress runs."
 
@@ -54,7 +54,9 @@ def score_of(model, seen, logits, score):
     return sum(log_softmax(logits[i])[id] for i, id in enumerate(following))
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize(
+    "preset", in_short(PRESETS, "pre_norm", "van_dijck", "bloem", "decoder_only")
+)
 def test_effects_are_those_of_one_pass_each(preset, monkeypatch):
     monkeypatch.setattr(sweeps, "MAX_BATCH_TOKENS", 100)  # several batches
     monkeypatch.setattr(sweeps, "MOST_LOGITS", 20)  # of several parts

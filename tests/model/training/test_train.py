@@ -26,6 +26,7 @@ from headlight.model.training import tasks, train
 from headlight.model.training.data import DataError, pad
 from headlight.model.training.train import CannotSave, Recipe, Training, rate
 from tests.devices import here
+from tests.model.common import in_short
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -68,9 +69,7 @@ class Stopped(Exception):
 
 
 @pytest.mark.usefixtures("undrawn")
-@pytest.mark.parametrize(
-    "stop", [1, 13, 20, *(pytest.param(i, marks=pytest.mark.long) for i in (7, 29))]
-)
+@pytest.mark.parametrize("stop", in_short([1, 7, 13, 20, 29], 13))
 def test_resumed_is_bit_identical(task, whole, tmp_path, stop, monkeypatch):
     """Stopped after any step, in or between epochs, with a state saved every third step."""
     step = Training.step
@@ -227,7 +226,7 @@ def test_a_later_run_begins_with_the_weights_of_an_earlier_one(task, whole, tmp_
 
 
 @pytest.mark.usefixtures("undrawn")
-@pytest.mark.parametrize("share", [0.0, 0.4])
+@pytest.mark.parametrize("share", in_short([0.0, 0.4], 0.4))
 def test_attention_weights_have_a_rate_of_dropout_of_their_own(task, whole, tmp_path, share):
     """Of this run, whatever the model it begins with has."""
     recipe = dataclasses.replace(RECIPE, epochs=1, attention_dropout=share)
@@ -263,7 +262,7 @@ def test_a_rate_of_dropout_is_set_where_the_preset_has_one(preset):
 
 
 @pytest.mark.usefixtures("undrawn")
-@pytest.mark.parametrize("later", [False, True])
+@pytest.mark.parametrize("later", in_short([False, True], True))
 def test_a_run_may_have_another_rate_of_dropout(whole, tmp_path, later):
     """Than its task has, or than the model it begins with."""
     file, out = tmp_path / "pairs.tsv", tmp_path / "out"
