@@ -113,26 +113,6 @@ def test_no_old_word_is_left(kind):
     assert left == {}
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["a piece", "query_piece", "who asks", "Pieces are", "it looks at", "in focus", "a look-up",
-     "Take away", "what its layer gives on", "a word sees itself"],
-)  # fmt: skip
-def test_an_old_word_would_be_noticed(text):
-    assert old_words(f"Here {text}.")
-
-
-def test_every_exception_is_needed():
-    texts = {t for kind in KINDS for path in ROOT.glob(kind) for t in KINDS[kind](path)}
-    assert {text.strip() for text in texts} >= EXCEPTIONS
-
-
-def test_comments_of_scripts_are_not_read_and_their_texts_are(tmp_path):
-    script = tmp_path / "a.js"
-    script.write_text("// a piece\n/* look-up */ const a = 'in' + \"focus // no comment\" + `b`;")
-    assert list(script_texts(script)) == ["in", "focus // no comment", "b"]
-
-
 MOST_MEDIAN, LONGEST = 12, 28  # words of a sentence
 
 
@@ -176,12 +156,3 @@ def test_sentences_are_short():
     assert len(found) > 1000
     assert [words for words, count in found.items() if count > LONGEST] == []
     assert statistics.median(found.values()) <= MOST_MEDIAN
-
-
-def test_a_long_sentence_would_be_noticed(tmp_path):
-    module = tmp_path / "a.py"
-    module.write_text('"""Not this."""\na = f"{b} is " + "one. " "Two words {c:.2f}."\n')
-    assert list(whole_texts(module)) == ["X is ", "one. Two words X."]
-    (long,) = sentences_of("Word " + "word, " * LONGEST + "word.")
-    assert len(long) == LONGEST + 2 and sentences_of("cross.1.2=off") == []
-    assert list(map(len, sentences_of("It has two. **Here**: three words."))) == [3, 3]
