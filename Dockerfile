@@ -9,7 +9,7 @@ RUN pip install --no-cache-dir "torch>=2.6,<2.14" --index-url https://download.p
 WORKDIR /headlight
 COPY requirements.txt .
 RUN pip install --no-cache-dir -r requirements.txt
-COPY headlight.py .
+COPY headlight headlight
 COPY app app
 COPY model model
 COPY assets assets

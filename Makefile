@@ -70,7 +70,7 @@ mutants: $(VENV)/test.installed
 lint: $(VENV)/test.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python -m tests.contracts
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/oxlint --deny-warnings app
 
 format: $(VENV)/test.installed

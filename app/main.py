@@ -8,7 +8,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 
 HERE = Path(__file__).resolve().parent
-PACKAGE = HERE.parent / "headlight.py"
+PACKAGE = HERE.parent / "headlight" / "__init__.py"
 if "headlight" not in sys.modules and PACKAGE.is_file():  # of a checkout, installed or not
     spec = importlib.util.spec_from_file_location("headlight", PACKAGE)
     sys.modules["headlight"] = importlib.util.module_from_spec(spec)

@@ -15,9 +15,6 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import grimp
-import pytest
-
-from tests.contracts import package_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 DURATIONS = Path(__file__).with_name("durations.json")  # file → seconds of its tests
@@ -41,10 +38,7 @@ def changed() -> list[str]:
 
 def distances(files: list[str]) -> dict[str, int]:
     """Files of tests that the changed files reach → how many imports away the nearest is."""
-    with package_folder() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(folder)
-        patch.delitem(sys.modules, "headlight", raising=False)
-        graph = grimp.build_graph("headlight", "tests", include_external_packages=False)
+    graph = grimp.build_graph("headlight", "tests", include_external_packages=False)
     tests = {path_of(module): module for module in graph.modules if is_test(module)}
     nearest = {}
     for file in files:

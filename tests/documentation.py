@@ -41,7 +41,6 @@ from headlight.model.probing.position_tables import POSITION_KINDS
 from headlight.model.probing.sites import parts_of
 from headlight.model.probing.trace import TooLong
 from headlight.model.tokenizer import CannotRead
-from tests.contracts import package_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -259,15 +258,14 @@ def pages() -> list[Path]:
 
 def build(root: Path = ROOT) -> subprocess.CompletedProcess:
     """Builds the site of the documentation below `root`; a warning fails."""
-    with package_folder() as sources:
-        command = [Path(sys.executable).parent / "zensical", "build", "--clean", "--strict"]
-        environment = os.environ | {
-            "HEADLIGHT_SOURCES": str(sources),
-            "HEADLIGHT_DOCSTRINGS": str(ROOT / "tests" / "docstrings.py"),
-        }
-        done = subprocess.run(
-            command, cwd=root, env=environment, capture_output=True, text=True, check=False
-        )
+    command = [Path(sys.executable).parent / "zensical", "build", "--clean", "--strict"]
+    environment = os.environ | {
+        "HEADLIGHT_SOURCES": str(ROOT),
+        "HEADLIGHT_DOCSTRINGS": str(ROOT / "tests" / "docstrings.py"),
+    }
+    done = subprocess.run(
+        command, cwd=root, env=environment, capture_output=True, text=True, check=False
+    )
     if done.returncode == 0:  # a page that is opened from a folder may read this alone
         index = (root / "site" / "search.json").read_text(encoding="utf-8")
         (root / "site" / "search.js").write_text(f"var __index = {index};\n", encoding="utf-8")

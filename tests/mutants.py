@@ -241,7 +241,7 @@ def copies(folder: Path) -> Iterator[Path]:
     """A copy of the tree for each worker."""
     ignored = shutil.ignore_patterns(".git", ".venv", "__pycache__", "runs", "screenshots")
     for number in range(WORKERS):
-        yield Path(shutil.copytree(ROOT, folder / str(number), ignore=ignored))
+        yield Path(shutil.copytree(ROOT, folder / str(number), symlinks=True, ignore=ignored))
 
 
 def main() -> int:

@@ -70,7 +70,7 @@ def test_it_serves_a_class_and_writes_nothing_but_temporary_files(image):
         return subprocess.run([*PLAIN, *words], capture_output=True, text=True, **options)
 
     found = run(command[0], "-c", "import headlight; print(headlight.__file__)")
-    assert Path(found.stdout.strip()) == image / "headlight.py"
+    assert Path(found.stdout.strip()) == image / "headlight" / "__init__.py"
     assert "PermissionError" in run(command[0], "-c", "open('a', 'w')").stderr
     server = subprocess.Popen([*PLAIN, *command], **options)
     try:

@@ -233,9 +233,9 @@ def with_inserted(text: str, inserted: dict[str, str]) -> str:
 def found(tmp_path_factory) -> dict[str, str]:
     """What is wrong with each kind of plant in a copy of the app that has all of them."""
     house = tmp_path_factory.mktemp("house")
-    for name in ("app", "model"):
-        shutil.copytree(ROOT / name, house / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "headlight.py", house)
+    for name in ("app", "model", "headlight"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, house / name, symlinks=True, ignore=ignored)
     (house / "assets").symlink_to(ROOT / "assets")
     write(house / "like-gpt2", "gpt2")
     shutil.copytree(house / "like-gpt2", house / "theirs" / "tiny")

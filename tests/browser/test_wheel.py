@@ -42,7 +42,7 @@ def wheel(tmp_path_factory) -> Path:
     copy, built = tmp_path_factory.mktemp("checkout"), tmp_path_factory.mktemp("wheel")
     for name in tracked():
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, copy / name)
+        shutil.copy(ROOT / name, copy / name, follow_symlinks=False)
     command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
     subprocess.run([*command, "-w", built, copy], check=True, capture_output=True)
     (file,) = built.glob("headlight-*.whl")
@@ -80,7 +80,7 @@ def editable(tmp_path_factory) -> Path:
     copy, folder = tmp_path_factory.mktemp("checkout"), tmp_path_factory.mktemp("editable")
     for name in tracked():
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, copy / name)
+        shutil.copy(ROOT / name, copy / name, follow_symlinks=False)
     python = _environment(folder)
     command = [sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-deps"]
     command += ["--no-build-isolation", "-e", copy]
@@ -107,7 +107,7 @@ def test_it_holds_what_the_checkout_holds(wheel):
         for file in (ROOT / folder).glob(pattern)
         if file.relative_to(ROOT).as_posix() in tracked_files
     }
-    assert inside == {f"headlight/{name}" for name in expected} | {"headlight.py"}
+    assert inside == {f"headlight/{name}" for name in ("__init__.py", "__main__.py", *expected)}
     assert wheel.stat().st_size <= LARGEST
 
 
@@ -123,7 +123,7 @@ def test_it_is_imported_beside_a_users_own_files(request, installed, desk):
     done = subprocess.run([python, "-c", code], cwd=desk, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     file = Path(done.stdout.strip())
-    assert file.name == "headlight.py" and not file.is_relative_to(ROOT)
+    assert file.parts[-2:] == ("headlight", "__init__.py") and not file.is_relative_to(ROOT)
 
 
 def test_its_command_writes_a_file(python, desk):

@@ -16,7 +16,6 @@ from headlight.app.lessons.lesson import load_folder
 from headlight.app.lessons.question import CHOOSE, FIND, READ
 from tests.app.lessons.common import loaded
 from tests.app.lessons.test_lesson_files import GOOD
-from tests.conftest import ROOT
 
 SESSION = 4711
 LESSONS = load_folder()[0]
@@ -179,7 +178,7 @@ def test_headlight_lessons_is_a_command(tmp_path):
     own = tmp_path / "own.md"
     own.write_text("nothing", encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, str(ROOT / "headlight.py"), "lessons", "check", str(own)],
+        [sys.executable, "-m", "headlight", "lessons", "check", str(own)],
         capture_output=True, text=True, cwd=tmp_path, check=False,
     )  # fmt: skip
     assert done.returncode == 1 and done.stderr.startswith(f"{own}:1: A lesson must start with")

@@ -1,21 +1,20 @@
 """Headlight shows what every attention head of a Transformer attends to.
 
-    from headlight import load, show
+from headlight import load, show
 
-    show(load("en-de").trace("A dog runs."))
+show(load("en-de").trace("A dog runs."))
 
-This module is the package, in a checkout as in an installation: headlight.app and headlight.model
-are folders that `__path__` leads to.
 """
 
-import sys
 from importlib import import_module
 from pathlib import Path
 
 __version__ = "0.1.0"
 HERE = Path(__file__).resolve().parent
-INSTALLED = HERE / "headlight"
-__path__ = [str(INSTALLED if INSTALLED.is_dir() else HERE)]
+# In a checkout the folders lie beside this one. Editors, type checkers and linters find them by the
+# links in it; nothing else needs these, and on Windows git may not have made them.
+if (HERE / "app").is_symlink() or not (HERE / "app").is_dir():
+    __path__ = [str(HERE.parent), str(HERE)]
 
 # Imported when first used: PyTorch alone takes seconds, and the app answers before that.
 _MODULES = {"show": "headlight.app.notebook"} | dict.fromkeys(
@@ -48,9 +47,3 @@ def __getattr__(name: str):
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_MODULES})
-
-
-if __name__ == "__main__":
-    from headlight.app.server.command import main
-
-    sys.exit(main())
