@@ -427,7 +427,7 @@ def test_a_row_is_named_by_the_word_that_its_head_follows(grid):
         look = replace(LOOK, focus={"kind": "cross", "layer": 0, "head": head})
         grid.show(run, look)
         assert grid.picture("grid.selected.rowNames") == list(names)
-        axis = grid.picture("grid.selected.queryTitle(grid.selected.part)")
+        axis = grid.picture("grid.queryTitle(grid.selected.part)")
         assert axis == f"query (target, {word})"
     grid.page.locator(".target span").nth(row + 1).hover()  # the label of that row
     assert f"having read {TARGET[row]}, about to write {following[row]}, it attends" in grid.said()
@@ -952,7 +952,7 @@ def test_a_long_text_scrolls_below_labels_that_stay(grid):
     assert "word80" in grid.said() and "word85" in grid.said()
 
     # Elsewhere: its row comes into view, and the largest weight of it.
-    far = """(({ part }) => grid.selected.rows(part).slice(0, 20)
+    far = """(({ part }) => grid.rows(part).slice(0, 20)
       .map((weights) => weights.indexOf(Math.max(...weights))))(grid.selected)"""
     largest = grid.picture(far)
     row = int(np.argmin(largest))
