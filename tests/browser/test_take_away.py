@@ -106,7 +106,7 @@ def test_the_page_needs_nobody_and_follows_the_pointer(files, trace, chromium, t
     expect(page.get_by_role("heading", name="Cross-attention, layer 3, head 2")).to_be_visible()
 
     def focused():
-        weights = "Array.from(focused.rows(focused.part), (row) => [...row]).flat()"
+        weights = "Array.from(grid.rows(focused.part), (row) => [...row]).flat()"
         return np.array(page.evaluate(weights))
 
     assert np.abs(focused() - trace.attention["cross"][2, 1].ravel()).max() <= 0.0025 + 1e-6

@@ -5,17 +5,14 @@ import { element, onRecolour, outwards, painted, roomBelow } from "../shared/dom
 import {
   cellUnder, cross, hatching, pixelSheet, pointIn, sized, veiled, writeTurned,
 } from "../shared/heatmap.js";
-import { moment, shortName } from "../shared/names.js";
-import { minus, percent, signedPercent } from "../shared/numbers.js";
-import { weightOf } from "../shared/weights.js";
+import { minus } from "../shared/numbers.js";
 import {
-  averaged, cellOf, cover, holds, isCovered, isFaded, joint, links, meanWeights, neighbour, paintTiles, placeOf, placesOf, rowOf,
-  rowsOf, select, shiftOf, tileAt, unpack, valueOf, visibleKeys,
+  holds, isFaded, neighbour, paintTiles, placeOf, placesOf, rowOf, select, tileAt,
 } from "./cells.js";
 import { SelectedHead } from "./selected.js";
+import { GridState } from "./state.js";
 
 const REST = 150; // ms without a key before the server hears of it
-const PATIENCE = 5000; // ms in which the server's answer to a selection comes, or is lost
 const LEAST_TILE = 56; // px; where they would be smaller, kinds are stacked instead
 const WIDE = 700; // px; a narrower frame has the selected head below the tiles
 const LOWEST_STACKED = 8; // px of a tile, where all kinds stand above each other beside the head
@@ -29,16 +26,12 @@ const TITLE = 1.8; // of a kind of attention, in letters
 const GAP = 4;
 const CORNER = 12; // px
 const SCOPES = ["head", "layer", "kind"]; // of what is done to the selected head
-const SPECIAL = /^(<.+>|\[.+\])$/; // tokens that are no words
-const EVEN = 2; // times the weight of an even row, at most, where all count as even
-const WORD = /[\p{L}\p{N}]/u; // what a word has
-const COVERED = " is covered until you answer";
-const LEAST_NAMED = 0.005; // smaller weights would be “<1%”
 const SMALLER = [1.1, 1.02, 0.95, 0.88, 0.82]; // em, of a finding that does not fit
 const FADED = 0.15; // how much is left of a head that a filter leaves out
 
-/** A token as part of a sentence: punctuation, which italics hardly change, in quotes too. */
-const quoted = (text) => element("em", {}, WORD.test(text) ? text : `“${text}”`);
+/** Parts of a sentence as nodes. */
+const nodes = (parts) => parts.map((part) =>
+  (Array.isArray(part) ? (part[1] ? element(part[1], {}, part[0]) : part[0]) : part));
 
 /** Marks the upper right corner of a tile whose head is changed otherwise. */
 function corner(context, colour, x, y) {
@@ -52,28 +45,15 @@ function corner(context, colour, x, y) {
   context.restore();
 }
 
-export class Grid {
-  data = null; // what unpack() gave
-  look = null; // what the small mount gave
-  // A cell {row, column, tile: {kind, layer, head}}, or {tokens, to}, see select(); a token is
-  // {side, index}. What is pinned stays while nothing is pointed at.
-  pointed = null;
-  pinned = null;
+export class Grid extends GridState {
   rest = 0;
-  answering = false; // what an act did is said, until something else is pointed at
-  known = new Set(); // cells that the server has named or heard of since the page was opened
-  latest = null; // of them
-  scope = "head"; // or its whole "layer" or "kind", for what is done to it
   canvases = {}; // kind → what its tiles are drawn on, and above it what is pointed at
-  count = 0; // of the selections made here; the server says which it has heard of
   report = () => {};
   reportCell = () => {};
-  act = null; // hears what is done to a head, a token or a cell
-  painting = null; // the guess at a covered row: {shares, weights, weigh(column, weight)}
 
   /** `large`: with the selected head in full beside its tile. */
   constructor(large = false) {
-    this.large = large;
+    super(large);
     // Keys for what is done to the selected head work before anything was clicked.
     document.addEventListener("keydown", (event) => {
       const isFree = event.target === document.body && this.frame?.isConnected && this.drawn?.length;
@@ -94,7 +74,7 @@ export class Grid {
     this.hider = element("button", { type: "button", class: "act" });
     this.hider.onclick = () => this.act({ what: "hide", ...this.token() });
     this.hiderHere = element("button", { type: "button", class: "act" });
-    this.hiderHere.onclick = () => this.hideHere();
+    this.hiderHere.onclick = () => this.act(this.hidesHere());
     this.message = element("p", { class: "message", "aria-hidden": "true" });
     this.live = element("p", { class: "live", role: "status" });
     this.sections = element("div", { class: "sections" });
@@ -137,62 +117,24 @@ export class Grid {
   }
 
   setWeights(bytes) {
-    const data = unpack(bytes);
-    if (this.data?.id === data.id) return;
-    const texts = ({ sides }) => JSON.stringify(Object.values(sides).map((side) => side.labels));
-    // After a change of the model one goes on where one was.
-    const isNew = !this.data || texts(this.data) !== texts(data);
-    const isLost = isNew && this.pinned;
-    if (isNew) this.pointed = this.pinned = this.told = null;
-    this.data = data;
-    this.asked = null; // for the weight of a cell
+    const { pinned } = this;
+    if (!this.takeWeights(bytes)) return;
     if (this.look && !this.part(this.look.focus.kind)) {
       clearTimeout(this.rest); // the head that a key chose is not in this model
       this.rest = 0;
     }
     this.draw();
-    if (isLost && this.look) this.setPin(null);
+    if (pinned && !this.pinned && this.look) this.setPin(null);
   }
 
   setLook(look) {
     if (look === this.given) return;
     const before = this.look;
     this.given = look;
-    if (look.session !== this.session) [this.session, this.count] = [look.session, 0];
-    // What the server answers to an earlier selection must not undo a later one.
-    const late = look.heard < this.count && performance.now() - this.when < PATIENCE;
-    if (late && before) look = { ...look, focus: before.focus };
-    this.look = look;
-    const said = [look, before].map((l) => JSON.stringify(l?.said ?? []));
-    if (said[0] !== said[1]) this.answering = look.said.length > 0;
-    this.restore();
+    this.takeLook(look);
     const rest = (l) => JSON.stringify({ ...l, focus: null, heard: null, cell: null });
-    if (this.drawn && before && rest(before) === rest(look)) this.point();
+    if (this.drawn && before && rest(before) === rest(this.look)) this.point();
     else this.draw();
-  }
-
-  /** Selects the cell that the app knows of and this grid does not: from a link, or chosen on
-   * another page. */
-  restore() {
-    const { focus, cell } = this.look;
-    const part = this.data && this.part(focus.kind);
-    if (cell?.query === undefined || !part || this.known.has(JSON.stringify(cell))) return;
-    this.note(cell);
-    const { query, key } = cell;
-    if (JSON.stringify(cell) === JSON.stringify(this.pinnedCell())) return;
-    this.pinned = null;
-    const [row, column] = [[query, part.query], [key, part.key]].map(([index, side]) =>
-      Math.floor(index / this.data.sides[side].every));
-    if (row < 0 || row >= part.rows || column >= part.columns) return;
-    this.pinned = (column < 0 && this.rowAsWord(part, query)) ||
-      this.cell(part, focus.layer * part.heads + focus.head, row, Math.max(0, column));
-  }
-
-  /** The word of the text that labels the row of a query in the selected head; null where it is not in
-   * the text: the last row predicts the end. */
-  rowAsWord(part, query) {
-    const index = query + this.shift(part, averaged(part, this.look));
-    return index < this.data.sides[part.query].labels.length ? { tokens: [{ side: part.query, index }], to: [] } : null;
   }
 
   /** Puts the predictions and the tools into another place of the page. */
@@ -212,20 +154,6 @@ export class Grid {
     this.point();
   }
 
-  part(kind) {
-    return this.data.parts.find((part) => part.kind === kind);
-  }
-
-  shown() {
-    const { show, focus } = this.look;
-    const all = this.data.parts.filter((part) => part.rows && part.columns);
-    if (show === "joint" && all.length) {
-      if (this.data.joint === undefined) this.data.joint = joint(all, this.data.sides);
-      if (this.data.joint) return [this.data.joint];
-    }
-    return show === "one kind" ? all.filter((part) => part.kind === focus.kind) : all;
-  }
-
   // Drawing
 
   draw() {
@@ -235,7 +163,6 @@ export class Grid {
     if (!this.root || !this.data || !this.look) return;
     // The weights of another model come before its look, whose focus may be of a kind it lacks.
     if (!this.part(this.look.focus.kind)) return;
-    this.cover();
     const style = getComputedStyle(this.frame);
     this.font = parseFloat(style.fontSize);
     this.ink = style.color;
@@ -269,17 +196,6 @@ export class Grid {
     const room = (this.width - (beside - 1) * this.font) / beside - 1 - next;
     this.drawn = parts.map((part) => this.section(part, room, left));
     this.show();
-  }
-
-  /** Covers what a lesson asks for, before anything is drawn. */
-  cover() {
-    const veil = this.look.veil ?? [];
-    const asked = JSON.stringify(veil);
-    if (this.coveredOf?.[0] === this.data && this.coveredOf[1] === asked) return;
-    if (this.coveredOf?.[1] !== asked) this.told = null;
-    this.coveredOf = [this.data, asked];
-    cover(this.data.parts, this.data.sides, veil);
-    this.data.joint = undefined; // made of the cells
   }
 
   /** The height that all tiles have where kinds stand above each other and all are in view. */
@@ -488,16 +404,6 @@ export class Grid {
     return null;
   }
 
-  /** Whether what is done to a layer or a kind is done to this tile of its part. */
-  inScope(part, tile) {
-    const row = Math.floor(tile / part.heads);
-    return this.scope === "kind" || row === rowOf(part, this.look.focus);
-  }
-
-  cell(part, tile, row, column) {
-    return cellOf(part, this.data.sides, tile, row, column);
-  }
-
   tokenAt(event) {
     const { side, index } = event.composedPath()[0] ?? {};
     return side ? { tokens: [{ side, index }], to: [] } : null;
@@ -541,24 +447,10 @@ export class Grid {
     return true;
   }
 
-  note(cell) {
-    this.latest = cell;
-    this.known.add(JSON.stringify(cell));
-  }
-
-  /** The row of the selected head that is pinned, and the column of a cell; −1 where none is. */
-  pinnedCell() {
-    const side = this.part(this.look.focus.kind)?.query; // the weights of another model come first
-    const query = this.queries(this.pinned).find((token) => token.side === side)?.index ?? -1;
-    return { query, key: query >= 0 && this.pinned.row ? this.pinned.column.index : -1 };
-  }
-
   /** The focus moves at once here, and for the server after `rest` ms. */
   choose(tile, rest) {
     if (!tile) return;
-    this.look = { ...this.look, focus: tile };
-    this.count++;
-    this.when = performance.now();
+    this.focusOn(tile);
     if (this.look.show === "one kind" && !this.drawn.some((s) => s.part.kind === tile.kind))
       this.draw();
     else {
@@ -584,7 +476,7 @@ export class Grid {
     } else if (event.key === "Enter" && this.pinned?.row)
       this.setPin({ tokens: [this.pinned.row], to: [this.pinned.column] });
     else if (!move) return;
-    else if (event.shiftKey || event.key === "Home") this.walkCells(move);
+    else if (event.shiftKey || event.key === "Home") this.setPin(this.walked(move), REST);
     else this.choose(neighbour(this.drawn, this.look.focus, move), REST);
     event.preventDefault();
     this.point();
@@ -593,115 +485,37 @@ export class Grid {
   /** What is done to the selected head, a token or a cell; whether the key means anything. */
   actByKey({ key }) {
     if (!this.act) return false;
-    if (key === "o") this.act({ what: "off", ...this.look.focus, scope: this.scope });
-    else if (key === "l") this.widen(SCOPES[(SCOPES.indexOf(this.scope) + 1) % 3], this.look.focus);
-    else if (key === "h" && this.token()) this.act({ what: "hide", ...this.token() });
-    else if (key === "H" && this.isKeyHere()) this.hideHere();
-    else if (!this.paintable() || !this.pinned?.row) return false;
-    else if (key === "m") this.paintMask(this.pinned);
-    else if (key === "+" || key === "-") this.weigh(this.pinned, key === "+" ? 0.1 : -0.1);
-    else return false;
+    if (key === "l") this.widen(SCOPES[(SCOPES.indexOf(this.scope) + 1) % 3], this.look.focus);
+    else {
+      const what = this.actOf(key);
+      if (what) this.act(what);
+      else return false;
+    }
     return true;
-  }
-
-  /** Hides the selected token from the selected head alone, or shows it again. */
-  hideHere() {
-    const { kind, layer, head } = this.look.focus;
-    this.act({ what: "hide", ...this.token(), head: { kind, layer, head } });
-  }
-
-  /** Whether the selected token is a key of the selected head. */
-  isKeyHere() {
-    return this.token()?.side === this.part(this.look.focus.kind)?.key;
-  }
-
-  /** The token that is selected alone, or the key of the selected cell. */
-  token() {
-    const { pinned } = this;
-    if (!this.look.acts || !pinned) return null;
-    if (pinned.row) return pinned.column;
-    return pinned.tokens.length === 1 && !pinned.to.length ? pinned.tokens[0] : null;
-  }
-
-  byteAt({ tile, row, column }) {
-    const part = this.part(tile.kind);
-    const [i, j] = [row, column].map(({ side, index }) => index / this.data.sides[side].every);
-    return part.cells[((tile.layer * part.heads + tile.head) * part.rows + i) * part.columns + j];
-  }
-
-  /** Whether the cells of the head in focus are weights of the model: from one token to one, and no
-   * difference. */
-  paintable() {
-    const part = this.part(this.look.focus.kind);
-    const single = part && [part.query, part.key].every((side) => this.data.sides[side].every === 1);
-    return Boolean(this.act && this.look.acts && !this.data.signed && single);
-  }
-
-  /** Forbids a cell that may be attended to, or allows it. */
-  paintMask(cell) {
-    this.act({ what: "paint", ...cell.tile, row: cell.row.index, column: cell.column.index,
-      allow: !this.byteAt(cell), scope: this.scope });
   }
 
   /** Sets a weight to what it is and so much more. */
   weigh(cell, more) {
-    const byte = this.byteAt(cell);
-    if (!byte) return;
-    const place = JSON.stringify(cell);
-    // A second key may come before the server has answered the first.
-    const now = this.asked?.place === place ? this.asked.weight : weightOf(byte);
-    const weight = Math.round(100 * Math.min(1, Math.max(0, now + more))) / 100;
-    this.asked = { place, weight };
-    this.act({ what: "weigh", ...cell.tile, row: cell.row.index, column: cell.column.index, weight });
+    const what = this.weighs(cell, more);
+    if (what) this.act(what);
   }
 
   /** Says what a weight would be. */
   preview(cell, more) {
-    const weight = Math.min(1, Math.max(0, weightOf(this.byteAt(cell)) + more));
-    const part = this.part(cell.tile.kind);
-    const shift = this.shift(part, [cell.tile.layer * part.heads + cell.tile.head]);
-    this.message.replaceChildren(...this.rowStart(cell.row, shift), " puts ", percent(weight),
-      " of its weight on ", this.label(cell.column));
-  }
-
-  walkCells([down, right]) {
-    const { focus } = this.look;
-    const part = this.part(focus.kind);
-    const { row, column } = this.pinned?.row ? this.pinned : { row: null, column: null };
-    const { every: rowEvery } = this.data.sides[part.query];
-    const { every: columnEvery } = this.data.sides[part.key];
-    const moved = (at, by, every, count) =>
-      Math.min(count - 1, Math.max(0, (at && (down || right) ? at.index / every : 0) + (at ? by : 0)));
-    this.setPin(this.cell(part, focus.layer * part.heads + focus.head,
-      moved(row, down, rowEvery, part.rows), moved(column, right, columnEvery, part.columns)), REST);
+    this.message.replaceChildren(...nodes(this.previewed(cell, more)));
   }
 
   // Saying and marking what is pointed at
 
   point() {
     if (!this.drawn) return;
-    const { focus } = this.look;
-    const { query, key } = this.part(focus.kind) ?? {};
-    // A cell of other texts is none of the head in focus.
-    if (this.pinned?.row && (this.pinned.row.side !== query || this.pinned.column.side !== key))
-      this.pinned = null;
-    const chosen = this.pointed ?? this.pinned;
-    // A layer or a kind that was selected is named instead.
-    const told = chosen || this.scope !== "head" ? null : this.telling();
-    const pointed = chosen ?? told?.word;
-    // Keys read cells of the head in focus, wherever it has moved to.
-    if (pointed && pointed === this.pinned && pointed.tile) pointed.tile = focus;
+    this.isNamed = Boolean(this.answersRoot) && !this.isPresented; // by the picker beside the title
+    const { chosen, pointed, beside, isSaid, message } = this.now();
     // Canvases first: to set a font makes the browser work out the styles that words then change.
     this.mark(chosen);
-    // What the changes did to the output, but of a difference what it shows.
-    const isSaid = !this.data.signed && (this.answering || (!chosen && this.look.said.length));
-    // That is said of a row, which is marked beside a token of another text: the one just hidden, say.
-    const isBeside = isSaid && chosen?.tokens &&
-      [...chosen.tokens, ...chosen.to].every(({ side }) => side !== query);
-    this.selected?.draw(pointed, isBeside ? this.telling().word : null);
+    this.selected?.draw(pointed, beside);
     this.shade(pointed);
-    const spoken = isSaid ? null : pointed;
-    this.message.replaceChildren(...this.sentence(spoken, told?.even), ...this.offNote(spoken));
+    this.message.replaceChildren(...nodes(message));
     const token = this.act && this.token();
     this.hider.toggleAttribute("hidden", !token);
     // What changes did needs its room.
@@ -710,7 +524,7 @@ export class Grid {
     this.hiderHere.textContent = "Hide in this head only (Shift+H)";
     if (token) {
       const isHidden = this.look.hidden?.[token.side]?.includes(token.index);
-      this.hider.replaceChildren(isHidden ? "Show " : "Hide ", this.label(token), " (H)");
+      this.hider.replaceChildren(...nodes([isHidden ? "Show " : "Hide ", this.label(token), " (H)"]));
     }
     this.fitMessage(isSaid);
     clearTimeout(this.speaking);
@@ -734,98 +548,16 @@ export class Grid {
     if (mayHide && !fits()) this.hider.toggleAttribute("hidden", true);
   }
 
-  /** What is said and marked of the selected head while nothing is pointed at: the row of `word`,
-   * one that attends to one word far from its own place; or how `even` all of its rows are. */
-  telling() {
-    const { focus, points_at: token, average } = this.look;
-    const part = this.part(focus.kind);
-    const shift = part ? this.shift(part, averaged(part, this.look)) : 0;
-    const word = (side, index) => ({ tokens: [{ side, index }], to: [] });
-    const place = JSON.stringify([focus, average]);
-    if (part && token?.side === part.query) {
-      this.told = { data: this.data, place, even: null, row: token.index };
-      return { word: word(token.side, token.index + shift), even: null };
-    }
-    if (!this.large || !part?.rows || !part.columns || this.look.in_lesson)
-      return { word: null, even: null };
-    if (this.told?.place !== place || this.told.data !== this.data) {
-      const even = part.signed ? null : this.evenly(part);
-      // Over the same tokens the row stays, so that the weights before and after can be compared.
-      const row = even !== null ? null
-        : (this.told?.place === place ? this.told.row : null)
-          ?? (part.signed ? this.mostChangedRow(part, shift) : this.clearestRow(part, shift));
-      this.told = { data: this.data, place, even, row };
-    }
-    const { row, even } = this.told;
-    const { every } = this.data.sides[part.query];
-    return { word: row === null ? null : word(part.query, row * every + shift), even };
-  }
-
-  /** The row of a word that attends to one word far from its own place; null if there is none. The
-   * app's pages about one row open with it (model/analysis/head_metrics.py). */
-  clearestRow(part, shift) {
-    const { focus } = this.look;
-    const [query, key] = [part.query, part.key].map((name) => this.data.sides[name]);
-    const isWord = ({ labels, every }, at) =>
-      WORD.test(labels[at * every]) && !SPECIAL.test(labels[at * every]);
-    let [best, most] = [null, 0];
-    for (let row = 0; row + shift < part.rows; row++) {
-      if (!isWord(query, row + shift)) continue;
-      const weights = meanWeights(part, [focus.layer * part.heads + focus.head], [row], true);
-      const column = weights.indexOf(Math.max(...weights));
-      const far = Math.abs(row / part.rows - column / part.columns);
-      // Cubed: a row that is split between two tokens tells less than a clear one nearby.
-      const tells = weights[column] ** 3 * (0.1 + far) * (isWord(key, column) ? 1 : 0.1);
-      if (tells > most) [best, most] = [row, tells];
-    }
-    return best;
-  }
-
-  /** Of a difference, the row whose weights have changed most; null if none has. */
-  mostChangedRow(part, shift) {
-    const { focus } = this.look;
-    let [best, most] = [null, 0];
-    for (let row = 0; row + shift < part.rows; row++) {
-      const weights = meanWeights(part, [focus.layer * part.heads + focus.head], [row], true);
-      const change = weights.reduce((sum, weight) => sum + Math.abs(weight), 0);
-      if (change > most) [best, most] = [row, change];
-    }
-    return best;
-  }
-
-  /** Null, unless every row of the selected head spreads its weight almost evenly over its allowed
-   * keys, as with random weights. Then `most` is the largest weight, and `few` tells whether rows with
-   * too few keys were skipped. */
-  evenly(part) {
-    const { focus, average } = this.look;
-    if (average || part.veil?.length) return null;
-    const tile = focus.layer * part.heads + focus.head;
-    let [most, few] = [0, false];
-    for (let row = 0; row < part.rows; row++) {
-      const weights = meanWeights(part, [tile], [row], true);
-      const largest = Math.max(...weights), keys = visibleKeys(part, focus, row);
-      if (keys <= EVEN) {
-        few = true; // too few to tell
-        continue;
-      }
-      if (largest * keys > EVEN) return null;
-      most = Math.max(most, largest);
-    }
-    return most ? { most, few } : null;
-  }
-
   /** What the changes of a run do to the tokens: which nobody attends to, and how much more or less
    * probable each has become. */
   change() {
-    const { hidden = {}, moved = {} } = this.look;
-    const top = Math.max(1, ...Object.values(moved).flat().map(Math.abs));
     for (const [side, spans] of Object.entries(this.spans))
       spans.forEach((span, index) => {
-        span.classList.toggle("hidden", Boolean(this.look.acts && hidden[side]?.includes(index)));
-        const by = this.look.acts ? moved[side]?.[index] : null;
+        const { hidden, by, share } = this.changeOf(side, index);
+        span.classList.toggle("hidden", hidden);
         span.classList.toggle("less", by < 0);
-        span.style.setProperty("--moved", by ? `${Math.round((100 * Math.abs(by)) / top)}%` : "0%");
-        span.title = by == null ? "" : `change of log-probability: ${minus(by.toFixed(2))}`;
+        span.style.setProperty("--moved", `${Math.round(100 * share)}%`);
+        span.title = by === null ? "" : `change of log-probability: ${minus(by.toFixed(2))}`;
       });
   }
 
@@ -868,266 +600,27 @@ export class Grid {
     }
   }
 
-  /** The rows of what is pointed at, in the selected head or the tile that is given. A token stands
-   * for the row whose label it is: where the head follows the word that it writes, for the one before. */
-  queries(pointed, tile = null) {
-    if (!pointed || pointed.row) return pointed ? [pointed.row] : [];
-    const part = this.part((tile ?? this.look.focus).kind);
-    const shift = this.shift(part, tile ? [tile.layer * part.heads + tile.head] : averaged(part, this.look));
-    return rowsOf([...pointed.tokens, ...pointed.to], part, shift);
-  }
-
-  /** The tokens whose rows and whose columns are marked. */
-  marked(pointed) {
-    if (!pointed) return { rows: [], columns: [] };
-    const columns = pointed.row ? [pointed.column] : [...pointed.tokens, ...pointed.to];
-    return { rows: this.queries(pointed), columns };
-  }
-
-  /** Weights between tokens, as queries or as keys, and all tokens of the other side: in the head
-   * whose tile is pointed at, else in the selected head or the mean. */
-  between(tokens, asQuery, tile = this.look.focus) {
-    const part = this.part(tile.kind);
-    const places = part ? placesOf(tokens, asQuery ? part.query : part.key, this.data.sides) : [];
-    if (!places.length) return null;
-    const { focus } = this.look;
-    const isFocus = ["kind", "layer", "head"].every((key) => tile[key] === focus[key]);
-    const tiles = isFocus ? averaged(part, this.look) : [tile.layer * part.heads + tile.head];
-    return {
-      side: asQuery ? part.key : part.query,
-      weights: meanWeights(part, tiles, places, asQuery),
-    };
-  }
-
-  /** Outlines what is pointed at, and shades what it attends to and what attends to it. A pair
-   * gets outlines only: its finding may be about another head. */
+  /** Outlines what is pointed at, and shades what it attends to and what attends to it. */
   shade(pointed) {
     for (const span of this.shaded ?? []) {
       span.classList.remove("here");
       for (const name of ["--attends", "--attended", "--attends-by", "--attended-by"])
         span.style.removeProperty(name);
     }
-    this.shaded = [];
-    const set = (token, name, value) => {
-      const span = this.spans[token.side]?.[token.index];
-      if (!span) return;
-      if (name === "here") span.classList.add("here");
-      else span.style.setProperty(name, value);
-      this.shaded.push(span);
-    };
-    const tokens = pointed?.tokens ?? (pointed ? [pointed.row] : []);
-    const { kind, layer, head } = pointed?.tile ?? this.look.focus;
-    const part = this.part(kind);
-    const shift = this.shift(part, pointed?.tile ? [layer * part.heads + head] : averaged(part, this.look));
-    const followed = ({ side, index }) => ({ side, index: index + shift });
-    const framed = pointed?.row ? [followed(pointed.row), pointed.column] : [...tokens, ...(pointed?.to ?? [])];
-    for (const token of framed) set(token, "here");
-    const shades = pointed?.to?.length ? [] : [[true, "--attends"], [false, "--attended"]];
-    for (const [asQuery, name] of shades) {
-      const others = this.between(asQuery && pointed?.tokens ? this.queries({ tokens, to: [] }) : tokens,
-        asQuery, pointed?.tile);
-      others?.weights.forEach((weight, i) => {
-        const { every } = this.data.sides[others.side];
-        const share = Math.abs(weight);
-        for (let k = 0; k < every && share > 0.004; k++) {
-          const token = { side: others.side, index: i * every + k + (asQuery ? 0 : shift) };
-          set(token, name, `${Math.round(100 * share)}%`);
-          if (part.signed) set(token, `${name}-by`, `rgb(${this.hue(weight)})`);
-        }
-      });
+    const spanOf = ({ side, index }) => this.spans[side]?.[index];
+    const { framed, shaded } = this.shades(pointed);
+    for (const token of framed) spanOf(token)?.classList.add("here");
+    for (const [token, isAttended, weight] of shaded) {
+      const style = spanOf(token)?.style;
+      const name = isAttended ? "--attends" : "--attended";
+      style?.setProperty(name, `${Math.round(100 * Math.abs(weight))}%`);
+      if (this.data.signed) style?.setProperty(`${name}-by`, `rgb(${this.hue(weight)})`);
     }
+    this.shaded = [...framed, ...shaded.map(([token]) => token)].map(spanOf).filter(Boolean);
   }
 
   /** The colour of a weight that was lost or gained, as the picture has it. */
   hue(change) {
     return ramp(this.palette)(change < 0 ? 0.2 : 0.8).map(Math.round);
-  }
-
-  labelText({ side, index }) {
-    const { labels, every } = this.data.sides[side];
-    if (every === 1) return labels[index];
-    return `${labels[index]} … ${labels[Math.min(labels.length, index + every) - 1]}`;
-  }
-
-  label(token) {
-    return quoted(this.labelText(token));
-  }
-
-  /** Whether a lesson asks for what the rows predict. */
-  isNextAsked() {
-    return this.look.veil?.some(({ what }) => what === "next tokens" || what === "decoding");
-  }
-
-  /** How far the word that the heads of some tiles follow is from the word that a row reads. */
-  shift(part, tiles) {
-    return this.isNextAsked() ? 0 : shiftOf(part, this.data.sides, tiles);
-  }
-
-  /** The word that a head follows at the row of a token. */
-  rowText(token, shift) {
-    return shift ? this.data.sides[token.side].following[token.index] : this.labelText(token);
-  }
-
-  rowLabel(token, shift) {
-    return quoted(this.rowText(token, shift));
-  }
-
-  /** How a sentence about the row of a token begins: with both of its words where the head follows
-   * the one that the row predicts. */
-  rowStart(token, shift, having = "Having") {
-    if (!shift) return [this.label(token)];
-    return [...moment(this.label(token), this.rowLabel(token, shift), having), ", it"];
-  }
-
-  /** Whether the selected token is the one in place `at` of a side. */
-  isItself({ tokens: [token, ...more] }, side, at) {
-    return !more.length && token.side === side && token.index === at * this.data.sides[side].every;
-  }
-
-  names(tokens) {
-    return tokens.flatMap((token, i) => [i ? " + " : "", this.label(token)]);
-  }
-
-  /** The heads with the most weight between two groups of tokens, the largest first. */
-  linksOf(pair, most = Infinity) {
-    return links(this.data.parts, this.data.sides, pair, (...tiles) => this.shift(...tiles), most);
-  }
-
-  get noLink() {
-    return this.data.signed ? "No head gains weight between them."
-      : "No head may attend from one to the other.";
-  }
-
-  /** Which head links two groups of tokens most, and how much the selected one does. */
-  linkSentence(pair) {
-    const { focus, average } = this.look;
-    const found = this.linksOf(pair);
-    if (!found.length) return [...this.names(pair.tokens), " and ", ...this.names(pair.to), ": ", this.noLink];
-    const isHere = ({ kind, layer, head }) =>
-      kind === focus.kind && layer === focus.layer && head === focus.head;
-    const ties = found.filter(({ weight }) => weight === found[0].weight);
-    const best = ties.find(isHere) ?? ties[0];
-    const several = best.queries.length > 1;
-    const of = several ? " of their weight on " : " of its weight on ";
-    const [verb, how] = this.data.signed
-      ? [several ? " gain " : " gains ", signedPercent] : [several ? " put " : " puts ", percent];
-    const parts = ["In ", element("b", {}, this.shortName(best)), ", ", ...this.names(best.queries), verb,
-      how(best.weight), of, ...this.names(best.keys),
-      ties.length > 1 ? ", as much as in any other head." : ", more than in any other head."];
-    const part = this.part(focus.kind);
-    if (average || this.data.signed || part.veil?.length || isHere(best)) return parts;
-    const here = found.find((link) => isHere(link) && link.queries === best.queries);
-    return [...parts, here ? ` In the selected head: ${percent(here.weight)}.`
-      : " The selected head does not connect them."];
-  }
-
-  /** As changes name it: “Decoder 2.3”. */
-  shortName({ kind, layer, head }) {
-    return shortName({ kind, layer: this.part(kind).numbers[layer] - 1, head });
-  }
-
-  name({ kind, layer, head }) {
-    return `${this.part(kind).name}, layer ${this.part(kind).numbers[layer]} head ${head + 1}`;
-  }
-
-  /** Of a head that is switched off, whose weights are still shown. */
-  offNote(pointed) {
-    const { focus, average, off = {} } = this.look;
-    if (!pointed || pointed.to?.length || this.data.signed || (average && !pointed.tile)) return [];
-    const { kind, layer, head } = pointed.tile ?? focus;
-    const isOff = off[kind]?.includes(layer * this.part(kind).heads + head);
-    return isOff ? [" But the head is off: nothing of this is passed on."] : [];
-  }
-
-  sentence(pointed, even) {
-    const { focus, average } = this.look;
-    if (!pointed) {
-      const part = this.part(focus.kind);
-      const all = { layer: `${part.name}, layer ${part.numbers[focus.layer]}`, kind: part.name };
-      const where = element("b", {}, all[this.scope] ?? this.name(focus));
-      if (this.data.signed)
-        return [where, " is selected. Colours range from ", signedPercent(-this.data.signed), " to ",
-          signedPercent(this.data.signed), " of the weight."];
-      if (this.look.said.length)
-        return this.look.said.map(([text, tag]) => (tag ? element(tag, {}, text) : text));
-      if (even)
-        return ["Every row spreads its weight almost evenly: ", even.few
-          ? "with more than two keys, none gets more than " : "no key gets more than ",
-        percent(even.most), "."];
-      return [where, " is selected. Hover over a word to see what it attends to. Click a small map to enlarge it."];
-    }
-    if (pointed.tile) {
-      const { tile, row, column } = pointed;
-      const part = this.part(tile.kind);
-      const i = row.index / this.data.sides[row.side].every;
-      const byte = this.byteAt(pointed);
-      const shift = this.shift(part, [tile.layer * part.heads + tile.head]);
-      const name = [element("b", {}, this.name(tile)), ": "];
-      if (isCovered(part, [tile.layer * part.heads + tile.head], i))
-        return [...name, this.rowLabel(row, shift), COVERED, "."];
-      const start = [...name, ...this.rowStart(row, shift, "having")];
-      if (!byte && part.signed)
-        return [...start, " and ", this.label(column), ": masked, or in only one of the two texts."];
-      if (!byte) return [...start, " may not attend to ", this.label(column), "."];
-      if (part.signed)
-        return [...start, Math.abs(valueOf(part, byte)) < 0.005 ? " does not change its weight on "
-          : " changes its weight on ", this.label(column), ` by ${signedPercent(valueOf(part, byte))}.`];
-      const atMost = Math.max(this.data.sides[row.side].every, this.data.sides[column.side].every) > 1;
-      const weight = weightOf(byte);
-      const share = weight < 0.005 ? "less than 1%" : (atMost ? "up to " : "") + percent(weight);
-      const only = visibleKeys(part, tile, i) === 1 ? ", the only key it may attend to." : ".";
-      return [...start, ` puts ${share} of its weight on `, this.label(column), only];
-    }
-    if (pointed.to.length) return this.linkSentence(pointed);
-    const number = this.part(focus.kind).numbers[focus.layer];
-    const over = { heads: `mean over the heads of layer ${number}`,
-      layers: `mean of head ${focus.head + 1} over all layers`, both: "mean over all heads" };
-    const head = average ? `${this.part(focus.kind).name}, ${over[average]}` : this.name(focus);
-    // The picker beside the title names the head, but in Present, where it is hidden.
-    const parts = this.answersRoot && !average && !this.isPresented ? [] : [element("b", {}, head), ": "];
-    const of = this.part(focus.kind);
-    const shift = this.shift(of, averaged(of, this.look));
-    const queries = this.queries({ tokens: pointed.tokens, to: [] });
-    const covered = placesOf(queries, of.query, this.data.sides)
-      .some((row) => isCovered(of, averaged(of, this.look), row));
-    if (shift && pointed.tokens.length === 1 && queries[0]?.side === of.query && !covered)
-      parts.push(...this.rowStart(queries[0], shift, parts.length ? "having" : "Having"));
-    else parts.push(...this.names(pointed.tokens));
-    const isPinned = JSON.stringify(pointed) === JSON.stringify(this.pinned);
-    let roles = 0; // it is a query, a key, or both
-    for (const [asQuery, verb, changing] of [
-      [true, " attends most to ", " changes most in its weight on "],
-      [false, " is attended to most by ", " changes most in the weight it gets from "],
-    ]) {
-      const others = this.between(asQuery ? queries : pointed.tokens, asQuery);
-      if (!others) continue;
-      if (asQuery ? covered : of.veil?.some(({ tile }) => averaged(of, this.look).includes(tile))) {
-        if (asQuery) parts.push(roles++ ? ";" : "", COVERED);
-        continue;
-      }
-      const size = others.weights.map(Math.abs);
-      const best = [...size.keys()].filter((i) => size[i] >= LEAST_NAMED)
-        .sort((a, b) => size[b] - size[a]).slice(0, 3);
-      if (!best.length && !asQuery && roles) continue;
-      if (!best.length && this.data.signed) {
-        parts.push(roles++ ? ";" : "", asQuery ? " attends as before" : " gets the same weights");
-        continue;
-      }
-      parts.push(roles++ ? ";" : "", this.data.signed ? changing : verb);
-      if (!best.length) parts.push("nothing");
-      best.forEach((i, rank) => parts.push(rank ? ", " : "", this.isItself(pointed, others.side, i) && !shift
-        ? "itself"
-        : this.rowLabel({ side: others.side, index: i * this.data.sides[others.side].every },
-          !asQuery && shift),
-        ` (${(this.data.signed ? signedPercent : percent)(others.weights[i])})`));
-      if (!asQuery && isPinned && !this.data.signed && pointed.tokens.length === 1) {
-        const sum = others.weights.reduce((all, weight) => all + weight, 0);
-        parts.push(`; its column adds up to ${percent(sum)}`);
-      }
-    }
-    if (!roles && shift && pointed.tokens.every(({ side }) => side === of.query))
-      return [...parts, " is not written by the model, so it has no row in this head."];
-    return roles ? [...parts, "."]
-      : [...parts, ` belongs to the ${pointed.tokens[0].side}, which this attention does not read.`];
   }
 }

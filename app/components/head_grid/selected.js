@@ -5,9 +5,8 @@ import { element, roomBelow } from "../shared/dom.js";
 import {
   cellUnder, cross, pixelSheet, pointIn, sized, veiled, writeAt, writeTurned,
 } from "../shared/heatmap.js";
-import { moment } from "../shared/names.js";
 import { percent, signedPercent } from "../shared/numbers.js";
-import { averaged, hasFollowing, isFaded, meanWeights, placesOf, scaled } from "./cells.js";
+import { averaged, isFaded, meanWeights, placesOf, scaled } from "./cells.js";
 
 const LARGEST = [76, 48]; // px across and down a cell
 const PRESENTED = [160, 110]; // the same in Present
@@ -17,15 +16,12 @@ const WIDEST_LABEL = 0.3; // of the picture, for the labels of rows
 const DIAGONAL = Math.SQRT1_2;
 const ASIDE = 0.35; // letters from the middle of a column to where its turned label starts
 const SLANT = 0.6; // the same, and the foot of the last slanting letter
-const LONGEST_LABEL = 24; // characters
 const WRITTEN = 0.05; // smaller weights are not written into their cells
 const FADED = 0.3; // how much is left of a head that is off
 const DRAGGED = 3; // px; less is a click
 const LEGEND = 6; // letters long
 const CLICKED = 0.2; // what a click adds to a cell that is painted
 const LISTED = 5; // heads between two words
-const SPACE = "␣"; // SHOWN_SPACE of model/tokenizer.py
-const FEWEST = 3; // next tokens that a low window shows, as in the style
 
 export class SelectedHead {
   constructor(grid, root) {
@@ -84,24 +80,14 @@ export class SelectedHead {
 
   hover(event) {
     const [cell, label] = [this.cellAt(event), this.labelAt(event)];
-    this.canvas.title = this.rowTitle(cell);
+    this.canvas.title = this.grid.rowTitle(cell);
     this.canvas.style.cursor = label ? "pointer" : "";
     this.grid.hover(cell ?? label);
   }
 
-  /** The row that is painted, if it is of the selected head, and the guess at it. */
-  get painted() {
-    const { grid, part } = this;
-    const { painting } = grid;
-    if (!painting || !part || painting.shares.length !== part.columns) return null;
-    const tiles = averaged(part, grid.look);
-    const veil = (part.veil ?? []).find(({ tile, count }) => tiles.includes(tile) && count === 1);
-    return veil ? { ...painting, row: veil.first } : null;
-  }
-
   /** Whether a cell is in the row that is painted. */
   isPainted(cell) {
-    return Boolean(cell) && this.painted?.row === cell.row.index;
+    return Boolean(cell) && this.grid.painted?.row === cell.row.index;
   }
 
   click(event) {
@@ -110,7 +96,7 @@ export class SelectedHead {
     if (!cell && !label) return;
     this.grid.stage.focus({ preventScroll: true }); // keys act on what was selected
     if (label) this.grid.pin(label);
-    else if (this.tool === "mask") this.grid.paintMask(cell);
+    else if (this.tool === "mask") this.grid.act(this.grid.masks(cell));
     else if (this.tool === "point") this.grid.pin(cell);
   }
 
@@ -141,25 +127,10 @@ export class SelectedHead {
 
   /** Paints a cell of the guess: by dragging, or step by step with clicks. */
   paintGuess(down, column) {
-    const { weights, weigh } = this.painted;
+    const { weights, weigh } = this.grid.painted;
     const before = weights[column];
     this.follow(down, (more) => weigh(column, before + more),
       (more, isDrag) => isDrag || weigh(column, before + CLICKED));
-  }
-
-  /** What is shown, row by row: one head, or the mean over some. */
-  rows(part) {
-    const tiles = averaged(part, this.grid.look);
-    return Array.from({ length: part.rows }, (_, row) => meanWeights(part, tiles, [row], true));
-  }
-
-  name(part) {
-    const { focus, average } = this.grid.look;
-    const number = part.numbers[focus.layer];
-    const which = { heads: `layer ${number}, mean over heads`,
-      layers: `head ${focus.head + 1}, mean over layers`, both: "mean over all heads" };
-    return `${part.name}, ` +
-      (which[average] ?? `layer ${number}, head ${focus.head + 1}`);
   }
 
   /** The picture is drawn when what it shows has changed; the marks follow the pointer. */
@@ -174,7 +145,7 @@ export class SelectedHead {
     this.scopes.value = this.grid.scope;
     this.scopes.hidden = this.grid.scope === "head" && this.tool !== "mask"; // it takes room
     this.tools.hidden = !this.grid.paintable();
-    this.canvas.style.touchAction = this.tool === "weight" || this.painted ? "none" : "";
+    this.canvas.style.touchAction = this.tool === "weight" || this.grid.painted ? "none" : "";
     const shown = [data, look, ink, frameWidth, below, this.grid.painting];
     if (!shown.every((value, i) => value === this.shown?.[i])) {
       this.shown = shown;
@@ -187,12 +158,12 @@ export class SelectedHead {
 
   paint(part) {
     const { grid } = this;
-    this.heading.textContent = this.name(part);
-    this.picture.setAttribute("aria-label", this.name(part));
+    this.heading.textContent = this.grid.title(part);
+    this.picture.setAttribute("aria-label", this.grid.title(part));
     const context = this.picture.getContext("2d");
     const [down, across] = [part.query, part.key].map((name) => grid.data.sides[name]);
-    this.rowNames = this.rowLabels(part, down);
-    this.columnNames = this.labels(across, part.columns);
+    this.rowNames = grid.rowLabels(part, down);
+    this.columnNames = grid.labels(across, part.columns);
     const place = this.settle(context, part);
     const [wide, high] = place.whole;
     Object.assign(this, { part, place, cells: this.sheet(part) });
@@ -284,7 +255,7 @@ export class SelectedHead {
     context.fillText(`key (${part.key})`, 0, letters);
     context.textAlign = "center";
     const visible = Math.min(height, place.bottom - place.top);
-    writeTurned(context, this.queryTitle(part), letters, place.top + visible / 2, visible);
+    writeTurned(context, grid.queryTitle(part), letters, place.top + visible / 2, visible);
     this.drawLegend(context);
   }
 
@@ -326,7 +297,8 @@ export class SelectedHead {
 
   /** The guess over the covered row, as shares of 100%. */
   drawGuess(context) {
-    const { painted, place, grid } = this;
+    const { place, grid } = this;
+    const { painted } = grid;
     if (!painted) return;
     const { across, down, letters } = place;
     const [left, top] = this.corner;
@@ -415,36 +387,6 @@ export class SelectedHead {
     }
   }
 
-  labels(side, count) {
-    return Array.from({ length: count }, (_, at) =>
-      side.labels[at * side.every].slice(0, LONGEST_LABEL));
-  }
-
-  /** What the rows are: of a text that is predicted, which of their two words stands there. */
-  queryTitle(part) {
-    const { grid } = this;
-    const side = grid.data.sides[part.query];
-    const isWritten = grid.shift(part, averaged(part, grid.look));
-    const word = !hasFollowing(side) || grid.isNextAsked() ? ""
-      : isWritten ? ", about to be written" : ", just read";
-    return `query (${part.query}${word})`;
-  }
-
-  /** Each row by the word that the head follows. */
-  rowLabels(part, side) {
-    const { grid } = this;
-    if (!grid.shift(part, averaged(part, grid.look))) return this.labels(side, part.rows);
-    return side.following.map((label) => label.slice(0, LONGEST_LABEL));
-  }
-
-  /** Both words that a row stands for. */
-  rowTitle(cell) {
-    const side = cell && this.grid.data.sides[cell.row.side];
-    if (!side || !hasFollowing(side) || this.grid.isNextAsked()) return "";
-    const { index } = cell.row;
-    return moment(side.labels[index], side.following[index]).join("");
-  }
-
   /** One pixel a cell; what is masked is left out. */
   sheet(part) {
     const { rows, columns, cells } = part;
@@ -452,7 +394,7 @@ export class SelectedHead {
     const colours = pixelColours(palette);
     const tiles = averaged(part, look);
     return pixelSheet(rows, columns, (pixels) =>
-      this.rows(part).forEach((weights, row) => scaled(weights, look, part.signed).forEach((shown, column) => {
+      this.grid.rows(part).forEach((weights, row) => scaled(weights, look, part.signed).forEach((shown, column) => {
         const at = row * columns + column;
         if (!tiles.some((tile) => cells[tile * rows * columns + at])) return;
         pixels[at] = colours[Math.round(255 * shown)];
@@ -515,7 +457,7 @@ export class SelectedHead {
     const colours = pixelColours(grid.palette);
     context.font = `${letters}px ${grid.family}`;
     context.textAlign = "center";
-    this.rows(part).forEach((weights, row) => scaled(weights, grid.look, false).forEach((shown, column) => {
+    this.grid.rows(part).forEach((weights, row) => scaled(weights, grid.look, false).forEach((shown, column) => {
       if (weights[column] < WRITTEN) return;
       const pixel = colours[Math.round(255 * shown)];
       context.fillStyle = this.isOff ? grid.ink // on faded cells
@@ -529,24 +471,15 @@ export class SelectedHead {
    * the text has there. */
   answer(pointed) {
     const { answers } = this.grid.data;
-    if (!answers || this.grid.look.veil?.length) {
+    const shown = this.grid.answersAt(pointed);
+    if (!shown) {
       this.answered = null;
       return this.answers.replaceChildren();
     }
-    const row = answers.rows.length === 1 ? 0
-      : Math.min(this.answeredRow(pointed), answers.rows.length - 1);
-    const title = answers.rows.length === 1 && answers.title === "Class" ? "Class of the text"
-      : `${answers.title} ${this.rowInWords({ side: answers.side, index: row })}`;
+    const { title, row } = shown;
     if (this.answered?.[0] === answers && this.answered[1] === title && this.answered[2] === row) return;
     this.answered = [answers, title, row];
-    const { labels, following } = this.grid.data.sides[answers.side];
-    const wanted = following[row] ?? labels[row]; // the latter of a masked token
-    const probable = answers.wanted?.[row] ?? null;
-    const best = answers.rows[row];
-    const isAmong = (some) => probable === null || some.some(([label]) => label === wanted);
-    const bars = (isAmong(best) ? best : [...best, [wanted, probable]]).map(([label, share]) => {
-      const isWanted = label === wanted && !isAmong(best.slice(0, FEWEST));
-      const notes = [...(label === SPACE ? ["space"] : []), ...(isWanted ? [answers.side] : [])];
+    const bars = shown.bars.map(({ label, share, notes, isWanted }) => {
       const note = notes.length ? [element("small", {}, ` (${notes.join(", ")})`)] : [];
       return element("div", { class: isWanted ? "bar wanted" : "bar" },
         element("span", { dir: "auto" }, label, ...note),
@@ -554,27 +487,6 @@ export class SelectedHead {
         element("span", {}, percent(share)));
     });
     this.answers.replaceChildren(element("h4", {}, title), ...bars);
-  }
-
-  /** The row whose predictions are shown: the one that is pointed at or selected. For a token of another
-   * text it is the row that is marked anyway, or else the one that the finding is about. */
-  answeredRow(pointed) {
-    const { grid } = this;
-    const { answers } = grid.data;
-    for (const each of [pointed, grid.pinned, grid.telling().word]) {
-      const row = grid.queries(each).find(({ side }) => side === answers.side);
-      if (row) return row.index;
-    }
-    const { points_at: told } = grid.look;
-    return told?.side === answers.side ? told.index : answers.last;
-  }
-
-  /** A row of the predicted text by the label that it has in the picture. */
-  rowInWords({ side, index }) {
-    const { grid, part } = this;
-    const { labels, following } = grid.data.sides[side];
-    const isFollowing = part.query === side && grid.shift(part, averaged(part, grid.look));
-    return isFollowing ? `in row “${following[index]}”` : `after “${labels[index]}”`;
   }
 
   /** The heads that link two groups of tokens, each a click away; they stand in the place of the
@@ -634,7 +546,7 @@ export class SelectedHead {
     if (y >= top && x < left && x >= 1.4 * letters) { // beside the name of the axis
       const [row] = this.under(this.corner[0], y) ?? [];
       if (row === undefined) return null;
-      const weights = this.rows(part)[row];
+      const weights = this.grid.rows(part)[row];
       return grid.rowAsWord(part, index(row, part.query)) ??
         this.cell(row, weights.indexOf(Math.max(...weights)));
     }

@@ -16,9 +16,8 @@ from headlight.model.analysis.head_metrics import most_telling_row
 from headlight.model.analysis.reading import Reading
 from headlight.model.checkpoint import SHIPPED
 from tests.app.test_row_words import word_of
-from tests.browser.test_head_grid import LOOK, MountedGrid
+from tests.javascript.grids import LOOK
 
-pytestmark = pytest.mark.browser
 NAMES = sorted(folder.name for folder in SHIPPED.iterdir())
 FEW, MANY = 30, 500
 SENTENCES = 6  # of each model
@@ -64,14 +63,14 @@ def check_named(said: str, weights: np.ndarray, labels) -> None:
 
 
 @pytest.mark.parametrize("name", ["en-de", "copy", "english"])
-def test_pages_about_one_row_open_with_the_one_that_is_marked(mounted, name):
-    grid, trace = MountedGrid(mounted), trace_of(name, catalog.examples(name)[0], "")
+def test_pages_about_one_row_open_with_the_one_that_is_marked(grid, name):
+    trace = trace_of(name, catalog.examples(name)[0], "")
     packed, n_same, n_even = pack_trace(trace, Reading()), 0, 0
     for kind, weights in trace.attention.items():
         keys = trace.texts_of(kind)[1].tokens
         for layer, head in np.ndindex(weights.shape[:2]):
             grid.show(packed, replace(LOOK, focus={"kind": kind, "layer": layer, "head": head}))
-            marked = grid.picture("grid.queries(grid.telling().word)[0]?.index ?? null")
+            marked = grid("grid.queries(grid.telling().word)[0]?.index ?? null")
             rows = trace.row_words(kind, layer, head)
             row = most_telling_row(as_sent(weights[layer, head]), rows, keys)
             n_same += marked == row
@@ -81,9 +80,9 @@ def test_pages_about_one_row_open_with_the_one_that_is_marked(mounted, name):
 
 
 @pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=pytest.mark.long)])
-def test_what_is_said_of_a_token_is_so(mounted, count):
+def test_what_is_said_of_a_token_is_so(grid, count):
     torch.set_num_threads(1)  # for short texts the fastest, beside other work above all
-    random, grid, names_one = np.random.default_rng(1), MountedGrid(mounted), 0
+    random, names_one = np.random.default_rng(1), 0
     for _ in range(count):
         name = str(random.choice(NAMES))
         line = str(random.choice(catalog.examples(name)[:SENTENCES]))
@@ -97,10 +96,7 @@ def test_what_is_said_of_a_token_is_so(mounted, count):
         at = int(random.integers(len(trace.texts[side.name].tokens)))
         focus = {"kind": kind, "layer": layer, "head": head}
         grid.show(pack_trace(trace, Reading()), replace(LOOK, focus=focus))
-        said = grid.picture(
-            f"grid.sentence({{ tokens: [{{ side: {side.title!r}, index: {at} }}], to: [] }})"
-            ".map((part) => part.textContent ?? part).join('')"
-        )
+        said = grid.word(side.title, at)
         read, keys = trace.texts_of(kind)[0].tokens, trace.texts_of(kind)[1].tokens
         rows = [word_of(name, kind, layer, head, i, trace) for i in range(len(read))]
         number = trace.kinds[kind][layer].layer + 1
