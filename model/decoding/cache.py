@@ -8,6 +8,7 @@ is the model's own, so that whoever captures or changes a view of it sees each s
 
 import copy
 from collections.abc import Callable, Mapping
+from itertools import chain
 
 from torch import Tensor, nn
 
@@ -19,14 +20,31 @@ from headlight.model.transformer import MultiHeadAttention, Transformer
 KeysValues = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
+# Where modules are defined that treat a row alike whether earlier ones stand beside it or not.
+KNOWN = (
+    "headlight.model.",
+    *(
+        f"torch.nn.modules.{name}"
+        for name in ("activation", "container", "dropout", "linear", "normalization", "sparse")
+    ),
+)
+
+
 def fits(model: Transformer) -> bool:
-    """Whether all the attentions of the target take keys and values from `keys_values`, where a
-    cache can stand."""
-    return all(
+    """Whether a cache can stand in all the attentions of the target, which take keys and values
+    from `keys_values`, and all its parts are known: in a cache a row stands alone, which another's
+    softmax or scores, such as those of a window, may take for the first."""
+    side = predicted_side(model)
+    parts = (model.get_submodule(name).modules() for name in (side.stack, side.embedding))
+    return all(map(_known, chain([model], *parts))) and all(
         isinstance(attention, MultiHeadAttention)
         and type(attention).forward is MultiHeadAttention.forward
         for attention in (attention_at(model, site) for site in _sites(model))
     )
+
+
+def _known(part: nn.Module) -> bool:
+    return type(part).__module__.startswith(KNOWN) and "forward" not in vars(part)
 
 
 class OneByOne:

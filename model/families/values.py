@@ -104,6 +104,14 @@ class Described:
                 "not support."
             )
 
+    def refuse_others(self, known: Collection[str]) -> None:
+        """Raises where there is a name that is not known."""
+        for name in sorted(self.values.keys() - known):
+            raise CannotLoad(
+                f"{self.where} has {quoted(self.values[name])} for {name[:MOST_QUOTED]!r}, which "
+                "Headlight does not know."
+            )
+
 
 def json_in(file: Path) -> object:
     """What a file in JSON says. Raises CannotLoad."""

@@ -32,6 +32,7 @@ STRING, ARRAY = 8, 9
 MOST = 2**22  # entries of all lists: no vocabulary comes to as many
 MOST_AXES = 4
 FACTORS = "rope_freqs.weight"
+TOKENS = {"pad": "padding", "bos": "bos", "eos": "eos"}  # ours → theirs
 
 
 class Header:
@@ -151,10 +152,43 @@ class GgufWeights(WeightFile):
         return values.get("llama.attention.head_count_kv", heads) if ".attn_k." in name else 0
 
 
+# What a header may say of an architecture. `gguf_sizes` reads SIZES; of USUAL a model has no other
+# value that Headlight could follow; NOTHING changes nothing. Any other key may change what a model
+# computes, and is refused.
+SIZES = {
+    "vocab_size", "context_length", "embedding_length", "block_count", "feed_forward_length",
+    "attention.head_count", "attention.head_count_kv", "attention.key_length",
+    "attention.value_length", "attention.layer_norm_rms_epsilon", "attention.sliding_window",
+    "rope.dimension_count", "rope.freq_base", "rope.scale_linear", "rope.scaling.type",
+    "rope.scaling.factor", "rope.scaling.original_context_length", "rope.scaling.yarn_beta_fast",
+    "rope.scaling.yarn_beta_slow", "rope.scaling.yarn_ext_factor",
+}  # fmt: skip
+USUAL: dict[str, tuple] = {
+    "attention.causal": (True,),
+    "attention.clamp_kqv": (0.0,),
+    "attention.max_alibi_bias": (0.0,),
+    "attention.scale": (0.0,),
+    "attention.sliding_window_pattern": (None,),
+    "attn_logit_softcapping": (0.0,),
+    "embedding_scale": (0.0, 1.0),
+    "expert_count": (0,),
+    "expert_used_count": (0,),
+    "final_logit_softcapping": (0.0,),
+    "logit_scale": (0.0, 1.0),
+    "pooling_type": (0,),
+    "residual_scale": (0.0, 1.0),
+    "rope.scaling.attn_factor": (1.0,),
+    "rope.scaling.yarn_attn_factor": (1.0,),
+    "tensor_data_layout": ("Meta AI original pth",),
+}
+NOTHING = {"rope.scaling.finetuned"}
+
+
 def gguf_sizes(config: Described, weights: WeightFile) -> Sizes:
     """Of a Llama, Mistral, Qwen2 or Qwen3."""
-    config.refuse("expert_count", 0)
-    config.refuse("attention.sliding_window_pattern", None)
+    for name, usual in USUAL.items():
+        config.refuse(name, *usual)
+    config.refuse_others(SIZES | USUAL.keys() | NOTHING | {f"{role}_token_id" for role in TOKENS})
     n_heads, length = (
         config.count("attention.head_count"),
         config.count("context_length", most=LONGEST),
@@ -188,15 +222,28 @@ def gguf_sizes(config: Described, weights: WeightFile) -> Sizes:
 
 
 def _gguf_rotary(config: Described, weights: WeightFile, length: int, head_size: int) -> Sizes:
-    """The fields rotary_*. Llama 3 comes without the numbers of its rule, but with the factor that
-    each pair is slowed down by."""
-    config.refuse("rope.scaling.type", "none", "linear", "yarn")
-    rule = config.values.get("rope.scaling.type", "none")
+    """The fields rotary_*. As in llama.cpp a factor may have an older name, and makes the rule
+    "linear" where none is named. Llama 3 comes without the numbers of its rule, but with the factor
+    that each pair is slowed down by."""
+    rule = config.choice("rope.scaling.type", ("none", "linear", "yarn"), "linear")
+    older = config.number("rope.scale_linear", 1.0, *ROTARY["factor"])
+    factor = config.number("rope.scaling.factor", older, *ROTARY["factor"])
     settings: dict[str, float] = {}
-    if rule != "none":
-        settings["factor"] = config.number("rope.scaling.factor", 1.0, *ROTARY["factor"])
+    config.refuse("rope.scaling.yarn_ext_factor", -1.0, float(rule == "yarn"))
+    if rule == "yarn":
+        beta = {"fast": 32.0, "slow": 1.0}
+        settings = {
+            f"beta_{end}": config.number(
+                f"rope.scaling.yarn_beta_{end}", usual, *ROTARY[f"beta_{end}"]
+            )
+            for end, usual in beta.items()
+        }
     if FACTORS in weights.shapes:
-        config.refuse("rope.scaling.type", "none")
+        if rule == "yarn" or (rule == "linear" and factor != 1):
+            raise CannotLoad(
+                f"{config.where} has both {FACTORS} and a factor of rope.scaling, {factor:g}, "
+                "which Headlight does not support together."
+            )
         if weights.shapes[FACTORS] != (head_size // 2,):
             raise CannotLoad(
                 f"{config.where} has {FACTORS} of the wrong shape, {weights.shapes[FACTORS]}."
@@ -207,9 +254,13 @@ def _gguf_rotary(config: Described, weights: WeightFile, length: int, head_size:
             raise CannotLoad(f"{config.where} has {FACTORS} with numbers that are not positive.")
         rule = "divided"
         settings = {f"factor {i + 1}": one for i, one in enumerate(factors.tolist())}
+    elif rule == "none" or (rule == "linear" and factor == 1):
+        rule = "default"
+    else:
+        settings["factor"] = factor
     return dict(
         rotary_base=config.number("rope.freq_base", 10000.0, *BASE),
-        rotary_rule="default" if rule == "none" else rule,
+        rotary_rule=rule,
         rotary_settings=tuple(settings.items()),
         rotary_length=config.count("rope.scaling.original_context_length", default=length),
     )
@@ -287,9 +338,13 @@ def gguf_contents(path: Path) -> Contents:
         raise CannotLoad(
             f"{path} is one part of a split model. Only models in a single GGUF file can be read."
         )
+    if values.get("general.type", "model") != "model":
+        raise CannotLoad(
+            f"{path} has {quoted(values['general.type'])} for general.type: it is no whole model."
+        )
     tokens = {
         f"{role}_token_id": values.get(f"tokenizer.ggml.{theirs}_token_id")
-        for role, theirs in (("pad", "padding"), ("bos", "bos"), ("eos", "eos"))
+        for role, theirs in TOKENS.items()
     }
     sizes = {n.removeprefix(f"{kind}."): v for n, v in values.items() if n.startswith(f"{kind}.")}
     config = Described(sizes | tokens, str(path), "its header")

@@ -6,7 +6,7 @@ from pathlib import Path
 import tokenizers
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
 
-from headlight.model.families.values import quoted
+from headlight.model.families.values import Described, quoted
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.tokenizer import Tokenizer
 
@@ -35,6 +35,21 @@ PRE_TOKENIZERS = {
 }
 
 
+# What a header may say of a tokenizer, as of an architecture: what is read here or changes nothing,
+# and what has no other value that Headlight could follow. Of special tokens, which id stands where.
+KNOWN = {
+    "model", "pre", "tokens", "token_type", "scores", "merges", "added_tokens", "add_bos_token",
+    "add_space_prefix",
+}  # fmt: skip
+USUAL: dict[str, tuple] = {
+    "add_eos_token": (False,),
+    "add_sep_token": (False,),
+    "precompiled_charsmap": ([],),
+    "remove_extra_whitespaces": (False,),
+    "token_type_count": (0,),
+}
+
+
 def gguf_tokenizer(path: Path, metadata: dict) -> Tokenizer:
     """Raises CannotLoad for one that is missing, strange or broken."""
     values = {
@@ -42,6 +57,12 @@ def gguf_tokenizer(path: Path, metadata: dict) -> Tokenizer:
         for name, value in metadata.items()
         if name.startswith("tokenizer.ggml.")
     }
+    said = Described(values, str(path), "its header")
+    for name, usual in USUAL.items():
+        said.refuse(name, *usual)
+    said.refuse_others(
+        KNOWN | USUAL.keys() | {name for name in values if name.endswith("_token_id")}
+    )
     kind, tokens, types = (values.get(name) for name in ("model", "tokens", "token_type"))
     if not isinstance(kind, str) or kind not in KINDS:
         raise CannotLoad(f"{path} has the tokenizer {quoted(kind)}; supported: {', '.join(KINDS)}.")

@@ -96,6 +96,7 @@ def test_a_pruned_checkpoint_is_the_model_with_those_heads_off(tmp_path):
         with_heads_off = copy.trace(text, text, changes=line)
         assert np.abs(pruned.trace(text, text).logits - with_heads_off.logits).max() <= 1e-5
         assert np.abs(copy.trace(text, text).logits - with_heads_off.logits).max() > 1e-3
+        assert pruned.translate(text) == copy.translate(text, changes=line)
         for kind, weights in pruned.trace(text, text).attention.items():
             rows = weights.any(axis=-1)  # (layers, heads, query)
             for layer, head in np.ndindex(rows.shape[:2]):

@@ -1,13 +1,16 @@
 """Greedy and beam search say the same with and without a cache, alone and in a batch."""
 
+import copy
 import gc
 import weakref
+from types import SimpleNamespace
 
 import pytest
 import torch
+from torch import nn
 
 from headlight.model import presets
-from headlight.model.decoding import cache, fused
+from headlight.model.decoding import cache, fused, search
 from headlight.model.decoding.cache import OneByOne
 from headlight.model.decoding.fused import FusedSteps
 from headlight.model.decoding.search import (
@@ -19,12 +22,14 @@ from headlight.model.decoding.search import (
     longest,
     steps_for,
 )
+from headlight.model.families.parts import ActivatedFeedForward
 from headlight.model.masks import Masks
 from headlight.model.probing.capture import capture, view
 from headlight.model.probing.interventions import replace_head
-from headlight.model.transformer import MultiHeadAttention
+from headlight.model.transformer import FeedForward, MaskedSoftmax, MultiHeadAttention, Scores
+from headlight.model.variants import FourthRootScores, PrunedSoftmax
 from tests.devices import here, within
-from tests.model.common import random_ids, random_model
+from tests.model.common import max_difference, random_ids, random_model
 
 DECODING = [name for name in presets.PRESETS if any(side.writes for side in presets.sides(name))]
 
@@ -175,6 +180,108 @@ class OwnWay(MultiHeadAttention):
         return self.output(heads.transpose(1, 2).flatten(2))
 
 
+class Nothing(MaskedSoftmax):
+    """No weight at all."""
+
+    def forward(self, scores, mask=None):
+        return torch.zeros_like(scores)
+
+
+class Window(MaskedSoftmax):
+    """Each token attends to itself and the one before; by the places of rows, as one writes it who
+    knows nothing of a cache."""
+
+    def forward(self, scores, mask=None):
+        i, j = torch.arange(scores.shape[-2])[:, None], torch.arange(scores.shape[-1])
+        near = (i - j).abs() < 2
+        return super().forward(scores, here(near) if mask is None else mask & here(near))
+
+
+class Later(Scores):
+    """Scores that fall with the place of their row."""
+
+    def forward(self, q, k):
+        return super().forward(q, k) - here(
+            torch.arange(q.shape[-2])[:, None] * k.mean(-1)[:, :, None]
+        )
+
+
+class Running(FeedForward):
+    """A feed-forward of all that came before."""
+
+    def forward(self, x):
+        return super().forward(x.cumsum(dim=1))
+
+
+def put(name, make):
+    """Another part in every decoder layer; its parameters those that were there."""
+
+    def change(model):
+        for layer in model.decoder.layers:
+            old = layer.get_submodule(name)
+            new = here(make(old)).eval()
+            new.load_state_dict(old.state_dict(), strict=False)
+            layer.set_submodule(name, new)
+
+    return change
+
+
+def sizes_of(old):
+    return old.linear1.in_features, old.linear1.out_features
+
+
+def two_heads(model):
+    for layer in model.decoder.layers:
+        layer.cross_attn.n_heads = layer.cross_attn.n_key_heads = 2
+
+
+def backwards(model):
+    """By an attribute of an instance, as one tries something out."""
+    for layer in model.decoder.layers:
+        softmax = layer.self_attn.softmax
+        softmax.forward = lambda scores, mask=None: MaskedSoftmax()(-scores, mask)
+
+
+SWAPPED = {  # part → a change of a model that is not the paper's then
+    "no cross-attention": put("cross_attn.softmax", lambda old: Nothing()),
+    "pruned": put("cross_attn.softmax", lambda old: PrunedSoftmax(old, range(4))),
+    "a pruned head": put("self_attn.softmax", lambda old: PrunedSoftmax(old, [1])),
+    "a window": put("self_attn.softmax", lambda old: Window()),
+    "scores by place": put("self_attn.scores", lambda old: Later()),
+    "other scores": put("cross_attn.scores", lambda old: FourthRootScores()),
+    "a running sum": put("feed_forward", lambda old: Running(*sizes_of(old))),
+    "an activation": put("feed_forward", lambda old: ActivatedFeedForward(*sizes_of(old), "silu")),
+    "no bias": put("self_attn.query", lambda old: nn.Linear(*old.weight.shape, bias=False)),
+    "no norm": put("norm2", lambda old: nn.Identity()),
+    "no weights of a norm": put(
+        "norm1", lambda old: nn.LayerNorm(old.normalized_shape, elementwise_affine=False)
+    ),
+    "fewer heads": two_heads,
+    "a method": backwards,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", SWAPPED)
+@torch.inference_mode()
+def test_a_part_that_somebody_swapped_writes_the_same_by_all_ways(model, src, what):
+    """Token by token; and it does something."""
+    model = copy.deepcopy(model)
+    for parameter in model.decoder.parameters():
+        parameter += torch.randn_like(parameter) / 5  # biases too
+    changed = copy.deepcopy(model)
+    SWAPPED[what](changed)
+    targets = here(torch.randint(3, 40, (len(src), 9)))
+    apart = 0
+    ways = [steps_for(m, src, Masks(), 9, 1, cached)
+            for m, cached in ((changed, True), (changed, False), (model, False))]  # fmt: skip
+    for length in range(1, 10):
+        quick, whole, plain = (steps(targets[:, :length]) for steps in ways)
+        largest = max(1.0, float(whole.abs().max()))
+        torch.testing.assert_close(quick, whole, rtol=0, atol=within(1e-5) * largest)
+        apart = max(apart, max_difference(whole, plain))
+    assert (apart > 1e-3) == (what != "other scores")  # which are the same in other words
+
+
 def test_an_attention_that_no_cache_fits_is_decoded_without():
     model, src = random_model(), random_ids(7, 5)
     expected = greedy_decode(model, src)
@@ -215,25 +322,47 @@ def test_beam_without_end_is_greedy(model, src):
     assert beam_search(model, src, beam=1, max_length=7) == greedy_decode(model, src, 7)
 
 
-@torch.no_grad()
-def log_probability(model, src, ids, alpha):
-    """Of one target, eos included, divided as beam search divides."""
-    tgt = here(torch.tensor([[1, *ids, 2]]))
-    masks = Masks().build(model, src, tgt[:, :-1])
-    logp = model(src, tgt[:, :-1], *masks).log_softmax(-1)[0]
-    return logp.gather(1, tgt[0, 1:, None]).sum().item() / length_penalty(len(ids) + 1, alpha)
+def next_tokens(seed, ids):
+    """Log-probabilities of five tokens behind some ids, made up."""
+    chance = torch.Generator().manual_seed(hash((seed, *ids)))
+    return (2 * torch.randn(5, generator=chance)).log_softmax(-1)
 
 
-def test_wider_beam_finds_the_best(model, src, ends):
-    """A beam as wide as all targets of two tokens is an exhaustive search."""
-    alpha, one = 0.6, src[1:2, :3]
-    found = beam_search(model, one, beam=40 * 40, alpha=alpha, max_length=3)[0]
-    values = {
-        ids: log_probability(model, one, ids, alpha)
-        for ids in [(), *[(a,) for a in range(40) if a != 2]]
-        + [(a, b) for a in range(40) for b in range(0, 40, 3) if 2 not in (a, b)]
-    }
-    assert log_probability(model, one, found, alpha) >= max(values.values()) - 1e-5
+def best_by_hand(seed, beam, alpha, most):
+    """The target that a beam search finds, written down as section 6.1 and Wu et al. tell it."""
+    growing, ended = [(0.0, ())], []
+    for length in range(1, most + 1):
+        penalty = ((5 + length) / 6) ** alpha
+        found = [(total + one, (*ids, token)) for total, ids in growing
+                 for token, one in enumerate(next_tokens(seed, ids).tolist())]  # fmt: skip
+        found = sorted(found, reverse=True)
+        ended += [(total / penalty, ids[:-1]) for total, ids in found[:beam] if ids[-1] == 2]
+        ended = sorted(ended, reverse=True)[:beam]
+        growing = [one for one in found[: 2 * beam] if one[1][-1] != 2][:beam]
+        if len(ended) == beam and ended[-1][0] >= growing[0][0] / penalty:
+            return max(ended)[1]
+    return max([*ended, (growing[0][0] / penalty, growing[0][1])])[1]
+
+
+@pytest.mark.parametrize("beam", [1, 2, 3, 5**4])
+def test_the_best_of_all_targets_of_made_up_probabilities(beam, monkeypatch):
+    """Ended and not, under several length penalties; the last beam holds every target."""
+
+    class Made(SimpleNamespace):
+        def __call__(self, tgt):
+            return here(torch.stack([next_tokens(self.seed, ids) for ids in tgt[:, 1:].tolist()]))
+
+        def reorder(self, rows):
+            pass
+
+    lengths = set()
+    for seed in range(12 if beam < 5 else 3):
+        monkeypatch.setattr(search, "steps_for", lambda *_, seed=seed: Made(seed=seed))
+        for alpha in (0.0, 0.6, 2.0):
+            (found,) = beam_search(random_model(), random_ids(4), beam, alpha, max_length=4)
+            assert tuple(found) == best_by_hand(seed, beam, alpha, 4), (seed, alpha)
+            lengths.add(len(found))
+    assert len(lengths) > 2
 
 
 def test_length_penalty_is_that_of_the_paper():

@@ -1,9 +1,11 @@
 """GGUF files compute what transformers makes of them with a loader of its own, and read texts as
 it does; what is broken is told in a sentence."""
 
+import json
 import re
 import shutil
 import struct
+from collections import Counter
 
 import gguf
 import numpy as np
@@ -261,3 +263,126 @@ def test_smollm2_is_that_of_transformers(tmp_path):
         assert rows.argmax(axis=1).tolist() == both[ids.shape[1] :].tolist()
     first = theirs.generate(ids, do_sample=False, max_new_tokens=8, min_new_tokens=8)[0]
     assert list(checkpoint.generate(PROMPTS[-1], max_tokens=8).ids) == first[-8:].tolist()
+
+
+def every_key(arch: str) -> list[str]:
+    """Those of the package, and one older than it."""
+
+    def within(keys):
+        for name, value in vars(keys).items():
+            if isinstance(value, type):
+                yield from within(value)
+            elif isinstance(value, str) and not name.startswith("_"):
+                yield re.sub(r"\{\w+\}", "0", value.replace("{arch}", arch))
+
+    return sorted({*within(gguf.constants.Keys), f"{arch}.rope.scale_linear"})
+
+
+def another(key: str):
+    """A value that no small model has, of the type that the specification gives."""
+    name = key.rpartition(".")[2]
+    if re.search("add_|use_|causal|norm$|finetuned|remove_|swin|has_|is_", name):
+        return not re.search("causal|add_bos|add_space", name)
+    if re.search(
+        "type$|name|model|json|world|layout|template$|projector|pre$|alora|datasets", name
+    ):
+        return "another"
+    if re.search("tokens|merges|scores|sections|charsmap|templates|token_type$", name):
+        return [1, 2, 3]
+    if re.search("factor|scale|epsilon|base|softcap|bias|clamp|alpha|beta|probab|rate|temp", name):
+        return 2.5
+    return 3
+
+
+FOLLOWED = {  # key → what a config.json says instead; with it, other keys
+    "attention.layer_norm_rms_epsilon": (dict(rms_norm_eps=2.5e-1), {}),
+    "rope.freq_base": (dict(rope_parameters=dict(rope_type="default", rope_theta=2.5)), {}),
+    **{
+        key: (dict(rope_parameters=dict(rope_type="linear", rope_theta=1e4, factor=2.5)), {})
+        for key in ("rope.scaling.factor", "rope.scale_linear")
+    },
+    **{
+        f"rope.scaling.{key}": (
+            dict(rope_parameters=dict(rope_type="yarn", rope_theta=1e4, factor=4.0) | {
+                "original_max_position_embeddings": 16} | said),
+            {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0,
+             "rope.scaling.original_context_length": 16},
+        )
+        for key, said in {
+            "original_context_length": {"original_max_position_embeddings": 3},
+            "yarn_beta_fast": {"beta_fast": 2.5},
+            "yarn_beta_slow": {"beta_slow": 2.5},
+        }.items()
+    },
+}  # fmt: skip
+NAMED = {  # key → how its refusal names it, where it contradicts the weights or other keys
+    "block_count": "layers in its weights",
+    "embedding_length": "its header says",
+    "feed_forward_length": "shape",
+    "vocab_size": "its header says",
+    "attention.head_count": "n_heads|head",
+    "attention.head_count_kv": "n_key_heads",
+    "attention.key_length": "value_length|d_head is odd",
+    "tokenizer.ggml.model": "tokenizer",
+    "tokenizer.ggml.tokens": "tokens",
+    "tokenizer.ggml.token_type": "tokens or their types|tokenizer",
+    "tokenizer.ggml.scores": "tokenizer",
+    "general.architecture": "architecture",
+    "general.alignment": "corrupt|NaN",
+    "split.count": "a split model",
+}
+VALUES = {
+    "attention.layer_norm_rms_epsilon": 2.5e-1,
+    "attention.sliding_window": 50,
+    "context_length": 50,
+}
+WITHOUT_EFFECT = (
+    r"general\.(?!type|architecture|alignment)|split\.|tokenizer\.chat_template|imatrix|adapter"
+    r"|clip|tokenizer\.(huggingface|rwkv)|xielu|diffusion|llama\.context_length"
+    r"|tokenizer\.ggml\.\w+_token_id|.*finetuned|tokenizer.ggml.pre$"
+    # What speaks for itself where it is not used: the rule is not yarn.
+    r"|.*yarn_beta|tokenizer\.ggml\.merges|.*original_context_length|llama\.attention\.sliding_window$"
+)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("share", [pytest.param(1, marks=pytest.mark.long), 6])
+def test_every_key_of_a_header_is_followed_or_refused_by_name(folder, tmp_path, share):
+    """Set to another value: the model computes what transformers does with the same number, or is
+    refused by a sentence that says which; or it is a key that changes nothing."""
+    plain = load(to_gguf(folder, tmp_path / "plain.gguf"))
+    ids = random_batch(300, -1, (40,))
+    usual = plain.model(ids, *Masks().build(plain.model, ids))
+    config = json.loads((folder / "config.json").read_text())
+    keys, counts, wrong = every_key("llama"), Counter(), []
+    assert len(keys) > 200
+    for key in keys[::share]:
+        short = key.removeprefix("llama.")
+        said, others = FOLLOWED.get(short, ({}, {}))
+        values = {f"llama.{name}": value for name, value in others.items()}
+        values[key] = VALUES.get(short, another(key))
+        values = {name.replace(".", "__"): value for name, value in values.items()}
+        try:
+            found = load(to_gguf(folder, tmp_path / "one.gguf", **values))
+        except CannotLoad as error:
+            kind, words = "refused", NAMED.get(short, short.removeprefix("tokenizer.ggml."))
+            right = not said and re.search(words, str(error))
+        else:
+            reads = key.endswith(("add_bos_token", "add_space_prefix", ".bos_token_id"))
+            kind = "followed" if said or reads else "without effect"
+            logits = found.model(ids, *Masks().build(found.model, ids))
+            if said:
+                theirs = transformers.LlamaForCausalLM.from_pretrained(
+                    folder, config=transformers.LlamaConfig(**config | said)
+                )
+                expected = theirs.eval()(ids).logits
+                off = (logits - expected).abs().max() / expected.abs().max().clamp(min=1)
+                right = off <= 1e-5 and (logits - usual).abs().max() > 1e-3
+            else:
+                read, usually = (one.trace("the dog sees").tgt.ids for one in (found, plain))
+                nothing = re.match(WITHOUT_EFFECT, key) and read == usually
+                right = logits.equal(usual) and (read != usually if reads else nothing)
+        counts[kind] += 1
+        wrong += [] if right else [(key, kind)]
+    print(counts)
+    assert not wrong and len(counts) == 3
