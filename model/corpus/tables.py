@@ -101,8 +101,8 @@ class ParquetFile:
 
 
 class CsvFile:
-    """The table of `rows`, UTF-8 with its mark and a line of column names; weights have eight decimals, tokens
-    are `spreadsheet_safe`."""
+    """The table of `rows`, UTF-8 with its mark and a line of column names; weights have eight
+    decimals, tokens are `spreadsheet_safe`."""
 
     def __init__(self, file: BinaryIO):
         self.file = file
