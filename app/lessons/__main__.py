@@ -1,6 +1,7 @@
 """headlight lessons check FILE, and headlight lessons report FILES --out grades.csv."""
 
 import argparse
+import io
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -9,8 +10,11 @@ from pathlib import Path
 from headlight.app.lessons.answers import Marker, report
 from headlight.app.lessons.check import check
 from headlight.app.lessons.lesson import SHIPPED_LESSONS, load_folder
-from headlight.app.lessons.lesson_file import LessonError
+from headlight.app.lessons.lesson_file import LONGEST_PATH, LessonError
 from headlight.model.checkpoint import load
+from headlight.model.corpus.tables import BYTE_ORDER_MARK
+from headlight.model.files import replace_file
+from headlight.model.messages import reason, short
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,13 +53,14 @@ def _report(options: argparse.Namespace, models) -> int:
         lessons, errors = lessons + of_folder, errors + wrong
     for error in errors:
         print(error, file=sys.stderr)
+    table, path = io.StringIO(newline=""), short(options.out, LONGEST_PATH)
+    counted = report(options.files, Marker(lessons, models), table)
     try:
-        with options.out.open("w", encoding="utf-8", newline="") as out:
-            counted = report(options.files, Marker(lessons, models), out)
+        replace_file(options.out, BYTE_ORDER_MARK + table.getvalue())
     except OSError as error:
-        print(f"{options.out} cannot be written: {error.strerror}.", file=sys.stderr)
+        print(f"{path} cannot be written: {reason(error)}.", file=sys.stderr)
         return 1
-    print(f"{counted} of {len(options.files)} files valid. See {options.out}.")
+    print(f"{counted} of {len(options.files)} files valid. See {path}.")
     return 0 if counted == len(options.files) else 1
 
 

@@ -15,6 +15,8 @@ from headlight.app.lessons.lesson import CannotFill, LiveLesson, Load, Step
 from headlight.app.lessons.question import READ, Question
 from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun
 from headlight.model.checkpoint import parameters_sha256
+from headlight.model.files import read_within
+from headlight.model.messages import LONGEST, reason, short
 
 FORMAT, VERSION = "headlight answers", 1
 LARGEST, MOST_ANSWERS, LONGEST_NAME, LONGEST_TEXT = 1_000_000, 1_000, 100, 1_000
@@ -122,7 +124,11 @@ def read(text: str) -> dict:
         raise CannotCount("These answers come from another version of Headlight.")
     if set(content) != KEYS or not _has_types(content):
         raise CannotCount("The file was edited: Headlight does not write these parts.")
-    if content["digest"] != digest(content):
+    try:
+        fits = content["digest"] == digest(content)
+    except RecursionError:
+        fits = False
+    if not fits:
         raise CannotCount("The file was edited: its digest does not match.")
     return content
 
@@ -163,7 +169,7 @@ class Marker:
         content = read(text)
         lesson = self.lessons.get(content["lesson"])
         if lesson is None:
-            raise CannotCount(f"There is no lesson “{content['lesson'][:60]}” here.")
+            raise CannotCount(f"There is no lesson “{short(content['lesson'])}” here.")
         first: dict[int, tuple] = {}
         for raw in content["answers"]:
             answer = GivenAnswer(**raw)
@@ -205,8 +211,9 @@ class Marker:
             )
         try:
             return question.mark(answer.answer)
-        except (ValueError, TypeError) as error:
-            raise CannotCount(f"Step {answer.step} has no valid answer: {error}") from None
+        # The answer may be of any type and shape.
+        except Exception as error:
+            raise CannotCount(f"Step {answer.step} has no valid answer: {reason(error)}.") from None
 
     def _run(self, lesson: LiveLesson, step: Step, answer: GivenAnswer) -> SentenceRun:
         key = answer.model, answer.sentence
@@ -239,18 +246,16 @@ def report(files: Sequence[Path], marker: Marker, out: TextIO) -> int:
     table.writerow(COLUMNS)
     for file in files:
         try:
-            text = file.read_bytes()[: LARGEST + 1].decode("utf-8")
-            if (known := seen.setdefault(digest({"text": text}), file)) is not file:
+            content = read_within(file, LARGEST)
+            if (known := seen.setdefault(hashlib.sha256(content).digest(), file)) is not file:
                 raise CannotCount(f"This is the same file as {known.name}.")
-            grade = marker.grade(text)
+            grade = marker.grade(content.decode("utf-8"))
         except UnicodeDecodeError:
-            table.writerow([plain(file.name), *[""] * 7, "This is not an answer file."])
+            problem = "This is not an answer file."
         except OSError as error:
-            table.writerow(
-                [plain(file.name), *[""] * 7, f"The file cannot be read: {error.strerror}."]
-            )
-        except CannotCount as error:
-            table.writerow([plain(file.name), *[""] * 7, plain(str(error))])
+            problem = f"The file cannot be read: {reason(error)}."
+        except ValueError as error:
+            problem = str(error)
         else:
             counted += 1
             numbers = grade.asked, grade.answered, grade.right, grade.score
@@ -258,10 +263,12 @@ def report(files: Sequence[Path], marker: Marker, out: TextIO) -> int:
             table.writerow(
                 [plain(file.name), plain(grade.student), plain(grade.lesson), *numbers, names, ""]
             )
+            continue
+        table.writerow([plain(file.name), *[""] * 7, plain(problem)])
     return counted
 
 
 def plain(text: str) -> str:
     """Text that no spreadsheet takes for a formula."""
-    text = " ".join(text.split())
+    text = short(text, LONGEST)
     return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text

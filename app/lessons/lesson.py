@@ -23,6 +23,7 @@ from headlight.app.lessons.question_types.attention import crossings
 from headlight.app.lessons.sentence_run import NamedHead, NoQuestion, SentenceRun
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.decoding.generate import Beam
+from headlight.model.messages import LONGEST, reason, short
 from headlight.model.pretrained.weights import CannotLoad
 
 SHIPPED_LESSONS = Path(__file__).resolve().parent / "en"
@@ -230,7 +231,7 @@ class LiveLesson:
 
     @property
     def name(self) -> str:
-        return self.source.file.stem
+        return short(self.source.file.stem, LONGEST)  # of any bytes on the disk
 
     @property
     def title(self) -> str:
@@ -333,9 +334,21 @@ def load_lesson(file: Path) -> LiveLesson:
 def load_folder(folder: Path = SHIPPED_LESSONS) -> tuple[list[LiveLesson], list[LessonError]]:
     """The lessons of a folder in the order of their names, and what is wrong with the others."""
     lessons, errors = [], []
-    for file in sorted(folder.glob("*.md")):
+    try:
+        files = lesson_files(folder)
+    except LessonError as error:
+        return lessons, [error]
+    for file in files:
         try:
             lessons.append(load_lesson(file))
         except LessonError as error:
             errors.append(error)
     return lessons, errors
+
+
+def lesson_files(folder: Path) -> list[Path]:
+    """What may be lessons in a folder, by name. Raises LessonError if there is no such folder."""
+    try:
+        return sorted(file for file in folder.iterdir() if file.match("*.md"))
+    except OSError as error:
+        raise LessonError(folder, 1, f"The folder cannot be read: {reason(error)}.") from None

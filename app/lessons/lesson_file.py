@@ -19,8 +19,11 @@ from headlight.app.lessons.sentence_run import HEADS, WORD_CONDITIONS
 from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import SETTINGS
 from headlight.model.analysis.head_metrics import RULES
+from headlight.model.files import read_within
+from headlight.model.messages import LONGEST, reason, short
 
 LARGEST, MOST_STEPS, MOST_WORDS, MOST_OPTIONS = 100_000, 40, 80, 5  # bytes, per lesson, step
+LONGEST_PATH = 120  # characters of a file's path in a message
 FRONT = ("title", "minutes", "paper", "model", "sentence", "second sentence", "needs", "view")
 PARTS = ("Hint", "Reveal", "Remember", "Limit")
 POINTS = ("picture", "row", "column", "token", "bars", "lines", "beams", "answer", "control")
@@ -43,8 +46,9 @@ class LessonError(ValueError):
     """A lesson file that cannot be used: file, line from 1, and a sentence."""
 
     def __init__(self, file: Path | str, line: int, message: str):
-        super().__init__(f"{file}:{line}: {message}")
-        self.file, self.line, self.message = file, line, message
+        where = f"{short(file, LONGEST_PATH)}:{line}: "
+        self.file, self.line, self.message = file, line, short(message, LONGEST - len(where))
+        super().__init__(where + self.message)
 
 
 @dataclass(frozen=True)
@@ -69,28 +73,31 @@ class LessonText:
 
 
 class _Loader(yaml.SafeLoader):
-    """No aliases, which can grow without end, and no key twice."""
+    """Plain YAML: no aliases, which can grow without end, no tags, and mappings whose keys are
+    texts, none of them twice."""
 
     def compose_node(self, parent, index):
-        if self.check_event(yaml.AliasEvent):
-            event = self.peek_event()
-            raise yaml.MarkedYAMLError(
-                problem="aliases are not allowed", problem_mark=event.start_mark
-            )
+        event = self.peek_event()
+        if isinstance(event, yaml.AliasEvent):
+            raise _error("aliases are not allowed", event)
+        if getattr(event, "tag", None) is not None:
+            raise _error("tags are not allowed", event)
         return super().compose_node(parent, index)
 
-    def construct_mapping(self, node, deep=False):
+    def compose_mapping_node(self, anchor):
+        node = super().compose_mapping_node(anchor)
         keys = set()
         for key, _ in node.value:
-            if key.value in keys if isinstance(key.value, str) else True:
-                message = (
-                    f"the key {key.value!r} appears twice"
-                    if key.value in keys
-                    else "a key must be plain text"
-                )
-                raise yaml.MarkedYAMLError(problem=message, problem_mark=key.start_mark)
+            if key.tag != self.DEFAULT_SCALAR_TAG:
+                raise _error("a key must be plain text", key)
+            if key.value in keys:
+                raise _error(f"the key “{short(key.value)}” appears twice", key)
             keys.add(key.value)
-        return super().construct_mapping(node, deep)
+        return node
+
+
+def _error(problem: str, at: yaml.Event | yaml.Node) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=at.start_mark)
 
 
 class _Reader:
@@ -140,7 +147,8 @@ class _Reader:
             line = start + 1 + (mark.line if mark else 0)
             raise self.error(min(line, end), f"This is not valid YAML: {error.problem}.") from None
         except (yaml.YAMLError, ValueError, RecursionError) as error:
-            why = str(error).splitlines()[0] if str(error) else "it is nested too deeply"
+            deep = isinstance(error, RecursionError)
+            why = "it is nested too deeply" if deep else reason(error)
             raise self.error(start + 1, f"This is not valid YAML: {why}.") from None
         if not isinstance(value, dict):
             raise self.error(start + 1, "Write lines of the form “key: value” here.")
@@ -150,9 +158,9 @@ class _Reader:
     def known(self, value: Any, names: Iterable[str], line: int, what: str) -> None:
         names = list(names)
         if value not in names:
-            near = difflib.get_close_matches(str(value), names, 1)
+            near = difflib.get_close_matches(short(value), names, 1)
             hint = f"Did you mean “{near[0]}”?" if near else "Choose from " + ", ".join(names) + "."
-            raise self.error(line, f"There is no {what} “{value}”. {hint}")
+            raise self.error(line, f"There is no {what} “{short(value)}”. {hint}")
 
     def is_text(self, value: Any, line: int, what: str) -> None:
         if not isinstance(value, str) or not value.strip():
@@ -175,7 +183,7 @@ class _Reader:
             self.is_text(model, places["model"], "A model")
         sentences = front["sentence"]
         if isinstance(sentences, dict) and (missing := set(models) - set(sentences)):
-            raise self.error(places["sentence"], f"There is no sentence for {min(missing)}.")
+            raise self.error(places["sentence"], f"There is no sentence for {short(min(missing))}.")
         lists = sentences.values() if isinstance(sentences, dict) else [sentences]
         for sentence in [s for some in lists for s in names_in(some) or [None]]:
             self.is_text(sentence, places["sentence"], "A sentence")
@@ -199,7 +207,7 @@ class _Reader:
             elif key in ("model", "sentence"):
                 self.is_text(value, line, f"“{key}”")
             elif key in SETTINGS and not SETTINGS[key].could_be(value):
-                raise self.error(line, f"The setting “{key}” cannot be “{value}”.")
+                raise self.error(line, f"The setting “{key}” cannot be “{short(value)}”.")
 
     def step(self, start: int, end: int) -> StepText:
         kind, colon, title = self.lines[start][1:].partition(":")
@@ -334,14 +342,13 @@ def names_in(value: Any) -> list:
 def read_lesson(file: Path) -> LessonText:
     """Raises LessonError."""
     try:
-        with file.open("rb") as opened:
-            data = opened.read(LARGEST + 1)
-        if len(data) > LARGEST:
-            raise LessonError(file, 1, f"A lesson can have at most {LARGEST:,} bytes.")
+        data = read_within(file, LARGEST)
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise LessonError(file, line, "This is not UTF-8 text.") from None
     except OSError as error:
-        raise LessonError(file, 1, f"The file cannot be read: {error.strerror}.") from None
+        raise LessonError(file, 1, f"The file cannot be read: {reason(error)}.") from None
+    except ValueError:
+        raise LessonError(file, 1, f"A lesson can have at most {LARGEST:,} bytes.") from None
     return _Reader(file, text).read()

@@ -59,11 +59,13 @@ def configuration(replicas: dict[str, int], port: int, folder: Path) -> str:
 class Child(subprocess.Popen):
     """A process in a group with everything it starts. The group ends when we do, even if we are
     killed: a shell in it reads from a pipe, which the system closes then. Linux's signal on the
-    death of a parent would not reach nginx's workers, and other systems have none."""
+    death of a parent would not reach nginx's workers, and other systems have none. With the group
+    go the `folders` that are its own."""
 
-    def __init__(self, command: Sequence[str], **options):
+    def __init__(self, command: Sequence[str], folders: Sequence[Path] = (), **options):
+        last_act = 'read _; rm -rf -- "$@"; kill -KILL 0'
         self.guardian = subprocess.Popen(
-            ["sh", "-c", "read _; kill -KILL 0"], stdin=subprocess.PIPE, process_group=0
+            ["sh", "-c", last_act, "sh", *folders], stdin=subprocess.PIPE, process_group=0
         )
         group = self.guardian.pid
         super().__init__(command, stdin=subprocess.DEVNULL, process_group=group, **options)
@@ -73,11 +75,11 @@ class Child(subprocess.Popen):
         self.guardian.communicate()
 
 
-def folder_for_nginx() -> tempfile.TemporaryDirectory:
+def folder_for_nginx() -> Path:
     """For its configuration, uploads and long answers. If root starts nginx, its workers run as
     another user, who must be able to reach the folders that nginx makes for them in it."""
-    folder = tempfile.TemporaryDirectory(prefix="headlight-")
-    os.chmod(folder.name, 0o711)
+    folder = Path(tempfile.mkdtemp(prefix="headlight-"))
+    folder.chmod(0o711)
     return folder
 
 
@@ -125,7 +127,7 @@ class Service:
         if replicas > 1:
             cores = max((os.cpu_count() or 1) // replicas, 1)
             self.environment.setdefault("OMP_NUM_THREADS", str(cores))
-        self.folder = folder_for_nginx()
+        self.folder: Path | None = None  # of nginx
 
     def __enter__(self) -> "Service":
         return self
@@ -139,7 +141,6 @@ class Service:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(LAST_WORDS)
             process.end_group()
-        self.folder.cleanup()
 
     def start(self) -> None:
         """Start one more process."""
@@ -194,16 +195,18 @@ class Service:
         runs = self.nginx is not None and self.nginx.poll() is None
         if not ready or (runs and ready == self.led):
             return
-        self.led, folder = ready, Path(self.folder.name)
+        self.led = ready
+        if self.nginx is not None and not runs:
+            print(f"nginx ended ({self.nginx.returncode}).", flush=True)
+            self.nginx.end_group()  # its workers still listen on the port
+        folder = self.folder = self.folder if runs else folder_for_nginx()
         file = folder / "nginx.conf"
         file.write_text(configuration(ready, self.port, folder), encoding="utf-8")
         if runs:
             self.nginx.send_signal(signal.SIGHUP)
             return
-        if self.nginx is not None:
-            print(f"nginx ended ({self.nginx.returncode}).", flush=True)
-            self.nginx.end_group()  # its workers still listen on the port
-        self.nginx = Child(["nginx", "-p", str(folder), "-e", "stderr", "-c", str(file)])
+        command = ["nginx", "-p", str(folder), "-e", "stderr", "-c", str(file)]
+        self.nginx = Child(command, [folder])
 
     def run(self) -> None:
         """Run until a signal arrives."""

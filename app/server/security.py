@@ -2,6 +2,9 @@
 closed, how much may be uploaded to it, and what a page of it may load."""
 
 import re
+import sys
+from collections import Counter
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -14,7 +17,10 @@ from headlight.app.server.limits import LARGEST_UPLOAD, TOO_LARGE
 
 REFUSED = "Pages on other sites may not use this server."
 FULL = "Too much is being uploaded at once. Please try again in a few minutes."
+OF_ONE = "This page has uploaded as much as it may. Remove a file there, or reload the page."
 MOST_UPLOADED = 2**29  # bytes over all sessions; five files of the largest size
+MOST_OF_ONE = 2 * LARGEST_UPLOAD * 2**20  # of a session: a file, and another in its place
+UPLOAD = re.compile(r".*/upload_file/([^/]+)/[^/]+")  # of Streamlit (1.67): session, file
 # Streamlit's own addresses: one runs the whole script for every caller, the other counts sessions.
 # Closed to all, because behind a proxy everybody seems to be on this machine.
 CLOSED = ("/_stcore/script-health-check", "/_stcore/metrics")
@@ -48,7 +54,8 @@ class SecurityMiddleware:
     """
 
     def __init__(self, app: ASGIApp):
-        self.app, self.coming = app, 0  # bytes of uploads in progress
+        self.app = app
+        self.coming: Counter[str] = Counter()  # session → bytes of its uploads in progress
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -63,6 +70,7 @@ class SecurityMiddleware:
 
         changes = scope["type"] == "websocket" or scope["method"] not in READING
         if changes and not is_own(headers.get("origin"), headers.get("host", "")):
+            log_refusal(headers["origin"], headers.get("host", ""))
             refusal = PlainTextResponse(REFUSED, 403)
             answer = refusal if scope["type"] == "http" else WebSocketClose(1008, REFUSED)
             await answer(scope, receive, guarded)
@@ -74,14 +82,27 @@ class SecurityMiddleware:
             await PlainTextResponse(TOO_LARGE, 413)(scope, receive, guarded)
             return
         coming = length(headers) if scope.get("method") == "PUT" else 0
-        if coming and uploaded() + self.coming + coming > MOST_UPLOADED:
-            await PlainTextResponse(FULL, 413)(scope, receive, guarded)
+        match = UPLOAD.fullmatch(scope["path"])
+        session = match[1] if match else ""
+        if coming and (refusal := self.refusal(session, coming)):
+            await PlainTextResponse(refusal, 413)(scope, receive, guarded)
             return
-        self.coming += coming
+        self.coming[session] += coming
         try:
             await self.app(scope, receive, guarded)
         finally:
-            self.coming -= coming
+            self.coming[session] -= coming
+            self.coming += Counter()  # forgets the sessions without any
+
+    def refusal(self, session: str, size: int) -> str:
+        """Why a session cannot upload so many bytes more; "" if it can."""
+        held = Counter(uploaded()) + self.coming
+        if held[session] + size > MOST_OF_ONE:
+            return OF_ONE
+        if held.total() + size > MOST_UPLOADED:
+            remove_left()
+            held = Counter(uploaded()) + self.coming
+        return FULL if held.total() + size > MOST_UPLOADED else ""
 
 
 def length(headers: Headers) -> int:
@@ -90,10 +111,25 @@ def length(headers: Headers) -> int:
     return int(content_length) if content_length.isdecimal() else LARGEST_UPLOAD * 2**20
 
 
-def uploaded() -> int:
-    """Bytes of uploaded files that Streamlit holds for all sessions."""
-    stats = runtime.get_instance().uploaded_file_mgr.get_stats() if runtime.exists() else {}
-    return sum(stat.byte_length for stats_of_group in stats.values() for stat in stats_of_group)
+def uploaded() -> dict[str, int]:
+    """Session → bytes of its uploaded files that Streamlit holds."""
+    return {
+        session: sum(len(file.data) for file in list(files.values()))
+        for session, files in list(_uploads().items())
+    }
+
+
+def remove_left() -> None:
+    """Remove the files of sessions whose page is closed: Streamlit keeps them until a page is
+    closed again (1.67)."""
+    for session in list(_uploads()):
+        if not runtime.get_instance().is_active_session(session):
+            runtime.get_instance().uploaded_file_mgr.remove_session_files(session)
+
+
+def _uploads() -> dict:
+    """Session → its files by name, as Streamlit has them (1.67)."""
+    return runtime.get_instance().uploaded_file_mgr.file_storage if runtime.exists() else {}
 
 
 def is_own(origin: str | None, host: str) -> bool:
@@ -103,6 +139,17 @@ def is_own(origin: str | None, host: str) -> bool:
         return True
     return urlsplit(origin).netloc == host or origin in config.get_option(
         "server.corsAllowedOrigins"
+    )
+
+
+@lru_cache(maxsize=100)  # each is said once
+def log_refusal(origin: str, host: str) -> None:
+    """To a visitor the page only stays grey."""
+    print(
+        f"Refused: a page of {ascii(origin[:80])} asked for the host {ascii(host[:80])}. If that "
+        "page is ours, the proxy must pass Host on as the browser sent it; see docs/serve.md.",
+        file=sys.stderr,
+        flush=True,
     )
 
 

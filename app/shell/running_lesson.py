@@ -133,9 +133,7 @@ def _loaded() -> tuple[dict[str, LiveLesson], list[LessonError]]:
     parser.add_argument("--lessons", type=Path, help="a folder of your own lessons")
     more = parser.parse_known_args(sys.argv[1:])[0].lessons
     lessons, errors = load_folder(SHIPPED_LESSONS)
-    if more and not more.is_dir():
-        errors.append(LessonError(more, 1, "There is no such folder."))
-    elif more:
+    if more:
         own, wrong = load_folder(more)
         lessons, errors = [*lessons, *own], [*errors, *wrong]
     return {lesson.name: lesson for lesson in lessons}, errors

@@ -197,13 +197,10 @@ def settle(page: str) -> None:
     if page != EXPORT:
         notes.last_page = page
     context = get_script_run_ctx()
+    first = notes.context is None
     back = context is not None and context.is_history_navigation
-    from_address = {}
-    if notes.context is None or back:
-        from_address = {
-            key: st.query_params.get_all(key) for key in SETTINGS if key in st.query_params
-        }
-    else:  # what a closed menu sends is older than what was chosen elsewhere since
+    from_address = _read_address() if first or back else {}
+    if not (first or back):  # what a closed menu sends is older than what was chosen since
         for key in notes.in_closed_menus:
             if key in st.session_state and st.session_state[key] != values()[key]:
                 st.session_state[key] = values()[key]
@@ -213,7 +210,7 @@ def settle(page: str) -> None:
     chosen = current_choices()
     if back:  # Streamlit sets widgets from the address, or else to their defaults
         chosen = {k: value for k, value in chosen.items() if not SETTINGS[k].stands_on(page)}
-        chosen["device"] = values()["device"]
+        chosen |= {} if first else {"device": values()["device"]}
     _follow_the_model(chosen, notes.text_model)
     notes.context = settings.valid(chosen, catalog, from_address)
     _part_source_from_target(chosen, from_address)
@@ -223,6 +220,19 @@ def settle(page: str) -> None:
     notes.history.hear(now["changes"], notes.origin if notes.origin.decoded else None)
     if notes.text_model is None:
         notes.text_model = now["model"]
+
+
+def _read_address() -> dict[str, list[str]]:
+    """The texts of the settings in the address. A number that cannot be meant is taken out of it:
+    on infinity Streamlit's own reading for the widget raises (1.67)."""
+    texts = {key: st.query_params.get_all(key) for key in SETTINGS if key in st.query_params}
+    odd = [key for key in texts if SETTINGS[key].is_odd_number(texts[key])]
+    if odd and (context := get_script_run_ctx()):
+        with context.session_state.query_params() as params:
+            for key in odd:
+                params.remove_param(key)
+            params.set_initial_query_params_from_current()
+    return {key: texts[key] for key in texts if key not in odd}
 
 
 def current_choices() -> dict:

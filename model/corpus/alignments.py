@@ -7,7 +7,7 @@ from headlight.model.analysis import alignment
 from headlight.model.analysis.alignment import WordWeights, pharaoh
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.corpus.sentences import Line, Sentence, attend, windows
-from headlight.model.corpus.tables import csv_text
+from headlight.model.corpus.tables import BYTE_ORDER_MARK, csv_text
 
 COLUMNS = ("sentence", "source_word", "source", "target_word", "target", "weight")
 
@@ -58,7 +58,7 @@ def pharaoh_lines(some: Iterable[Aligned]) -> Iterator[str]:
 def csv_lines(some: Iterable[Aligned]) -> Iterator[str]:
     """One line for each aligned pair of words; words count from 1 and are escaped so that no
     spreadsheet takes them for formulas."""
-    yield ",".join(COLUMNS) + "\n"
+    yield f"{BYTE_ORDER_MARK}{','.join(COLUMNS)}\n"
     for result in some:
         source, target = (
             [csv_text(w) for w in ws] for ws in (result.words.source, result.words.target)

@@ -18,6 +18,8 @@ from headlight.model.probing.rows import (
     tokens_of,
 )
 
+# At the start of a CSV: spreadsheets read one without it in the machine's own code page.
+BYTE_ORDER_MARK = "\ufeff"
 FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
@@ -99,12 +101,12 @@ class ParquetFile:
 
 
 class CsvFile:
-    """The table of `rows`, UTF-8 with a line of column names; weights have eight decimals, tokens
-    are `spreadsheet_safe`."""
+    """The table of `rows`, UTF-8 with its mark and a line of column names; weights have eight
+    decimals, tokens are `spreadsheet_safe`."""
 
     def __init__(self, file: BinaryIO):
         self.file = file
-        file.write(",".join(ROW_COLUMNS).encode() + b"\n")
+        file.write(f"{BYTE_ORDER_MARK}{','.join(ROW_COLUMNS)}\n".encode())
 
     def add(self, traces: Sequence[HasAttention], numbers: Sequence[int]) -> None:
         self.write(kind_weights(traces, numbers))

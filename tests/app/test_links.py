@@ -6,9 +6,11 @@ import time
 from urllib.parse import parse_qs
 
 import pytest
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.testing.v1 import AppTest
 
 from headlight.app.export.view import permalink
+from headlight.app.state import session
 from headlight.app.state.pages import HOME, PAGES
 from headlight.app.state.settings import SETTINGS
 from tests.app.test_anything_typed import ALIVE, LETTERS, well
@@ -79,3 +81,44 @@ def test_a_mutated_link_opens_a_page(page, number):
         refused += bool(page.error)
     print(f"{number} links, {refused} with an error in a sentence, longest {longest:.2f} s")
     assert longest <= SECONDS
+
+
+NUMBERS = {key: s for key, s in SETTINGS.items() if type(s.default) in (int, float)}
+BEYOND = ["inf", "-inf", "1e400", "Infinity", "nan", "9" * 400, "-" + "9" * 400, "1e308", "5e-324",
+          "-0", "0x10", "٣", "1_0", "2.5", "1e0", " 3", ""]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", [9, pytest.param(2000, marks=pytest.mark.long)])
+def test_numbers_at_their_limits_and_beyond_open_a_page(new_page, number):
+    chance, files = random.Random(number), [entry.file for entry in PAGES.values()]
+    for turn in range(number):
+        values = {
+            key: [s.least, s.most, s.least - 1, s.most + 1, *BEYOND] for key, s in NUMBERS.items()
+        }
+        link = {key: str(chance.choice(some)) for key, some in values.items()}
+        if turn < len(BEYOND):  # each everywhere
+            link = dict.fromkeys(NUMBERS, BEYOND[turn])
+        link |= {"lesson": "1-shares"} if turn % 3 == 0 else {"model": "uneven", "source": "a dog"}
+        file = "views/generate.py" if turn % 3 == 1 else chance.choice(files)
+        page = new_page()
+        page.query_params.update(link)
+        try:
+            well(page.switch_page(file).run())
+        except BaseException:
+            print(file, link)
+            raise
+
+
+def test_back_as_the_first_run_of_a_session(page, monkeypatch):
+    """After a restart of the server; it used to raise."""
+
+    class Back:
+        is_history_navigation = True
+
+        def __getattr__(self, name):
+            return getattr(get_script_run_ctx(), name)
+
+    monkeypatch.setattr(session, "get_script_run_ctx", Back)
+    page.query_params.update(model="uneven", source="the dog", layer="2")
+    well(page.run())
+    assert page.session_state["layer"] == 2

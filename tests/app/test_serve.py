@@ -3,6 +3,7 @@
 import shutil
 import socket
 import subprocess
+import sys
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
@@ -60,17 +61,18 @@ def named(name):
 @contextmanager
 def nginx(replicas):
     port = free_port()
-    with replicas_module.folder_for_nginx() as name:
-        folder = Path(name)
-        file = folder / "nginx.conf"
-        file.write_text(replicas_module.configuration(replicas, port, folder))
-        process = subprocess.Popen(["nginx", "-p", folder, "-e", "stderr", "-c", file])
-        try:
-            wait_until(listens, port)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.terminate()
-            process.wait(10)
+    folder = replicas_module.folder_for_nginx()
+    file = folder / "nginx.conf"
+    file.write_text(replicas_module.configuration(replicas, port, folder))
+    process = replicas_module.Child(["nginx", "-p", folder, "-e", "stderr", "-c", file], [folder])
+    try:
+        wait_until(listens, port)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(10)
+        process.end_group()
+        assert not folder.exists()
 
 
 def visit(address, cookie=""):
@@ -163,6 +165,21 @@ def test_the_process_that_stands_ready_takes_the_place_of_one_that_died(monkeypa
     service.replicas[1].is_ready = True
     service.look()
     assert led[-1] == ["replica3", "replica4"]
+
+
+def test_the_folder_of_a_process_goes_with_it_even_if_we_are_killed(tmp_path):
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    (folder / "file").touch()
+    code = """
+import os, pathlib, sys
+from headlight.app.server.replicas import Child
+Child(["sleep", "60"], [pathlib.Path(sys.argv[1])])
+os.kill(os.getpid(), 9)
+"""
+    done = subprocess.run([sys.executable, "-c", code, folder], cwd=tmp_path, check=False)
+    assert done.returncode == -9
+    wait_until(lambda: not folder.exists())
 
 
 def test_one_process_alone_has_no_other_beside_it(monkeypatch):

@@ -91,6 +91,23 @@ def test_a_page_of_another_site_may_not_speak_to_the_server(elsewhere):
     assert audit.read_text() == ""
 
 
+def test_a_refusal_is_a_line_in_the_log_once(capsys):
+    """To the visitor of a proxy that changes Host the page only stays grey."""
+    headers = [(b"origin", b"https://a.example\x1b" + b"x" * 5000), (b"host", b"127.0.0.1:8501")]
+    sent = []
+
+    async def send(message):
+        sent.append(message["type"])
+
+    for _ in range(2):
+        scope = {"type": "websocket", "path": "/_stcore/stream", "headers": headers}
+        run_apart(SecurityMiddleware(None)(scope, None, send))
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "https://a.example" in line and "127.0.0.1:8501" in line and "Host" in line
+    assert line.isprintable() and len(line) <= 300
+    assert sent == ["websocket.close"] * 2
+
+
 def test_every_page_says_what_it_may_load(elsewhere):
     for path in ("/", "/heads", "/nowhere", "/_stcore/health"):
         headers = answer(elsewhere[0], "GET", path).headers
@@ -158,7 +175,7 @@ def test_a_host_that_is_none_stays_out_of_the_policy():
 def test_uploads_are_bounded_over_all_sessions(monkeypatch):
     """Those that are there, and those that are on their way; one that does not say how large it
     is counts as the largest."""
-    taken, held = [], 0
+    taken, held = [], {}
     monkeypatch.setattr(security, "MOST_UPLOADED", 100)
     monkeypatch.setattr(security, "uploaded", lambda: held)
     guarded = SecurityMiddleware(lambda *asked: upload(*asked))
@@ -189,7 +206,7 @@ def test_uploads_are_bounded_over_all_sessions(monkeypatch):
     asked, statuses = put()
     run_apart(asked)
     assert statuses[0] == 413
-    held = 50
+    held["other"] = 50
     for size, expected in ((50, 204), (51, 413)):
         asked, statuses = put(content_length=size)
         run_apart(asked)
@@ -240,16 +257,23 @@ def test_a_class_is_answered_once_the_first_page_is_drawn(monkeypatch, ends):
     assert not left
 
 
-def test_what_streamlit_keeps_of_uploads_is_counted(monkeypatch):
-    files = MemoryUploadedFileManager("/upload")
+def test_a_session_has_a_bound_of_its_own_and_what_one_left_makes_room(monkeypatch):
+    files, active = MemoryUploadedFileManager("/upload"), {"one", "other"}
     for session, size in (("one", 7), ("other", 20)):
         files.add_file(session, UploadedFileRec(session, "pack.zip", "", bytes(size)))
-    instance = SimpleNamespace(uploaded_file_mgr=files)
+    instance = SimpleNamespace(uploaded_file_mgr=files, is_active_session=active.__contains__)
     monkeypatch.setattr(security.runtime, "exists", lambda: True)
     monkeypatch.setattr(security.runtime, "get_instance", lambda: instance)
-    assert security.uploaded() == 27
-    files.remove_session_files("other")
-    assert security.uploaded() == 7
+    monkeypatch.setattr(security, "MOST_UPLOADED", 40)
+    monkeypatch.setattr(security, "MOST_OF_ONE", 30)
+    assert security.uploaded() == {"one": 7, "other": 20}
+    guard = SecurityMiddleware(None)
+    assert guard.refusal("one", 24) == security.OF_ONE and not guard.refusal("one", 13)
+    assert guard.refusal("one", 14) == security.FULL
+    guard.coming["one"] = 13
+    assert guard.refusal("one", 11) == security.OF_ONE and guard.refusal("one", 1) == security.FULL
+    active.discard("other")
+    assert not guard.refusal("one", 10) and security.uploaded() == {"one": 7}
 
 
 def test_what_streamlit_s_configuration_allows_is_allowed(monkeypatch):

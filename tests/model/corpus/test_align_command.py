@@ -31,7 +31,8 @@ def test_a_line_a_sentence_as_python_has_it(pairs, tmp_path):
 def test_a_table_of_the_pairs(pairs, tmp_path):
     out = tmp_path / "links.csv"
     main(["align", "en-de", "--file", str(pairs), "--out", str(out)])
-    with out.open(encoding="utf-8", newline="") as file:
+    assert out.read_bytes().startswith(b"\xef\xbb\xbf")  # else Excel garbles its letters
+    with out.open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     words = load("en-de").align(*PAIRS[1].split("\t"))
     of_second = [row for row in rows if row["sentence"] == "4"]
