@@ -152,7 +152,7 @@ def link(visit):
 
 
 def expect_nothing_serious(visit):
-    """For axe-core, in figure and details, with layers drawn once in the dark, each in the light."""
+    """For axe-core, in figure and details, with layers drawn once and each."""
     visit.page.evaluate(WITHOUT_TRANSITIONS)
     for scheme in ("dark", "light"):
         visit.page.emulate_media(color_scheme=scheme)
