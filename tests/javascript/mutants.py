@@ -88,8 +88,8 @@ def sample(count: int, seed: int) -> list[Fault]:
 
 
 def groups(file: str, whole: bool) -> Iterator[tuple[str, list[str]]]:
-    """What may notice a fault in a script: by which command, and which tests; `whole`: also those of
-    all other scripts."""
+    """What may notice a fault in a script: by which command, and which tests; `whole`: also the
+    browser tests of all other scripts."""
     for paths in TESTED:
         yield "make test", [*paths, "-m", "not long and not browser"]
     folder = file.removeprefix("app/").rpartition("/")[0]
