@@ -5,7 +5,7 @@ import pytest
 from tests.browser.conftest import PAGES
 from tests.browser.test_walk import serious
 
-pytestmark = [pytest.mark.browser, pytest.mark.long]
+pytestmark = pytest.mark.long
 LOOKS = {  # name → width, height, colour scheme, projector
     "light": (1280, 720, "light", False),
     "dark": (1280, 720, "dark", False),

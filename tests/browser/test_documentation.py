@@ -7,7 +7,7 @@ import pytest
 from tests import documentation
 from tests.browser.conftest import on_paper
 
-pytestmark = pytest.mark.browser
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture

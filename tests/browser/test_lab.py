@@ -6,34 +6,16 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from headlight.model import load
-
 pytestmark = pytest.mark.browser
 SECTIONS = ["Wavelengths", "Distance", "Rotation", "Other encodings", "Swap two words"]
 
 
-def test_a_link_opens_a_section_with_its_settings(visit):
+def test_a_link_opens_a_section_with_its_settings_below_the_bar(visit):
+    visit.page.set_viewport_size({"width": 1280, "height": 720})
     visit.open("positions?lab=Rotation&pair=5&k=7")
     expect(visit.page.get_by_text("Moving k = 7 positions")).to_be_visible()
     expect(visit.page.locator(".katex-display").first).to_be_visible()
     expect(visit.page.get_by_role("slider", name="Pair of dimensions")).to_have_value("5")
-    visit.open("positions?lab=Rotation&pair=63&k=7&model=copy")  # which has 24 pairs
-    expect(visit.page.get_by_text("Moving k = 7 positions")).to_be_visible()
-
-
-def test_sine_and_cosine_and_why_distance_counts_are_three_clicks_away(visit):
-    visit.open()
-    menu = visit.page.locator(".st-key-menu")
-    menu.get_by_role("link", name="Model").click()
-    visit.page.locator(".st-key-views").get_by_role("link", name="Positions").click()
-    expect(visit.page.get_by_text("it holds sines and cosines")).to_be_visible()
-    visit.choose("lab", "Distance")
-    expect(visit.page.get_by_text("k tokens to the left")).to_be_in_viewport()
-
-
-def test_a_section_and_its_sliders_stand_below_the_bar(visit):
-    visit.page.set_viewport_size({"width": 1280, "height": 720})
-    visit.open("positions?lab=Rotation")
     below = visit.page.locator(".st-key-page").bounding_box()
     row = visit.page.locator(".st-key-lab_row")
     assert row.bounding_box()["y"] >= below["y"] + below["height"]
@@ -75,12 +57,3 @@ def test_escape_lets_a_clicked_cell_go(visit):
     visit.page.keyboard.press("Escape")  # before the page has answered
     visit.idle()
     expect(said).to_have_count(0)
-
-
-def test_the_residual_page_follows_the_sentence(visit):
-    visit.open("residual?source=two+dogs&stack=encoder&picture=Length")
-    seen = load("en-fr").trace("two dogs")
-    lengths = np.array(visit.cells("lengths_figure"))
-    assert np.allclose(lengths[:, 0], np.linalg.norm(seen.embedded["src"], axis=1), atol=1e-4)
-    visit.type("two dogs run")
-    assert len(visit.cells("lengths_figure")) == 4

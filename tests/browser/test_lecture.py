@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 
 from headlight.app.state import pages
 
-pytestmark = [pytest.mark.browser, pytest.mark.long]
+pytestmark = pytest.mark.long
 MOST_CLICKS = 2
 TOP, ROW = 41, 44  # as in app/views/heads.py
 NOT_OFFERED = 'localStorage.setItem("headlight lesson offered", "yes")'  # a lesson, to who teaches

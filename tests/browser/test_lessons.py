@@ -1,12 +1,12 @@
-"""Every lesson by clicks, to its end: all answers right, all wrong, and with a sentence of the
-student's own. The right answers are drawn here from the student's seed, as the app draws them."""
+"""One lesson by clicks, over three pages and to its end: all answers right, all wrong, and with a
+sentence of the student's own; tests/app/lessons marks the answers of all. The right ones are drawn
+here from the student's seed, as the app draws them."""
 
 import json
 import re
 from functools import cache
 from urllib.parse import parse_qsl, urlsplit
 
-import numpy as np
 import pytest
 from playwright.sync_api import expect
 
@@ -20,25 +20,23 @@ from headlight.app.wording import formats
 from tests.app.lessons.common import loaded
 
 pytestmark = pytest.mark.browser
-LESSONS = {lesson.name: lesson for lesson in load_folder()[0]}
-SHORT = "2-query-key-value"  # over three pages; the others are long
+(LESSON,) = (lesson for lesson in load_folder()[0] if lesson.name == "2-query-key-value")
 BEFORE = "?model=en-de&source=A+dog+runs.&causal=false&pad_to=12"  # the student's own settings
-OWN = {"induction": "w i n t e r w i n t e r"}  # sentences of the student's, by model
-OWN_SENTENCE = "A woman in a blue dress plays the guitar."
+OWN = "w i n t e r w i n t e r"  # a sentence of the student's
 PICTURES = ".stDataFrame, .js-plotly-plot, canvas, svg.words, .st-key-generation, .bars"
 SUCCESS, WARNING, INFO = (f"stAlertContent{kind}" for kind in ("Success", "Warning", "Info"))
 
 
 @cache
-def opened(name):
-    return LESSONS[name].open(loaded)
+def opened():
+    return LESSON.open(loaded)
 
 
 class Student:
     """Who takes a lesson, in the words of these tests."""
 
-    def __init__(self, visit, name):
-        self.visit, self.page, self.lesson = visit, visit.page, LESSONS[name]
+    def __init__(self, visit):
+        self.visit, self.page = visit, visit.page
         self.own = ""
         self.region = self.page.locator(".st-key-lesson_region")
         visit.open(BEFORE)
@@ -49,7 +47,7 @@ class Student:
 
     def begin(self):
         self.visit.go("Learn")
-        self.page.get_by_role("button", name=self.lesson.title).click()
+        self.page.get_by_role("button", name=LESSON.title).click()
         self.arrive()
 
     def settings(self) -> dict:
@@ -72,17 +70,17 @@ class Student:
 
     @property
     def step(self):
-        return self.lesson.steps[self.number - 1]
+        return LESSON.steps[self.number - 1]
 
     @property
     def run(self):
-        run = self.step.run(opened(self.lesson.name), loaded)
+        run = self.step.run(opened(), loaded)
         typed = self.own if self.step.asks_own_sentence else ""
         return SentenceRun(loaded(run.name), run.name, typed) if typed else run
 
     def question(self):
         kept = json.loads(self.page.evaluate("localStorage.getItem('headlight lessons')"))
-        seed = seed_of(kept["seed"], self.lesson.name, self.number)
+        seed = seed_of(kept["seed"], LESSON.name, self.number)
         return self.step.question(self.run, seed, formats.escaped)
 
     def press(self, key):
@@ -112,23 +110,6 @@ class Student:
         box.fill(repr(float(question.answer)) if right else "98765")
         box.press("Enter")
 
-    def _paint(self, question, right):
-        if question.answer.ndim == 2:
-            for row, column in np.argwhere(question.answer if right else ~question.answer) + 1:
-                self.region.get_by_label(f"row {row}, column {column}", exact=True).click()
-        else:
-            row = (
-                question.answer if right else np.eye(len(question.answer))[question.answer.argmin()]
-            )
-            self.region.locator("input[type=range]").evaluate_all(
-                """(sliders, shares) => sliders.forEach((slider, i) => {
-                     slider.value = 100 * shares[i];
-                     slider.dispatchEvent(new Event("input"));
-                   })""",
-                (row / row.max()).tolist(),
-            )
-        self.region.get_by_role("button", name="Answer", exact=True).click()
-
     def _find(self, question, right):
         if right:
             kind, layer, head = min(question.answer)
@@ -156,43 +137,6 @@ class Student:
 
     def _do_line(self, line):
         self.visit.type(line)
-
-    def _do_changes(self, changes):
-        self.visit.menu("what_if")
-        box = self.page.locator(".st-key-changes").locator("input, textarea").first
-        box.fill(changes)
-        box.press("Enter")
-        self.visit.idle()
-        self.page.keyboard.press("Escape")
-
-    def _do_causal(self, _):
-        self.visit.switch("Causal mask")
-
-    def _do_pad_to(self, length):
-        box = self.page.locator(".st-key-pad_to input")
-        box.fill(str(length))
-        box.press("Enter")
-
-    def _do_beginning(self, ids):
-        """By the second bar of a step."""
-        self.page.locator(f"[data-step='{ids.count('-')}']").click()
-        self.page.locator(".bars .bar").nth(1).click()
-
-    def _do_how(self, how):
-        assert self.step.view(self.run)["how"] == how  # the step opens with it
-
-    def _do_temperature(self, temperature):
-        self._fill("temperature", temperature)
-
-    def _do_seed(self, seed):
-        self._fill("seed", seed)
-
-    def _fill(self, key, number):
-        if self.page.locator(".st-key-show_answer").count():  # one of two may have done it
-            box = self.page.locator(f".st-key-{key} input")
-            box.fill(str(number))
-            box.press("Enter")
-            self.visit.idle()
 
     def said(self) -> str:
         return self.region.locator(".stAlert").last.inner_text()
@@ -256,52 +200,43 @@ class Student:
         self.press("finish_lesson")
         self.expect_own_settings()
         self.visit.go("Learn")
-        row = self.page.locator('[class*="st-key-lesson_row"]', has_text=self.lesson.title)
+        row = self.page.locator('[class*="st-key-lesson_row"]', has_text=LESSON.title)
         expect(row).to_contain_text("done")
         self.page.evaluate("localStorage.clear()")
 
 
-def steps_of(name) -> list[int]:
+def steps() -> list[int]:
     """Those that the lesson's models have something to say about."""
-    return [
-        step.number for step in LESSONS[name].steps if step.concerns(step.run(opened(name), loaded))
-    ]
+    return [step.number for step in LESSON.steps if step.concerns(step.run(opened(), loaded))]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.timeout(120) if name == SHORT else pytest.mark.long)
-        for name in LESSONS
-    ],
-)
-def test_all_right(visit, name):
-    student, numbers = Student(visit, name), []
+@pytest.mark.timeout(120)
+def test_all_right(visit):
+    student, numbers = Student(visit), []
     while True:
         numbers.append(student.number)
         if student.step.kind != READ:
             question = student.question()
             student.answer(question)
             student.expect_mark(question, right=True)
-            if len(numbers) == len(steps_of(name)) // 2:
+            if len(numbers) == len(steps()) // 2:
                 student.expect_place()
         if student.is_at_end():
             break
         student.go("step_on")
-    assert numbers == steps_of(name)
+    assert numbers == steps()
     with visit.page.expect_download() as download:
         visit.page.get_by_role("button", name="My answers").click()
-    grade = Marker([LESSONS[name]], loaded).grade(download.value.path().read_text())
-    asked = [n for n in numbers if LESSONS[name].steps[n - 1].kind != READ]
+    grade = Marker([LESSON], loaded).grade(download.value.path().read_text())
+    asked = [n for n in numbers if LESSON.steps[n - 1].kind != READ]
     assert grade.right == grade.answered == len(asked)
     student.finish()
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", LESSONS)
-def test_all_wrong(visit, name):
+def test_all_wrong(visit):
     """Nothing is given away meanwhile, on the page or by Share; one leaves and comes back."""
-    student, numbers, taken = Student(visit, name), [], set()
+    student, numbers, taken = Student(visit), [], set()
     while True:
         number, step = student.number, student.step
         numbers.append(number)
@@ -320,22 +255,20 @@ def test_all_wrong(visit, name):
         if student.is_at_end():
             break
         student.go("step_on")
-    assert numbers == steps_of(name)
+    assert numbers == steps()
     student.finish()
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", LESSONS)
-def test_a_sentence_of_ones_own(visit, name):
+def test_a_sentence_of_ones_own(visit):
     """To the last step without an answer, and there with a sentence that is typed."""
-    student, numbers = Student(visit, name), [1]
+    student, numbers = Student(visit), [1]
     while not student.step.asks_own_sentence:
         student.go("step_on")
         numbers.append(student.number)
-    assert numbers == steps_of(name)
-    own = OWN.get(student.run.name, OWN_SENTENCE)
-    visit.type(own)
-    student.own = own
+    assert numbers == steps()
+    visit.type(OWN)
+    student.own = OWN
     question = student.question()
     student.expect_covered(question)
     student.answer(question)
@@ -343,6 +276,6 @@ def test_a_sentence_of_ones_own(visit, name):
     said = student.said()
     student.go("step_back")
     student.go("step_on")
-    visit.type(own)
+    visit.type(OWN)
     assert student.said() == said
     student.finish()

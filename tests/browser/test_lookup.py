@@ -280,8 +280,7 @@ def test_a_dot_says_its_name(head):
     expect(head.part.locator(".tip")).to_have_text(f"key {heaviest}")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("length", [7, 86, 1])
+@pytest.mark.parametrize(("length", "scheme"), [(7, "light"), (86, "dark"), (1, "light")])
 def test_labels_hide_no_label(mounted, length, scheme):
     mounted.page.emulate_media(color_scheme=scheme)
     tokens = (13 * SOURCE)[:length]

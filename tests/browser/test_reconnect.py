@@ -26,13 +26,16 @@ CLOSE = """after => new Promise(done => setTimeout(() => {
 }, after))"""
 
 
-def test_what_was_typed_outlives_a_socket_closed_during_the_run(visit):
+@pytest.mark.parametrize(
+    "moments", [(0, 200), pytest.param((50, 100, 300, 500), marks=pytest.mark.long)]
+)
+def test_what_was_typed_outlives_a_socket_closed_during_the_run(visit, moments):
     page = visit.page
     visit.prepare(SOCKETS)
     visit.open("?kind=encoder&layer=2")
     box = page.get_by_label("Source sentence", exact=True)
     heading = page.get_by_text("Encoder self-attention · layer 2")
-    for after in (0, 50, 100, 200, 300, 500):
+    for after in moments:
         text = "A dog runs on the beach . " * 60 + str(after)
         box.fill(text)
         before = page.evaluate("performance.now()")

@@ -14,7 +14,7 @@ from headlight.app.state.pages import EXPORT, HOME, PAGES
 from headlight.app.state.settings import SETTINGS
 from tests.browser.conftest import PAGES as PATHS
 
-pytestmark = [pytest.mark.browser, pytest.mark.long]
+pytestmark = pytest.mark.long
 LEAST = 0.01  # of the pixels
 SHADE = 24  # of 255
 STILL = """

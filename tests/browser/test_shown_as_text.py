@@ -1,5 +1,6 @@
 """What stands in an address is shown as text in a real page, where Streamlit's Markdown is read."""
 
+import re
 from urllib.parse import urlencode
 
 import pytest
@@ -9,7 +10,15 @@ from tests.app.test_shown_as_text import MARK, PAYLOADS
 
 LABEL = SETTINGS["beginning"].label
 pytestmark = pytest.mark.browser
+QUOTED = 60  # characters of a text, at most
 START = dict(model="uneven", source="the dog", target="Ein Hund")
+ODD = [  # texts of all kinds
+    "<script>window.broken = 1</script> </script> <b>bold</b> $x$ **bold** `code`",
+    "🙂 a man 👩‍👩‍👧",
+    "שלום עולם",
+    "a\x07man",
+    "ქართული 中文",
+]
 # Of an element: what is seen of it, and all that it is made of; empty spans part texts.
 MADE_OF = """(element) => [element.innerText,
   [...element.querySelectorAll("*")].map((inner) => inner.outerHTML)
@@ -26,23 +35,29 @@ def alert(visit):
     return visit.page.locator("[data-testid=stAlert] [data-testid=stMarkdownContainer]").first
 
 
-@pytest.mark.parametrize(
-    ("path", "more", "key"),
-    [("", {}, "changes"), ("attribution", {"score_at": 1}, "score_token"),
-     ("generate", {}, "beginning")],
-)  # fmt: skip
-def test_an_address_puts_nothing_but_text_into_an_error(visit, path, more, key):
-    payload = f"[Log in {MARK}](http://x.example) www.x.example _a_ :material_add:"
-    visit.open(f"{path}?{urlencode(START | more | {key: payload})}")
-    expect_text(alert(visit), payload)
-
-
-def test_every_payload_is_text(visit):
-    """On one page, one after the other."""
-    visit.open(f"generate?{urlencode(START)}")
+def test_every_payload_is_text_wherever_it_is_typed_or_linked(visit):
+    link = f"[Log in {MARK}](http://x.example) www.x.example _a_ :material_add:"
+    visit.open(f"attribution?{urlencode(START | {'score_at': 1, 'score_token': link})}")
+    expect_text(alert(visit), link)
+    visit.open(f"generate?{urlencode(START | {'beginning': link})}")
+    expect_text(alert(visit), link)
     visit.page.get_by_role("button", name="Branches").click()
     visit.idle()
-    for payload in PAYLOADS:
-        payload = " ".join(payload.split())  # a line of text holds no others
-        visit.type(payload, LABEL)
-        expect_text(alert(visit), payload)
+    payloads = [" ".join(payload.split()) for payload in PAYLOADS]  # of one line
+    blocks = [payload for payload in payloads if re.match(r"[#>|`~+=-]|1[.)]", payload)]
+    lines = [""]
+    for payload in (payload for payload in payloads if payload not in blocks):
+        if len(lines[-1]) + len(payload) >= QUOTED:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {payload}".strip()
+    for text in (*blocks, *lines):
+        visit.type(text, LABEL)
+        expect_text(alert(visit), text)
+    visit.open(f"?{urlencode(START)}")
+    for text in ODD:
+        visit.type(text)
+        assert visit.page.get_by_label("Source sentence", exact=True).input_value() == text
+        shown = "".join(visit.page.locator(".source span").all_text_contents())
+        assert visit.page.evaluate("window.broken") is None
+        for part in ("<b>", "**", "$") if "<b>" in text else ():
+            assert part in shown.replace("·", "")

@@ -9,7 +9,7 @@ from headlight.model.tokenizer import Tokenizer
 from tests.browser.conftest import Visit
 from tests.conftest import LINES, serve
 
-pytestmark = [pytest.mark.browser, pytest.mark.long]
+pytestmark = pytest.mark.long
 SIZES = dict(d_model=256, n_heads=16, d_ff=1024, n_encoder_layers=0, n_decoder_layers=12)
 HEADS = 12 * 16
 

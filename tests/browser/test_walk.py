@@ -1,5 +1,5 @@
-"""Every page twice: nothing serious for axe-core, in light and dark, and nothing wider than the
-page, on a laptop, on a wide screen and for a projector."""
+"""Every page once: nothing serious for axe-core, in light and dark, and nothing wider than the
+page, on a laptop, on a wide screen and on a phone; and those that a projector shows otherwise."""
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
@@ -75,9 +75,9 @@ WITHOUT_TRANSITIONS = """() => {
 # The app draws figures anew a moment after the page has taken other colours.
 HAVE_INK = """(ink) => [...document.querySelectorAll(".js-plotly-plot")]
   .every((plot) => plot.layout.font.color === ink)"""
-OPEN = "Attention", "Residual stream", "Positional encoding"  # while the scheme changes
 NAMED = "Lines", "Generate", "Inside a head", "PyTorch"  # in Present their picker is hidden
 WHOLE = "Generate", "PyTorch", "Positional encoding", "Ablation"  # with the bar too, in Present
+PROJECTED = [title for title in PAGES if title in (*NAMED, *WHOLE)]
 LOWEST = """() => Math.max(...[document, ...[...document.querySelectorAll("*")]
   .flatMap((node) => node.shadowRoot ?? [])].flatMap((root) =>
     [...root.querySelectorAll(".bar, .frame canvas, .st-key-hero p, .st-key-switch_head button")])
@@ -173,30 +173,26 @@ def begin(visit, scheme: str, path: str = "") -> None:
     visit.page.evaluate(AXE_SCRIPT)
 
 
-def expect_to_follow_the_scheme(visit, title: str) -> None:
-    """While the page is open."""
-    if title == "Attention":
-        visit.zoom()
-    for scheme in ("dark", "light"):
-        visit.page.emulate_media(color_scheme=scheme)
-        expect_scheme(visit, scheme)
-        visit.settle()  # a page without figures may not have been drawn anew yet
-        assert not serious(visit, OF_COLOUR), f"{title}, {scheme}"
-
-
 def test_nothing_serious_and_nothing_wider_than_the_page(visit):
+    """Pages are opened in light and dark by turns, and follow while they are open."""
     begin(visit, "light")
+    schemes = ["light", "dark"]
     for title in PAGES:
         visit.go(title)
         visit.expect_well()
-        expect_scheme(visit, "light")
+        expect_scheme(visit, schemes[0])
         assert not serious(visit), title
         expect_to_fit(visit, title, 1280, 1920, NARROW)
         assert visit.page.evaluate(MEETING) <= 1, title
         expect_to_fit(visit, title, 1280)
         expect_first_view(visit, title)
-        if title in OPEN:
-            expect_to_follow_the_scheme(visit, title)
+        if title == "Attention":
+            visit.zoom()
+        schemes.reverse()
+        visit.page.emulate_media(color_scheme=schemes[0])
+        expect_scheme(visit, schemes[0])
+        visit.settle()  # a page without figures may not have been drawn anew yet
+        assert not serious(visit, OF_COLOUR), f"{title}, {schemes[0]}"
         if title == "Learn":
             expect_the_plan_on_paper(visit)
 
@@ -218,7 +214,7 @@ CONTRAST = """() => {
 def test_dark_and_for_a_projector(visit):
     begin(visit, "dark", "?projector=true&src_padding=false")
     assert visit.page.evaluate(CONTRAST) >= 4.5
-    for title in PAGES:
+    for title in PROJECTED:
         visit.go(title)
         visit.expect_well()
         assert "projector=true" in visit.page.url, title

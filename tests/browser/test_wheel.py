@@ -19,6 +19,7 @@ from tests.conftest import ROOT
 from tests.load.server import free_port
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.long
 LARGEST = 75 * 2**20  # bytes
 SHIPPED = {  # folder → patterns of the files in it that are installed
     "app": ("**/*.py", ".streamlit/*", "**/*.conf", "**/*.css", "**/*.html", "**/*.js", "**/*.md"),
@@ -133,7 +134,6 @@ def test_its_command_writes_a_file(python, desk):
     assert (desk / "weights.csv").read_text().startswith("sentence,attention,layer,head")
 
 
-@pytest.mark.browser
 def test_its_command_opens_the_app(python, desk, context):
     with _running([python, "-m", "headlight"], desk) as (address, printed):
         _expect_first_model(context, address)
@@ -141,8 +141,6 @@ def test_its_command_opens_the_app(python, desk, context):
     assert "Streamlit" in greeting and more == [f"URL: {address}"]
 
 
-@pytest.mark.long
-@pytest.mark.browser
 def test_installed_into_an_empty_environment_it_opens_the_app(wheel, desk, context):
     """With everything that it depends on, as pip brings it."""
     folder = desk / "environment"

@@ -12,15 +12,19 @@ from headlight.app.components import matrices, packing
 from headlight.app.components.packing import PICTURE_CELLS, GridText, PackedAttention
 from tests.app.test_packing import weights_of as weights_seen
 
-COMPONENTS = "app/components"
-SHARED = [f"{COMPONENTS}/shared/{name}.js" for name in ("colours", "heatmap", "numbers", "weights")]
+FILES = (
+    "app/components/head_grid/cells.js",
+    "app/components/shared/colours.js",
+    "app/components/shared/heatmap.js",
+    "app/components/shared/numbers.js",
+)
 SCALES = {"weights": theme.WEIGHTS} | theme.DIFFERENCES
 random = np.random.default_rng(0)
 
 
 @pytest.fixture(scope="module")
 def page(node):
-    return node.scope(f"{COMPONENTS}/head_grid/cells.js", *SHARED)
+    return node.scope(*FILES)
 
 
 # Packing
@@ -81,7 +85,7 @@ def test_bytes_in_the_midst_of_others_are_unpacked(page, node):
     assert cells == packing.weight_bytes(parts[2].weights).ravel().tolist()
     values = random.normal(size=(3, 5)).astype(np.float32)
     matrix = matrices.Matrix("ü", values, "rows", "columns")
-    cells = node.scope(f"{COMPONENTS}/matrices/index.js")(
+    cells = node.scope("app/components/matrices/index.js")(
         "(all) => [...unpack(Uint8Array.from(all).subarray(3)).matrices[1].cells]",
         [7, 7, 7, *matrices.pack([matrix, matrix])],
     )
@@ -94,7 +98,7 @@ def test_matrices_are_unpacked_as_they_were_packed(node, shape):
     if values.size:
         values[0, 0] = np.nan
     one = matrices.Matrix("é", values, "a", "b", weights=True)
-    found = node.scope(f"{COMPONENTS}/matrices/index.js")(
+    found = node.scope("app/components/matrices/index.js")(
         """(packed) => unpack(Uint8Array.from(packed)).matrices
              .map((one) => [one.title, one.values, one.palette, [...one.cells]])""",
         list(matrices.pack([one, one])),
@@ -564,7 +568,7 @@ def test_short_numbers_are_short(page):
 def test_looking_up_is_softmax_and_mean(node, count, size):
     query, keys = random.normal(size=2) * size, random.normal(size=(count, 2))
     values, divisor = random.normal(size=count), math.sqrt(2)
-    found = node.scope(f"{COMPONENTS}/plane/index.js")(
+    found = node.scope("app/components/plane/index.js")(
         "([q, k, v, d]) => lookUp(q, k, v, d)",
         [query.tolist(), keys.tolist(), values.tolist(), divisor],
     )

@@ -19,7 +19,7 @@ from tests.app.test_row_words import word_of
 from tests.javascript.grids import LOOK
 
 NAMES = sorted(folder.name for folder in SHIPPED.iterdir())
-FEW, MANY = 30, 500
+FEW, MANY = 12, 500
 SENTENCES = 6  # of each model
 LEAST = 0.005  # smaller weights are not named
 STEP = 0.005  # between the bytes that weights are sent as

@@ -1,5 +1,6 @@
 """What the grid says, marks, shades and asks for, from a state: weights, a look, and what is
-pointed at or pinned. What it draws and hears is in tests/browser/test_head_grid.py."""
+pointed at or pinned: app/components/head_grid/state.js. What it draws and hears is in
+tests/browser/test_head_grid.py."""
 
 import re
 from dataclasses import replace

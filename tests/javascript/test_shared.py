@@ -1,0 +1,96 @@
+"""What all components share: cells painted with their numbers, the ink on a colour, names of heads,
+and who owns what there is once on a page."""
+
+import numpy as np
+import pytest
+
+from headlight.app import theme
+from headlight.app.wording.change_texts import short_name
+from headlight.model.probing.changes import Scope
+
+LEAST = 2.8  # contrast of white numbers, on the colours that are almost light
+PAINT = """({ cells, values, numbers }) => {
+  const drawn = [];
+  const context = {
+    fillRect(...box) { drawn.push(["box", this.fillStyle, ...box]); },
+    fillText(...at) { drawn.push(["text", this.fillStyle, ...at]); },
+  };
+  const read = values.map((value) => value ?? NaN);
+  drawCells(context, cells, read, (value) => [Math.round(255 * value), 0, 0], numbers);
+  return drawn;
+}"""
+
+
+@pytest.mark.parametrize("numbers", [False, True])
+@pytest.mark.parametrize("size", [3, 20])
+def test_each_number_is_a_cell_in_its_place_and_what_is_none_stays_blank(node, numbers, size):
+    values = np.random.default_rng(0).random((3, 4))
+    values[1, 2] = np.nan
+    cells = dict(left=30, top=10, across=size, down=size, rows=3, columns=4)
+    flat = [None if np.isnan(value) else value for value in values.ravel().tolist()]
+    drawn = node.scope("app/components/shared/heatmap.js")(
+        PAINT, {"cells": cells, "values": flat, "numbers": numbers}
+    )
+    kept = [(at, value) for at, value in np.ndenumerate(values) if not np.isnan(value)]
+    gap = size > 8
+    boxes = [rest for kind, *rest in drawn if kind == "box"]
+    assert boxes == [
+        [f"rgb({np.floor(255 * value + 0.5):.0f},0,0)", 30 + size * column, 10 + size * row]
+        + 2 * [max(size - gap, 1)]
+        for (row, column), value in kept
+    ]
+    texts = [rest for kind, *rest in drawn if kind == "text"]
+    assert texts == numbers * [
+        ["#fff", f"{value:.2f}", 30 + size * (column + 0.5), 10 + size * (row + 0.5)]
+        for (row, column), value in kept
+    ]
+
+
+def luminance(colour) -> float:
+    """Of WCAG 2."""
+    shares = np.array(colour) / 255
+    linear = np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def test_the_ink_on_a_colour_can_be_read(node):
+    """On every colour of our scales, and the more so the further from the middle."""
+    colours = node.scope("app/components/shared/colours.js")
+    scales = [theme.WEIGHTS, *theme.DIFFERENCES.values()]
+    shades = [shade.tolist() for scale in scales for shade in theme.ramp(scale, 64)]
+    found = colours("(shades) => shades.map(isLight)", shades)
+    for shade, is_light in zip(shades, found, strict=True):
+        light = luminance(shade)
+        assert (light + 0.05) / 0.05 >= 4.5 if is_light else 1.05 / (light + 0.05) >= LEAST, shade
+    for ink, scheme in (("rgb(20, 20, 20)", "light"), ("rgb(230, 228, 220)", "dark")):
+        stops = colours("([scale, ink]) => stopsOf(scale, ink)", [theme.DIFFERENCES, ink])
+        assert stops == theme.DIFFERENCES[scheme]
+    assert colours("(scale) => stopsOf(scale, 'rgb(0, 0, 0)')", theme.WEIGHTS) == theme.WEIGHTS
+
+
+@pytest.mark.parametrize("scope", [("cross",), ("decoder", 1), ("encoder_feed_forward", 0, 3)])
+def test_a_head_is_named_as_in_python(node, scope):
+    kind, layer, head = (*scope, None, None)[:3]
+    found = node.scope("app/components/shared/names.js")(
+        "(head) => shortName(head)", {"kind": kind, "layer": layer, "head": head}
+    )
+    assert found == short_name(Scope(*scope))
+
+
+def test_who_owns_what_there_is_once_is_the_newest_place_that_stands(node):
+    told = node.scope("app/components/shared/places.js")(
+        """() => {
+          const told = [], [first, second, third] = [1, 2, 3].map(() => ({ isConnected: true }));
+          const enter = places(() => told.push("nobody"));
+          const leave = [first, second, third].map((place, i) => enter(place, () => told.push(i)));
+          leave[1](); // of a run that was overtaken: it stands
+          third.isConnected = false;
+          leave[2]();
+          enter(first, () => told.push("first again"));
+          second.isConnected = first.isConnected = false;
+          leave[1]();
+          leave[0]();
+          return told;
+        }"""
+    )
+    assert told == [0, 1, 2, 1, "first again", "first again", "nobody"]
