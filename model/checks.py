@@ -9,6 +9,7 @@ from torch import nn
 
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.probing.sites import attention_at
+from headlight.model.variants import special_ids
 
 LONGEST = 2**16  # tokens; a longer table of positions is a mistake, or meant to fill the memory
 
@@ -24,9 +25,9 @@ def check_sizes(folder: Path, sizes: Mapping, shapes: Mapping[str, tuple[int, ..
                 f"{folder} says {size:,} for {name}, but its weights allow at most "
                 f"{most.get(name, largest):,}."
             )
-    for name in ("pad_id", "bos_id", "eos_id"):
-        if not -1 <= sizes.get(name, -1) < sizes["vocab_size"]:
-            raise CannotLoad(f"{folder} says {sizes[name]:,} for {name}, which is not a token.")
+    for name, token, vocabulary in special_ids(sizes):
+        if not -1 <= token < vocabulary:
+            raise CannotLoad(f"{folder} says {token:,} for {name}, which is not a token.")
 
 
 def check_card(folder: Path, model: nn.Module, card) -> None:

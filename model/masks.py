@@ -41,9 +41,9 @@ class Masks:
         sides, (batch, length). None where nothing is masked."""
         texts = dict(zip((side.name for side in model.sides()), ids, strict=True))
         kinds = {site.kind: site for site in model.sites()}
-        special = model.config.pad_id, model.config.bos_id
-        return tuple(self.of(texts[s.query_side], texts[s.key_side], s.masks, *special)
-                     for s in kinds.values())  # fmt: skip
+        special = model.config.special_ids
+        return tuple(self.of(texts[s.query_side], texts[s.key_side], s.masks,
+                             *special(s.key_side)[:2]) for s in kinds.values())  # fmt: skip
 
     def over(self, written: Iterable[int], pad_id: int) -> "Masks":
         """Masks for generated text: a generated `<pad>` is an ordinary token."""

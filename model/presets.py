@@ -86,11 +86,12 @@ def hyunwoongko(config: TwoVocabularies) -> Transformer:
     _swap(model, MaskedSoftmax, lambda: FilledSoftmax(-10000.0))
     _swap(model, FeedForward, lambda: _with_dropout(config))
     _no_dropout(model, MultiHeadAttention)
-    for embedding, vocab_size in (
-        (model.src_embedding, config.vocab_size),
-        (model.tgt_embedding, config.tgt_vocab),
+    for embedding, vocab_size, side in (
+        (model.src_embedding, config.vocab_size, "src"),
+        (model.tgt_embedding, config.tgt_vocab, "tgt"),
     ):
-        padding = config.pad_id if 0 <= config.pad_id < vocab_size else None
+        pad_id, _, _ = config.special_ids(side)
+        padding = pad_id if 0 <= pad_id < vocab_size else None
         embedding.token = nn.Embedding(vocab_size, config.d_model, padding_idx=padding)
     model.generator = nn.Linear(config.d_model, config.tgt_vocab)
     _reset(model, nn.init.kaiming_uniform_)

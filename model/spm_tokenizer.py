@@ -42,14 +42,13 @@ class SentencePieceTokenizer:
         return cls(processor, ids | {SPECIAL[1]: len(ids)}, None)
 
     @classmethod
-    def load(cls, folder: Path) -> "SentencePieceTokenizer":
-        """From source.spm, target.spm and vocab.json, and target_vocab.json where there is one.
-        Raises OSError, and ValueError with a sentence."""
+    def load(cls, folder: Path, separate: bool) -> "SentencePieceTokenizer":
+        """From source.spm, target.spm and vocab.json, with target_vocab.json where vocabularies are
+        `separate`. Raises OSError, and ValueError with a sentence."""
         target = None
         for side in ("target", "source"):
-            vocabulary = folder / "target_vocab.json"
-            if side == "source" or not vocabulary.is_file():
-                vocabulary = folder / "vocab.json"
+            of_target = separate and side == "target"
+            vocabulary = folder / ("target_vocab.json" if of_target else "vocab.json")
             try:
                 processor = _processor(folder / f"{side}.spm")
                 ids = read_json(vocabulary, LARGEST_TOKENIZER)

@@ -69,6 +69,10 @@ class Config:
     def d_head(self) -> int:
         return self.d_model // self.n_heads
 
+    def special_ids(self, side: str) -> tuple[int, int, int]:
+        """pad_id, bos_id and eos_id in the vocabulary of a side, "src" or "tgt"."""
+        return self.pad_id, self.bos_id, self.eos_id
+
 
 # Attention (section 3.2)
 
@@ -320,7 +324,7 @@ class Transformer(nn.Module):
         return (
             Side(
                 "src", "source", "encoder", "src_embedding", encoder, "encoder.norm",
-                ends=self.config.eos_id >= 0,
+                ends=self.config.special_ids("src")[2] >= 0,
             ),
             Side(
                 "tgt", "target", "decoder", "tgt_embedding", decoder, "decoder.norm",

@@ -1,6 +1,6 @@
 """Parts of other systems that replace the paper's; presets.py puts them in."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -24,13 +24,38 @@ from headlight.model.transformer import (
 
 @dataclass(frozen=True)
 class TwoVocabularies(Config):
-    """Sizes of a model whose target has a vocabulary of its own; 0: the source's."""
+    """Sizes of a model whose target has a vocabulary of its own; 0: the source's. pad_id, bos_id
+    and eos_id are the target's; src_*: what the source has in place of them, None: the same."""
 
     tgt_vocab_size: int = 0
+    src_pad_id: int | None = None
+    src_eos_id: int | None = None
 
     @property
     def tgt_vocab(self) -> int:
         return self.tgt_vocab_size or self.vocab_size
+
+    def special_ids(self, side: str) -> tuple[int, int, int]:
+        pad, bos, eos = super().special_ids(side)
+        if side == "tgt":
+            return pad, bos, eos
+        return (
+            pad if self.src_pad_id is None else self.src_pad_id,
+            bos,
+            eos if self.src_eos_id is None else self.src_eos_id,
+        )
+
+
+def special_ids(sizes: Mapping[str, object]) -> Iterator[tuple[str, int, int]]:
+    """Of the fields of a Config: the name of each that is a special token, its id, and how many
+    tokens the vocabulary has that it is in, once for each side."""
+    source = sizes["vocab_size"]
+    for name in ("pad_id", "bos_id", "eos_id"):
+        if name in sizes:
+            yield name, sizes[name], sizes.get("tgt_vocab_size") or source
+            own = sizes.get(f"src_{name}")
+            if name != "bos_id":  # no source begins with it
+                yield (name, sizes[name], source) if own is None else (f"src_{name}", own, source)
 
 
 class FilledSoftmax(MaskedSoftmax):

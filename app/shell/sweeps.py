@@ -69,7 +69,7 @@ def _token(view: ModelView, text: str) -> int | None:
     """The id of a text that is a single token, with or without a space before it."""
     if not text:
         return None
-    encodings = [view.tokenizer.encode(form) for form in (f" {text}", text)]
+    encodings = [view.tokenizer.target.encode(form) for form in (f" {text}", text)]
     for encoding in encodings:
         if len(encoding.ids) == 1:
             return encoding.ids[0]

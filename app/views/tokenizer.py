@@ -63,10 +63,11 @@ def exercise_of(tokenizer: Tokenizer) -> Exercise | None:
 def page() -> None:
     run = selection.run(changed=False)
     model = selection.view(run)
-    tokenizer, sides = model.tokenizer, sides_of(model.model)
+    sides = sides_of(model.model)
     read = read_of(model.model, run)
     target = session.values()["target"].strip()
-    typed = [selection.text(), *(target or tokenizer.decode(text.ids) for text in run.texts[1:])]
+    decode = model.tokenizer.target.decode
+    typed = [selection.text(), *(target or decode(text.ids) for text in run.texts[1:])]
     by_title = {
         side.title: (side, text, encoding)
         for side, text, encoding in zip(sides.values(), typed, run.texts, strict=True)
@@ -76,6 +77,7 @@ def page() -> None:
         title = widgets.draw("text", options=list(by_title), default=next(iter(by_title)))
     whole_text, one_word = st.columns([3, 2])
     side, text, encoding = by_title[title]
+    tokenizer = model.tokenizer.target if side.writes else model.tokenizer
     words = [word for word, _ in tokenizer.pre_tokens(text)]
     names = [tokenizer.readable(word) for word in words]
     word_ids = tokenizer.word_ids(text)

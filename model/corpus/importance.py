@@ -164,8 +164,10 @@ def _times(gate: Tensor, heads: Tensor) -> Tensor:
 
 def loss_of(model: nn.Module, examples: Sequence[Example]) -> tuple[Tensor, Tensor]:
     """For each sentence of a batch: the loss, and its number of tokens."""
-    sides = range(len(model.sides()))
-    ids = [_padded(model, [e.texts[n] for e in examples]) for n in sides]
+    ids = [
+        _padded(model, [e.texts[n] for e in examples], side.name)
+        for n, side in enumerate(model.sides())
+    ]
     hidden = model.hidden(*ids, *Masks().build(model, *ids))
     if predicted_side(model).predicts == "class":
         labels = torch.tensor([e.label for e in examples], device=hidden.device)
@@ -192,7 +194,7 @@ def written(
     model = checkpoint.model
     with applied(model, changes, PatchInputs(checkpoint.means)):
         for rows in example_batches(checkpoint, examples, WRITTEN_TOKENS, sources=True):
-            src = _padded(model, [examples[i].texts[0] for i in rows])
+            src = _padded(model, [examples[i].texts[0] for i in rows], "src")
             for i, ids in zip(rows, greedy_decode(model, src), strict=True):
                 texts[i] = checkpoint.tokenizer.target.decode(ids)
     return texts
@@ -206,7 +208,7 @@ def decided(
     verdicts, model = [0] * len(examples), checkpoint.model
     with applied(model, changes, PatchInputs(checkpoint.means)):
         for rows in example_batches(checkpoint, examples):
-            ids = _padded(model, [examples[i].texts[0] for i in rows])
+            ids = _padded(model, [examples[i].texts[0] for i in rows], "src")
             logits = model(ids, *Masks().build(model, ids))[:, 0]
             for i, verdict in zip(rows, logits.argmax(dim=-1).tolist(), strict=True):
                 verdicts[i] = verdict
@@ -261,5 +263,5 @@ def example_batches(
         yield [i for *_, i in batch]
 
 
-def _padded(model: nn.Module, ids: list[list[int]]) -> Tensor:
-    return pad_ids(ids, model.config).to(device_of(model))
+def _padded(model: nn.Module, ids: list[list[int]], side: str) -> Tensor:
+    return pad_ids(ids, model.config, side).to(device_of(model))

@@ -53,7 +53,7 @@ def retrained(
 
 def log_probabilities(model: nn.Module, batch: Sequence[Pair]) -> Tensor:
     """Of all that is to be predicted in a batch, (row, vocab_size)."""
-    src = pad_ids([src for src, _ in batch], model.config).to(device_of(model))
+    src = pad_ids([src for src, _ in batch], model.config, "src").to(device_of(model))
     tgt = pad_ids([tgt[:-1] for _, tgt in batch], model.config).to(device_of(model))
     ids = (src, tgt)[: len(model.sides())]
     hidden = model.hidden(*ids, *Masks().build(model, *ids))

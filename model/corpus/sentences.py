@@ -144,7 +144,7 @@ def write_targets(checkpoint: Checkpoint, sentences: list[Sentence]) -> list[Sen
     model, written = checkpoint.model, list(sentences)
     missing = [(s.texts[0], s.texts[0], i) for i, s in enumerate(sentences) if None in s.texts]
     for batch in _batches(checkpoint, missing) if missing else ():
-        src = _padded(checkpoint, [src for src, _, _ in batch])
+        src = _padded(checkpoint, [src for src, _, _ in batch], "src")
         for (source, _, i), ids in zip(batch, greedy_decode(model, src), strict=True):
             target = with_special_ids(model.sides()[1], ids, model.config)
             written[i] = replace(sentences[i], texts=(source, target))
@@ -166,7 +166,9 @@ def attend(
         (s.texts[0], s.texts[-1], i) for i, s in enumerate(write_targets(checkpoint, sentences))
     ]
     for batch in _batches(checkpoint, pairs):
-        ids = [_padded(checkpoint, [pair[n] for pair in batch]) for n in range(len(sides))]
+        ids = [
+            _padded(checkpoint, [pair[n] for pair in batch], side) for n, side in enumerate(sides)
+        ]
         with applied(checkpoint.model, changes, PatchInputs(checkpoint.means)):
             masks = Masks().over(batch[0][1][1:], checkpoint.model.config.pad_id)
             attention = attention_of(checkpoint.model, sites, ids, masks)
@@ -226,5 +228,5 @@ def _batches(checkpoint: Checkpoint, pairs: list[tuple]) -> Iterator[list[tuple]
         yield from batches(together, BATCH)
 
 
-def _padded(checkpoint: Checkpoint, ids: list[list[int]]) -> Tensor:
-    return pad_ids(ids, checkpoint.model.config).to(device_of(checkpoint.model))
+def _padded(checkpoint: Checkpoint, ids: list[list[int]], side: str) -> Tensor:
+    return pad_ids(ids, checkpoint.model.config, side).to(device_of(checkpoint.model))

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from headlight.model.presets import PRESETS, build
+from headlight.model.variants import special_ids
 
 ROUNDED = (
     "the float64 weights of {} are rounded to float32; to keep them, call "
@@ -187,11 +188,10 @@ class ForeignStateDict:
             raise ValueError(
                 f"the state dict of {self.name} does not say how many heads it has; give n_heads"
             )
-        vocab_size = max(sizes["vocab_size"], sizes.get("tgt_vocab_size", 0))
-        for token in NO_TOKENS:
-            if not NO_TOKEN <= sizes[token] < vocab_size:
+        for name, token, vocabulary in special_ids(sizes):
+            if not NO_TOKEN <= token < vocabulary:
                 raise ValueError(
-                    f"{token}={sizes[token]} is not in the vocabulary of {vocab_size} tokens "
+                    f"{name}={token} is not in the vocabulary of {vocabulary} tokens "
                     f"({NO_TOKEN} means none)"
                 )
         return sizes
@@ -471,7 +471,8 @@ def load_foreign(name: str, state_dict: Mapping[str, Tensor], **sizes) -> nn.Mod
     """The preset `name` with the weights that the system's own code saved, in eval mode.
 
     `sizes` are fields of its Config. Names and shapes tell most; give n_heads where they do not,
-    and pad_id, bos_id and eos_id where its code does not fix them (-1: no such token, no padding).
+    and pad_id, bos_id and eos_id where its code does not fix them (-1: no such token, no padding);
+    of two vocabularies these are the target's, src_pad_id and src_eos_id the source's.
     Raises ValueError, in the system's own parameter names, for whatever does not fit: a weight
     missing, strange, of another shape or no finite real numbers, two that differ where the system
     has one, another positional table than the preset's, a size that contradicts the weights or

@@ -7,14 +7,15 @@ from textwrap import shorten
 import tokenizers
 
 from headlight.model.families.family import Family, Sizes
-from headlight.model.families.values import Described
+from headlight.model.families.values import Described, values_in
 from headlight.model.files import read_json, read_within
 from headlight.model.pretrained.sandbox import try_tokenizer
 from headlight.model.pretrained.weights import CannotLoad
-from headlight.model.spm_tokenizer import SentencePieceTokenizer
+from headlight.model.spm_tokenizer import SPECIAL, UNKNOWN, SentencePieceTokenizer
 from headlight.model.tokenizer import LARGEST_TOKENIZER, CannotRead, Tokenizer
 
 MASK = "[MASK]"
+SAID = "tokenizer_config.json"  # which may say otherwise than the tokenizer itself
 MOST_SAID = 200  # letters of what the library says of a file
 SPARE = 128  # rows that a vocabulary may have besides, to be a round number
 
@@ -31,11 +32,28 @@ def tokenizer_of(folder: Path) -> Tokenizer:
     try:
         for file in (folder / "source.spm", folder / "target.spm"):
             try_tokenizer(file, read_within(file, LARGEST_TOKENIZER), "sentencepiece")
-        return SentencePieceTokenizer.load(folder)
+        return SentencePieceTokenizer.load(folder, _separate(folder))
     except FileNotFoundError as error:
         raise CannotLoad(f"There is no file {error.filename}.") from None
     except (OSError, ValueError) as error:
         raise CannotLoad(str(error)) from None
+
+
+def _separate(folder: Path) -> bool:
+    """Whether source and target of a Marian have a vocabulary each. Raises CannotLoad where its
+    files contradict each other."""
+    file, other = folder / SAID, folder / "target_vocab.json"
+    said = Described(values_in(file) if file.is_file() else {}, str(file), SAID)
+    separate = said.flag("separate_vocabs")
+    if separate != other.is_file():
+        verb = "There is no" if separate else "There is a"
+        raise CannotLoad(f"{verb} file {other}, but {file} has {separate} for separate_vocabs.")
+    for name, usual in (
+        ("unk_token", UNKNOWN),
+        *zip(("eos_token", "pad_token"), SPECIAL, strict=True),
+    ):
+        said.refuse(name, usual, {"content": usual})
+    return separate
 
 
 def check_vocabulary(where: Path, tokenizer: Tokenizer, sizes: Sizes) -> None:
@@ -78,9 +96,10 @@ def _from_json(file: Path) -> Tokenizer:
 def special_ids(
     where: Path, tokenizer: Tokenizer, config: Described, family: Family, vocabulary: int
 ) -> Sizes:
-    """The fields pad_id, bos_id, eos_id and special_tokens: what stands around a text, as the
-    tokenizer puts it there. Raises CannotLoad where it is not what the config says."""
+    """The fields pad_id, bos_id, eos_id, src_* and special_tokens: what stands around a text, as
+    the tokenizer puts it there. Raises CannotLoad where it is not what the config says."""
     pad, bos_in_config, eos = map(config.token, ("pad_token_id", "bos_token_id", "eos_token_id"))
+    own: Sizes = {}  # of the source, where there are two
     if family.starts:
         bos = config.token("decoder_start_token_id")
         if min(pad, bos, eos) < 0:
@@ -99,6 +118,10 @@ def special_ids(
                 f"{where}: its tokenizer has {ids}, but {config.said_by} says {wanted}. It "
                 "belongs to another model."
             )
+        of_source = {name: tokenizer.id_of(name) for name in wanted}
+        if None in of_source.values():
+            raise CannotLoad(f"{where}: its source vocabulary lacks </s> or <pad>.")
+        own = dict(src_eos_id=of_source["</s>"], src_pad_id=of_source["<pad>"])
     else:
         # A config keeps GPT-2's default id, 50256, for a smaller vocabulary: no token has it.
         pad, bos_in_config, eos = (
@@ -137,4 +160,4 @@ def special_ids(
                 "of one, or to null if there is none."
             )
     names = tuple(tokenizer.target.token(i) if i >= 0 else "" for i in (pad, bos, eos))
-    return dict(pad_id=pad, bos_id=bos, eos_id=eos, special_tokens=names)
+    return own | dict(pad_id=pad, bos_id=bos, eos_id=eos, special_tokens=names)

@@ -111,7 +111,9 @@ class Reference(nn.Module):
 
     def forward(self, src: Tensor, tgt: Tensor, masks: Masks = Masks()) -> Tensor:
         """src, tgt: ids, (batch, length). Logits, (batch, tgt, vocab_size)."""
-        src_padding, tgt_padding = src == self.config.pad_id, tgt == self.config.pad_id
+        src_padding, tgt_padding = (
+            ids == self.config.special_ids(side)[0] for side, ids in (("src", src), ("tgt", tgt))
+        )
         hidden = self.transformer(
             self.src_embedding(src),
             self.tgt_embedding(tgt),

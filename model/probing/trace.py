@@ -250,20 +250,20 @@ def read_of(model: nn.Module, run: Run) -> dict[str, Encoding]:
     padding. Raises CannotRead: TooLong, a text of no token at all, or padding where the
     model has no token for it."""
     config = model.config
-    pad, _, _ = special_tokens(config)
     texts = {}
     for side, text in zip(model.sides(), run.texts, strict=True):
         text = with_special_tokens(side, text, config)
+        pad, _, _ = special_tokens(config, side)
         length = max(len(text.ids), run.pad_to)
         if length > config.max_length:
             raise TooLong(side.title, length, config.max_length)
         if not length:
             raise CannotRead(f"The {side.title} is empty. This model needs at least one token.")
         padding = length - len(text.ids)
-        if padding and config.pad_id < 0:
+        if padding and pad.ids[0] < 0:
             raise CannotRead(
                 f"The {side.title} cannot be padded to {length:,} tokens: this model has no "
-                f"padding token (its pad_id is {config.pad_id})."
+                f"padding token (its pad_id is {pad.ids[0]})."
             )
         texts[side.name] = text + pad * padding
     return texts
@@ -320,9 +320,9 @@ def next_tokens_of(side: Side, texts: Mapping[str, Encoding], end: str) -> tuple
 
 
 def end_of(config: Config) -> str:
-    """The token that ends a text, “…” for a model that has none."""
-    _, _, eos = special_tokens(config)
-    return eos.tokens[0] if config.eos_id >= 0 else "…"
+    """The token that ends a predicted text, “…” for a model that has none."""
+    _, _, name = config.special_tokens
+    return name if config.eos_id >= 0 else "…"
 
 
 def without_padding(text: Encoding) -> int:
@@ -334,14 +334,13 @@ def without_padding(text: Encoding) -> int:
 
 def with_special_tokens(side: Side, text: Encoding, config: Config) -> Encoding:
     """A text between bos and eos, as its side has them."""
-    _, bos, eos = special_tokens(config)
+    _, bos, eos = special_tokens(config, side)
     return bos * side.begins + text + eos * side.ends
 
 
-def special_tokens(config: Config) -> tuple[Encoding, Encoding, Encoding]:
-    """Padding, what begins a text and what ends it, each by itself."""
-    ids = config.pad_id, config.bos_id, config.eos_id
-    return tuple(map(special, ids, config.special_tokens, ROLES))
+def special_tokens(config: Config, side: Side) -> tuple[Encoding, Encoding, Encoding]:
+    """Of a side: padding, what begins a text and what ends it, each by itself."""
+    return tuple(map(special, config.special_ids(side.name), config.special_tokens, ROLES))
 
 
 def ids_of(model: nn.Module, texts: dict[str, Encoding]) -> list[torch.Tensor]:

@@ -51,7 +51,7 @@ def back_translated(checkpoint: Checkpoint, texts: list[str], how: Sampling) -> 
             model, tokenizer, some, lambda src: greedy_decode(model, src, choose=choose)
         )
         for ids, text in zip(written, some, strict=True):
-            source, target = in_line(tokenizer.decode(ids)), in_line(text)
+            source, target = in_line(tokenizer.target.decode(ids)), in_line(text)
             if source and target:
                 pairs.append((source, target))
     return pairs

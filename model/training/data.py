@@ -254,7 +254,8 @@ def read_tsv(path: Path) -> list[tuple[str, str]]:
 
 def with_special_ids(side: Side, ids: Iterable[int], config: Config) -> list[int]:
     """The ids of a text between bos and eos, as its side has them."""
-    return [*[config.bos_id] * side.begins, *ids, *[config.eos_id] * side.ends]
+    _, bos, eos = config.special_ids(side.name)
+    return [*[bos] * side.begins, *ids, *[eos] * side.ends]
 
 
 def pad(sequences: list[list[int]], value: int) -> Tensor:
@@ -263,15 +264,16 @@ def pad(sequences: list[list[int]], value: int) -> Tensor:
     return torch.tensor([ids + [value] * (length - len(ids)) for ids in sequences])
 
 
-def pad_ids(sequences: list[list[int]], config: Config) -> Tensor:
-    """Texts as one batch, (batch, length). Raises DataError where they differ in length and the
-    model has no padding token."""
-    if config.pad_id < 0 and len(set(map(len, sequences))) > 1:
+def pad_ids(sequences: list[list[int]], config: Config, side: str = "tgt") -> Tensor:
+    """Texts of a side as one batch, (batch, length). Raises DataError where they differ in length
+    and the model has no padding token."""
+    pad_id, _, _ = config.special_ids(side)
+    if pad_id < 0 and len(set(map(len, sequences))) > 1:
         raise DataError(
-            f"This model has no padding token (its pad_id is {config.pad_id}), so it cannot "
+            f"This model has no padding token (its pad_id is {pad_id}), so it cannot "
             "read texts of different lengths together."
         )
-    return pad(sequences, config.pad_id)
+    return pad(sequences, pad_id)
 
 
 def batches(

@@ -29,13 +29,13 @@ def in_batches(model, tokenizer, texts: list[str], answer, size: int = 100) -> l
     """`answer(src)` for all texts, in their order; texts of similar length go together, each alone
     where no token can pad them."""
     config, side = model.config, model.sides()[0]
-    size = size if config.pad_id >= 0 else 1
+    size = size if config.special_ids(side.name)[0] >= 0 else 1
     sources = [data.with_special_ids(side, ids, config) for ids in tokenizer.encode_batch(texts)]
     order = sorted(range(len(texts)), key=lambda i: len(sources[i]))
     answers = {}
     for start in range(0, len(order), size):
         chosen = order[start : start + size]
-        src = data.pad_ids([sources[i] for i in chosen], config)
+        src = data.pad_ids([sources[i] for i in chosen], config, side.name)
         answers |= zip(chosen, answer(src.to(device_of(model))), strict=True)
     return [answers[i] for i in range(len(texts))]
 
@@ -47,7 +47,7 @@ def translate(checkpoint: Checkpoint, texts: list[str], beam: int = 1) -> list[s
     def decode(src):
         return greedy_decode(model, src) if beam == 1 else beam_search(model, src, beam)
 
-    return [tokenizer.decode(ids) for ids in in_batches(model, tokenizer, texts, decode)]
+    return [tokenizer.target.decode(ids) for ids in in_batches(model, tokenizer, texts, decode)]
 
 
 def classify(checkpoint: Checkpoint, texts: list[str]) -> list[str]:

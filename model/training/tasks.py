@@ -114,7 +114,9 @@ class Task:
                 "A target needs a start token and an end token; this model has bos_id "
                 f"{config.bos_id} and eos_id {config.eos_id}."
             )
-        ends = [config.eos_id] * (config.eos_id >= 0)
+        ends, source_ends = (
+            [eos] * (eos >= 0) for eos in (config.eos_id, config.special_ids("src")[2])
+        )
         examples = list(examples)
         sources = tokenizer.encode_batch([source for source, _ in examples])
         if self.continues:
@@ -124,10 +126,10 @@ class Task:
             if self.classes:
                 targets = [[self.classes.index(target)] for _, target in examples]
             else:
-                targets = tokenizer.encode_batch([target for _, target in examples])
+                targets = tokenizer.target.encode_batch([target for _, target in examples])
                 targets = [[*ids, *ends] for ids in targets]
             pairs = [
-                ([*source, *ends], [config.bos_id, *target])
+                ([*source, *source_ends], [config.bos_id, *target])
                 for source, target in zip(sources, targets, strict=True)
             ]
         for number, pair in enumerate(pairs, start=1):

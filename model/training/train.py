@@ -76,7 +76,7 @@ def loss_of(
     answers are apart is added (Liang et al. 2021, divided by 2 so that it is of one reading).
     """
     readings = 2 if r_drop else 1
-    src = pad_ids([src for src, _ in batch] * readings, bare.config).to(device)
+    src = pad_ids([src for src, _ in batch] * readings, bare.config, "src").to(device)
     inputs = pad_ids([tgt[:-1] for _, tgt in batch] * readings, bare.config).to(device)
     labels = pad([tgt[1:] for _, tgt in batch] * readings, IGNORED).to(device)
     # A target's padding comes last: the causal mask already hides it from what counts.
