@@ -146,7 +146,7 @@ def is_own(origin: str | None, host: str) -> bool:
 def log_refusal(origin: str, host: str) -> None:
     """To a visitor the page only stays grey."""
     print(
-        f"Refused: a page of {ascii(origin[:80])} asked for the host {ascii(host[:80])}. If that "
+        f"Refused: a page of {origin[:80]!a} asked for the host {host[:80]!a}. If that "
         "page is ours, the proxy must pass Host on as the browser sent it; see docs/serve.md.",
         file=sys.stderr,
         flush=True,
