@@ -66,6 +66,7 @@ def page(name: str | Path, most: float = MOST, carried: dict | None = None) -> s
         "classes": checkpoint.classes,
         "alignment": _alignment(checkpoint),
         "output": output_texts.wrote(folder.name),
+        "language": checkpoint.card.get("direction", [""])[-1],  # of the output
         "typed": output_texts.TYPED,
         "tokenizer": json.loads(read_within(folder / "tokenizer.json", LARGEST_TOKENIZER)),
         "characters": _characters(),
