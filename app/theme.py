@@ -358,6 +358,12 @@ def ramp(palette: list[str], count: int) -> np.ndarray:
     return np.rint(np.stack(channels, axis=-1)).astype(np.uint8)
 
 
+def language_style(code: str) -> str:
+    """The language of the model's output, for browser_events to set: Streamlit's elements take no
+    attributes."""
+    return f":root {{ --output-language: {code or 'en'}; }}"
+
+
 def style(present: bool, idle: Sequence[str]) -> str:
     """Further style of a page, or "". `idle` controls are hidden; if they were not drawn at all,
     they would leave the address."""

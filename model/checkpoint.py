@@ -30,6 +30,7 @@ from headlight.model.decoding.generate import Generation, Greedy, How, generated
 from headlight.model.decoding.search import first_token, greedy_decode
 from headlight.model.files import read_within, replace_file
 from headlight.model.masks import Masks
+from headlight.model.messages import reason, short
 from headlight.model.pretrained.contents import check_memory
 from headlight.model.pretrained.folder import config_of, is_ours, layout_of, note, read
 from headlight.model.pretrained.sandbox import try_tokenizer
@@ -73,12 +74,14 @@ def folder_of(name: str | Path) -> Path:
     """The folder of a shipped checkpoint by name, or the folder itself; of somebody else's model
     in one file that file."""
     shipped = SHIPPED / name  # an absolute path replaces SHIPPED
-    folder = shipped if (shipped / "config.json").is_file() else Path(name)
-    if not folder.exists() or not layout_of(folder):
-        raise FileNotFoundError(
-            f"There is no checkpoint {name}: {folder / 'config.json'} does not exist."
-        )
-    return folder
+    try:
+        folder = shipped if (shipped / "config.json").is_file() else Path(name)
+        if folder.exists() and layout_of(folder):
+            return folder
+        why = f"{short(folder / 'config.json')} does not exist"
+    except OSError as error:
+        why = reason(error)
+    raise FileNotFoundError(f"There is no checkpoint {short(name)}: {why}.")
 
 
 def write_card(name: str | Path, card: dict) -> None:

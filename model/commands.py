@@ -4,6 +4,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 
+from headlight.model.messages import LONGEST_MESSAGE, reason, short
 from headlight.model.pretrained.weights import CannotLoad
 
 Commands = Mapping[str, tuple[str, str]]  # name → module, help
@@ -55,8 +56,17 @@ def main(arguments: Sequence[str], commands: Commands = COMMANDS) -> None:
         except ModuleNotFoundError as error:
             sys.exit(f"{error.name} is not installed. Run: pip install {error.name}")
         except CannotLoad as error:
-            sys.exit(str(error))
+            sys.exit(short(error, LONGEST_MESSAGE))
         except OSError as error:  # our own errors are already sentences
-            sys.exit(f"{error.filename}: {error.strerror}." if error.strerror else str(error))
+            where = f"{short(error.filename)}: " if error.filename else ""
+            sys.exit(
+                f"{where}{reason(error)}." if error.strerror else short(error, LONGEST_MESSAGE)
+            )
+        except SystemExit as error:
+            if isinstance(error.code, str):
+                error.code = "\n".join(
+                    short(line, LONGEST_MESSAGE) for line in error.code.split("\n")
+                )
+            raise
     else:
-        sys.exit(f"There is no command {name!r}. Choose from {', '.join(commands)}.")
+        sys.exit(f"There is no command {short(name)!r}. Choose from {', '.join(commands)}.")

@@ -37,8 +37,10 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
                 os.chmod(aside, mode)  # the umask took its part when the file was created
             os.fsync(file.fileno())
         aside.replace(target)
-    except BaseException:
+    except BaseException as error:
         aside.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename == str(aside):
+            error.filename = str(path)  # nobody knows the other
         raise
 
 

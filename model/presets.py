@@ -12,6 +12,7 @@ from threading import RLock
 import torch
 from torch import Tensor, nn
 
+from headlight.model.arguments import Parser
 from headlight.model.card import parameter_count
 from headlight.model.families.family import Preset
 from headlight.model.families.registry import families
@@ -317,7 +318,7 @@ def _reset_linear(model: nn.Module) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="headlight presets",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -87,11 +87,13 @@ def head(
             _with_hatching(notes, masked.any()), max(columns * cell + left, 30 * FONT), SMALL
         )
         top = drawing.paragraph(FONT, 2.2 * FONT, lines) + 2.2 * FONT
-        drawing.write(left + columns * cell / 2, top, key.title, align="center")
+        # The names of the axes may be longer than the axes.
+        at = max(left + columns * cell / 2, FONT + drawing.width(key.title, FONT) / 2)
+        drawing.write(at, top, key.title, align="center")
+        below = top + FONT + drawing.width(query.title, FONT) / 2
         top = round(top + drawing.widest(key, cell) + 16)
-        drawing.write(
-            1.6 * FONT, top + rows * cell / 2, query.title, align="center", turned=True
-        )  # fmt: skip
+        at = max(top + rows * cell / 2, below)
+        drawing.write(1.6 * FONT, at, query.title, align="center", turned=True)
         drawing.cells(left, top, enlarged(shades(weights), cell * SHARP, cell * SHARP))
         drawing.hatch(regions(masked) * cell + (left, top, 0, 0))
         drawing.frame([(left, top, columns * cell, rows * cell)])
@@ -103,10 +105,9 @@ def head(
             drawing.write(x, top - 6, short(key.labels[i]), size, turned=True)
         right, tall = left + columns * cell + 2 * FONT, min(max(rows * cell, 120), 300)
         bottom = drawing.legend(right, top, "weight", tall, masked.any())
-        longest = max(drawing.width(line, SMALL) for line in ["", *lines])
-        longest = max(longest, drawing.width(title, 1.3 * FONT, bold=True))
-        width = max(right + 6 * FONT, longest + 2 * FONT)
-        return drawing.file(width, max(top + rows * cell, bottom) + FONT, metadata)
+        return drawing.file(
+            right + 6 * FONT, max(top + rows * cell, bottom) + FONT, metadata
+        )  # fmt: skip
 
 
 def grid(
@@ -167,6 +168,8 @@ def _tiles(
     sides = f"rows: query ({part.query}) · columns: key ({part.key})"
     lines = drawing.wrapped([sides], max(heads * width, 14 * FONT), SMALL)
     top = drawing.paragraph(left, top, lines)
+    texts = max(drawing.width(part.name, 1.1 * FONT, bold=True), drawing.width(lines[0], SMALL))
+    right = left + texts + FONT
     left = round(left + TILES_LEFT - FONT)
     top = round(top + (0.3 if part.values else 1.8) * SMALL)
     # A cell is a whole number of a PNG's pixels.
@@ -224,7 +227,7 @@ def _tiles(
     if part.focus is not None:
         x, y = corners[part.focus]
         drawing.frame([(x - 2, y - 2, size[0] + 4, size[1] + 4)], FOCUS, 4)
-    return left + heads * step[0] + FONT, top + layers * step[1] + SMALL
+    return max(right, left + heads * step[0] + FONT), top + layers * step[1] + SMALL
 
 
 def shades(weights: np.ndarray) -> np.ndarray:
@@ -290,6 +293,7 @@ class Sheet:
         from matplotlib.figure import Figure
 
         self.ending, self.title, self.sharp = ending, title, sharp
+        self.right = self.bottom = 0.0  # of all texts
         self.figure = Figure(dpi=72, facecolor=PAPER)
         self.axes = self.figure.add_axes((0, 0, 1, 1))
         self.axes.set_axis_off()
@@ -306,6 +310,10 @@ class Sheet:
         bold: bool = False,
     ) -> None:
         """Text with its baseline at y; `turned`: upwards."""
+        long = self.width(text, size, bold)
+        along = {"left": long, "center": long / 2, "right": 0}[align]  # from the point to the end
+        end = (x + size, y + long - along) if turned else (x + along, y + size)
+        self.right, self.bottom = max(self.right, end[0]), max(self.bottom, end[1])
         text = plain(text) if self.ending == "svg" else self._lettered(text)
         self.axes.text(
             x, y, text, ha=align, va="baseline", color=INK, parse_math=False,
@@ -453,9 +461,10 @@ class Sheet:
         return FontProperties(family=families, size=size, weight="bold" if bold else "normal")
 
     def file(self, width: float, height: float, metadata: str) -> bytes:
-        """The page as a file, cropped to this size, with `metadata`."""
+        """The page as a file with `metadata`, of this size or, where a text reaches further, larger."""
         from matplotlib.backends import backend_agg, backend_pdf, backend_svg
 
+        width, height = max(width, self.right + FONT), max(height, self.bottom + FONT)
         width, height = int(np.ceil(width)), int(np.ceil(height))
         self.figure.set_size_inches(width / 72, height / 72)
         self.axes.set(xlim=(0, width), ylim=(height, 0))

@@ -16,7 +16,7 @@ from headlight.app.lessons.question import READ, Question
 from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun
 from headlight.model.checkpoint import parameters_sha256
 from headlight.model.files import read_within
-from headlight.model.messages import LONGEST, reason, short
+from headlight.model.messages import LONGEST_MESSAGE, reason, short
 
 FORMAT, VERSION = "headlight answers", 1
 LARGEST, MOST_ANSWERS, LONGEST_NAME, LONGEST_TEXT = 1_000_000, 1_000, 100, 1_000
@@ -270,5 +270,5 @@ def report(files: Sequence[Path], marker: Marker, out: TextIO) -> int:
 
 def plain(text: str) -> str:
     """Text that no spreadsheet takes for a formula."""
-    text = short(text, LONGEST)
+    text = short(text, LONGEST_MESSAGE)
     return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text

@@ -23,7 +23,7 @@ from headlight.app.lessons.question_types.attention import crossings
 from headlight.app.lessons.sentence_run import NamedHead, NoQuestion, SentenceRun
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.decoding.generate import Beam
-from headlight.model.messages import LONGEST, reason, short
+from headlight.model.messages import LONGEST_MESSAGE, reason, short
 from headlight.model.pretrained.weights import CannotLoad
 
 SHIPPED_LESSONS = Path(__file__).resolve().parent / "en"
@@ -231,7 +231,7 @@ class LiveLesson:
 
     @property
     def name(self) -> str:
-        return short(self.source.file.stem, LONGEST)  # of any bytes on the disk
+        return short(self.source.file.stem, LONGEST_MESSAGE)  # of any bytes on the disk
 
     @property
     def title(self) -> str:

@@ -20,7 +20,7 @@ from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import SETTINGS
 from headlight.model.analysis.head_metrics import RULES
 from headlight.model.files import read_within
-from headlight.model.messages import LONGEST, reason, short
+from headlight.model.messages import LONGEST_MESSAGE, reason, short
 
 LARGEST, MOST_STEPS, MOST_WORDS, MOST_OPTIONS = 100_000, 40, 80, 5  # bytes, per lesson, step
 LONGEST_PATH = 120  # characters of a file's path in a message
@@ -47,7 +47,11 @@ class LessonError(ValueError):
 
     def __init__(self, file: Path | str, line: int, message: str):
         where = f"{short(file, LONGEST_PATH)}:{line}: "
-        self.file, self.line, self.message = file, line, short(message, LONGEST - len(where))
+        self.file, self.line, self.message = (
+            file,
+            line,
+            short(message, LONGEST_MESSAGE - len(where)),
+        )
         super().__init__(where + self.message)
 
 

@@ -30,6 +30,7 @@ from headlight.model.analysis.alignment import aligning_kind
 from headlight.model.arguments import parser_of
 from headlight.model.checkpoint import SHIPPED, Checkpoint, folder_of, load
 from headlight.model.files import read_within, replacing
+from headlight.model.messages import reason
 from headlight.model.pretrained.folder import config_of, contents_of, is_ours
 from headlight.model.tokenizer import LARGEST_TOKENIZER
 
@@ -65,6 +66,7 @@ def page(name: str | Path, most: float = MOST, carried: dict | None = None) -> s
         "classes": checkpoint.classes,
         "alignment": _alignment(checkpoint),
         "output": output_texts.wrote(folder.name),
+        "language": checkpoint.card.get("direction", [""])[-1],  # of the output
         "typed": output_texts.TYPED,
         "tokenizer": json.loads(read_within(folder / "tokenizer.json", LARGEST_TOKENIZER)),
         "characters": _characters(),
@@ -133,7 +135,8 @@ def check(folder: Path, most: float = MOST) -> None:
         with safe_open(folder / "model.safetensors", "pt") as file:
             types = {file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
-        raise CannotHold(f"The weights of {folder.name} cannot be read: {error}.") from error
+        why = reason(error)
+        raise CannotHold(f"The weights of {folder.name} cannot be read: {why}.") from error
     if types != {"F16"}:
         raise CannotHold(
             f"{folder.name} is stored as {', '.join(sorted(types))}. "

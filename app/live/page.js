@@ -310,7 +310,8 @@ function find({ title, best, bestTrained, before, after, peek, most, classMoved:
 function write({ written: text, again }, { peek, first, last }) {
   const title = !model.sides.at(-1).writes ? "Continuation" : state.target ? data.typed : data.output;
   const shown = again === null || state.shows === "before" ? text : again;
-  byId("written").replaceChildren(element("b", {}, `${title}: `), shown);
+  byId("written").replaceChildren(
+    element("b", {}, `${title}: `), element("span", { lang: data.language }, shown));
   byId("written").title = shown;
   if (again === null) return [...first, ...last()];
   const { writes } = model.sides.at(-1);

@@ -60,8 +60,16 @@ def _lessons(arguments: list[str]) -> int:
     return subprocess.run(command, env=environment, check=False).returncode
 
 
+class _Parser(argparse.ArgumentParser):
+    """One whose messages are short, whatever was typed. That of headlight.model would come with
+    PyTorch."""
+
+    def error(self, message: str):
+        super().error(message if len(message) < 300 else f"{message[:298]}…")
+
+
 def _parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="headlight",
         usage="headlight [--port PORT] [--models DIR] [--lessons FOLDER] [--serve [--replicas N]]\n"
         "       headlight lessons check|report …\n"

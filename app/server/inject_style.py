@@ -1,5 +1,8 @@
-"""Puts our style into the HTML document that Streamlit serves, so that nothing is drawn without it.
-A style sent as a page element is applied some 0.2 s late."""
+"""Puts our style into the HTML document that Streamlit serves, so that nothing is drawn without it:
+a style sent as a page element is applied some 0.2 s late. And keeps the words of the model, and
+texts that change, from a browser that translates the page; see `explain` of frame.py."""
+
+from pathlib import Path
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -7,6 +10,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from headlight.app.theme import DOCUMENT_STYLE
 
 STYLE = f"<style>{DOCUMENT_STYLE}</style>".encode()
+SCRIPT = (Path(__file__).parent / "translation.js").read_bytes()
+# The language of the page, as Streamlit says it (1.67).
+LANGUAGE = b'<html lang="en"'
 # Streamlit renders into this element. Its styles, also later ones, go into the head; ours follows
 # them.
 ROOT = b'<div id="root"'
@@ -15,7 +21,7 @@ PACKED = {b"accept-encoding", b"if-none-match", b"if-modified-since"}
 
 
 class InjectStyle:
-    """Middleware that inserts the style into HTML documents."""
+    """Middleware that changes HTML documents."""
 
     def __init__(self, app: ASGIApp):
         self.app = app
@@ -41,7 +47,8 @@ class InjectStyle:
             if message.get("more_body"):
                 return
             if ROOT in body:
-                body = body.replace(ROOT, STYLE + ROOT, 1)
+                body = body.replace(LANGUAGE, LANGUAGE + b' translate="no"', 1)
+                body = body.replace(ROOT, STYLE + b"<script>" + SCRIPT + b"</script>" + ROOT, 1)
                 headers = MutableHeaders(raw=start["headers"])
                 headers["content-length"] = str(len(body))
                 del headers["etag"], headers["last-modified"]  # they describe the original file

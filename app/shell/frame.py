@@ -122,8 +122,9 @@ def effect() -> Effect:
 
 
 def explain(text: str, exercise: Exercise | None = None) -> None:
-    """What one sees, in the panel, and what to try."""
-    explanation().markdown(text)
+    """What one sees, in the panel, and what to try. A browser may translate the text: it must quote
+    no word of the model."""
+    explanation().markdown(f'<div translate="yes">\n\n{text}\n\n</div>', unsafe_allow_html=True)
     if exercise:
         with explanation():
             draw_exercise(exercise)

@@ -17,7 +17,7 @@ from headlight.app.shell.layout import row, shows_head
 from headlight.app.shell.output import draw_not_finite
 from headlight.app.shell.state_strip import draw_state
 from headlight.app.shell.top_bar import draw_menu, draw_texts
-from headlight.app.state import session
+from headlight.app.state import catalog, session
 from headlight.app.state.pages import HOME, Page
 from headlight.app.wording import formats, notices
 
@@ -46,7 +46,8 @@ def draw(page: Page, run: Callable[[], None]) -> None:
         places = frame.make(line.controls, body, effect, session.values()["projector"])
         try:
             style = theme.style(session.values()["projector"], page.idle)
-            st.html(f"<style>{style}</style>")
+            language = theme.language_style(catalog.language(session.values()["model"]))
+            st.html(f"<style>{style}{language}</style>")
             if session.is_new_to_browser("styled", True) and style:
                 time.sleep(theme.HEAD_START)
             with frame.of_page(places), errors.errors_as_messages():

@@ -9,6 +9,7 @@ import argparse
 import hashlib
 import json
 import math
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -27,6 +28,7 @@ from headlight.app.wording import output_texts
 from headlight.app.wording.formats import escaped
 from headlight.model.card import headline, parameter_count
 from headlight.model.checkpoint import SHIPPED, Checkpoint, load, parameters_sha256, untrained
+from headlight.model.files import read_within
 from headlight.model.presets import PRESETS, parameters, preset_of, sides, without_tensors
 from headlight.model.pretrained.contents import Contents
 from headlight.model.pretrained.folder import contents_of, is_ours, layout_of
@@ -234,6 +236,21 @@ def steps(name: str) -> dict[str, str]:
 def cards() -> dict[str, str]:
     """Name → Markdown on what every model to choose from is, in a few words."""
     return {name: _card(name) for name in models()}
+
+
+@st.cache_data(show_spinner=False)
+def language(name: str) -> str:
+    """The code of the language that a model writes; "" where that is not known."""
+    folder = folders().get(trained(name))
+    try:
+        if is_ours(folder):
+            card = json.loads(read_within(folder / "config.json", LONGEST_CARD))["card"]
+        else:
+            card = contents_of(folder).card
+        code = card["direction"][-1]
+        return code if re.fullmatch("[a-z]{2,3}", code) else ""
+    except Exception:  # see above; what is wrong with it is reported when it is chosen
+        return ""
 
 
 def _card(name: str) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from headlight.app.wording import formats
+from headlight.model.messages import LONGEST_MESSAGE, short
 
 
 class NothingToShow(Exception):
@@ -18,4 +19,4 @@ class Stopped(NothingToShow):
 def show_message(message: object, box: Callable = st.error) -> None:
     """A sentence in a box. It may quote what was typed, or what stands in an address or a file:
     all of it is text, none of it Markdown."""
-    box(formats.escaped(str(message)))
+    box(formats.escaped(short(message, LONGEST_MESSAGE)))

@@ -111,7 +111,8 @@ def page() -> None:
             },
             alt=f"Effect of {name}, one row per change",
         )
-    frame.explain(change_texts.sweep_explained(measure, swept.score, session.context().has_other))
+    with frame.explanation():
+        st.markdown(change_texts.sweep_explained(measure, swept.score, session.context().has_other))
 
 
 page()

@@ -95,7 +95,7 @@ def selected_head(controls: DeltaGenerator) -> None:
         steps.scaled[chosen],
         steps.weights[chosen],
     )
-    frame.explain(f"**{part_names.head_name(trace, kind, layer, head)}**")
+    frame.explanation().markdown(f"**{part_names.head_name(trace, kind, layer, head)}**")
     frame.explain(model_texts.in_plane(pca_plane, result, titles, query.shape[-1]))
     plane.head(
         pca_plane,

@@ -204,10 +204,9 @@ def draw_vectors(view: ModelView, run: Run, picture: str) -> None:
         top = residual.usual_most(lengths)
         frame.finding(f"Length of each vector of the {stack}")
         normed = has_final_norm(view.model, side)
-        frame.explain(
-            f"{model_texts.place_of_norm(normed, stack)} "
-            f"{model_texts.massive_activations(encoding.tokens, lengths.max(axis=1), top)}"
-        )
+        frame.explain(model_texts.place_of_norm(normed, stack))
+        longest = lengths.max(axis=1)
+        frame.explanation().markdown(model_texts.massive_activations(encoding.tokens, longest, top))
         heatmap = charts.matrix(lengths, position, after, "length", (0, top), ".1f")
         key, alt = "lengths_figure", f"Length of each token's vector through the {stack}"
     elif picture == TURN:

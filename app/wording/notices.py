@@ -32,12 +32,13 @@ def leak(trace: Pass, leak: Leak) -> str:
 
 def pieces(tokens: Sequence[str]) -> str:
     """What the dot before a token means, and the sign for a space, where there are any; empty where
-    there are none. Behind other sentences."""
+    there are none. Behind other sentences of `explain` in frame.py, in Markdown and HTML."""
     signs = []
     if piece := next(
         (token for token in tokens if token.startswith(CONTINUES) and len(token) > 1), None
     ):
-        signs.append(f" “{escaped(piece)}” continues the word before it.")
+        quoted = f'<span translate="no">{escaped(piece)}</span>'
+        signs.append(f" “{quoted}” continues the word before it.")
     if SHOWN_SPACE in tokens:
         signs.append(f" “{SHOWN_SPACE}” is a space.")
     return "".join(signs)

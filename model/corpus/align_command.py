@@ -52,6 +52,7 @@ from headlight.model.corpus.gold_alignments import (
 from headlight.model.corpus.sentences import Line, encode, read
 from headlight.model.corpus.trace_command import check_texts, opened, parser_of_texts
 from headlight.model.files import replacing
+from headlight.model.messages import MOST_OF_REASON, reason, short
 from headlight.model.training.data import DataError
 
 ROWS = {"read": JUST_READ, "predicted": PREDICTED}
@@ -133,7 +134,8 @@ def write(args: argparse.Namespace) -> None:
                 line.encode() for line in ALIGNMENT_FILES[args.out.suffix.lower()](alignments)
             )
     except OSError as error:
-        raise DataError(f"{args.out} cannot be written: {error.strerror or error}.") from None
+        out = short(args.out, MOST_OF_REASON)
+        raise DataError(f"{out} cannot be written: {reason(error)}.") from None
 
 
 @dataclass(frozen=True)

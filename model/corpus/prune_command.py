@@ -47,6 +47,7 @@ from headlight.model.corpus.survey_work import one_thread
 from headlight.model.corpus.trace_command import opened, progress
 from headlight.model.files import replacing
 from headlight.model.memory import keep_freed_memory
+from headlight.model.messages import reason
 from headlight.model.probing.capture import view
 from headlight.model.probing.sites import attention_at
 from headlight.model.training import tasks
@@ -214,7 +215,7 @@ def read(path: Path) -> list[dict]:
         table = (csv.read_csv if path.suffix.lower() == ".csv" else parquet.read_table)(path)
         return table.select(PRUNING_COLUMNS).to_pylist()
     except (OSError, ArrowException, KeyError) as error:
-        raise DataError(f"{path} is not a curve: {' '.join(str(error).split())[:200]}") from None
+        raise DataError(f"{path} is not a curve: {reason(error)}.") from None
 
 
 def added(earlier: list[dict], rows: list[dict]) -> list[dict]:
@@ -254,4 +255,4 @@ def main(arguments: list[str] | None = None) -> None:
     except ImportError as error:
         sys.exit(f"{error.name} is not installed. Run: pip install {error.name}")
     except OSError as error:
-        sys.exit(f"{args.out or args.to} cannot be written: {error.strerror or error}.")
+        sys.exit(f"{args.out or args.to} cannot be written: {reason(error)}.")

@@ -32,6 +32,7 @@ from headlight.model.corpus.survey_table import card_of, table
 from headlight.model.corpus.survey_work import Plan, one_thread, work
 from headlight.model.corpus.trace_command import Processes, opened, progress, stop
 from headlight.model.memory import keep_freed_memory
+from headlight.model.messages import reason
 from headlight.model.training import tasks
 from headlight.model.training.data import DataError
 
@@ -150,6 +151,6 @@ def main(arguments: list[str] | None = None) -> None:
     except ImportError as error:
         stop(f"{error.name} is not installed. Run: pip install {error.name}")
     except OSError as error:
-        stop(f"The survey cannot be written: {error.strerror or error}.")
+        stop(f"The survey cannot be written: {reason(error)}.")
     except KeyboardInterrupt:
         stop("Stopped. The same command continues from here.")

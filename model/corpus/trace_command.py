@@ -39,6 +39,7 @@ from headlight.model.corpus.sentences import (
 from headlight.model.corpus.tables import TABLE_FILES, table
 from headlight.model.files import replacing
 from headlight.model.memory import keep_freed_memory
+from headlight.model.messages import LONGEST_MESSAGE, MOST_OF_REASON, reason, short
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.probing import changes
 from headlight.model.probing.changes import CannotChange, Change
@@ -211,7 +212,7 @@ def main(arguments: list[str] | None = None) -> None:
     except ImportError as error:
         stop(f"{error.name} is not installed. Run: pip install {error.name}")
     except OSError as error:
-        stop(f"{args.out} cannot be written: {error.strerror or error}.")
+        stop(f"{short(args.out, MOST_OF_REASON)} cannot be written: {reason(error)}.")
     except KeyboardInterrupt:
         stop(f"Stopped. {args.out} was not written.")
 
@@ -219,5 +220,5 @@ def main(arguments: list[str] | None = None) -> None:
 def stop(message: str) -> None:
     """Exit with a message, printed by one process only."""
     if os.environ.get("RANK", "0") == "0":
-        print(message, file=sys.stderr)
+        print(short(message, LONGEST_MESSAGE), file=sys.stderr)
     sys.exit(1)  # as for everything that was understood and could not be done

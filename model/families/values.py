@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from headlight.model.files import read_json
+from headlight.model.messages import reason
 
 MOST_BYTES = 2**22  # of a file in JSON
 MOST_COUNT = 2**31 - 1  # of what is counted, and the largest id
@@ -122,7 +123,7 @@ def json_in(file: Path) -> object:
     try:
         return read_json(file, MOST_BYTES)
     except OSError as error:
-        raise CannotLoad(f"{file} cannot be read: {error.strerror}.") from None
+        raise CannotLoad(f"{file} cannot be read: {reason(error)}.") from None
     except ValueError as error:
         raise CannotLoad(str(error)) from None
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headlight.model.files import open_regular
+from headlight.model.messages import reason
 from headlight.model.pretrained.weights import CannotLoad
 
 
@@ -30,7 +31,7 @@ class Bytes:
             with open_regular(path) as opened:
                 self.content = memoryview(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
         except (OSError, ValueError) as error:  # of an empty file
-            raise CannotLoad(f"{path} cannot be read: {error}.") from None
+            raise CannotLoad(f"{path} cannot be read: {reason(error)}.") from None
 
     def __len__(self) -> int:
         return len(self.content)

@@ -29,6 +29,7 @@ from typing import BinaryIO
 from headlight.model.arguments import parser_of
 from headlight.model.card import parameter_count
 from headlight.model.files import open_regular
+from headlight.model.messages import reason
 from headlight.model.pretrained.contents import ROUNDED
 from headlight.model.pretrained.folder import CARD, contents_of, is_ours, layout_of, read
 from headlight.model.pretrained.weights import CannotLoad
@@ -96,7 +97,7 @@ def half_done(into: Path) -> Iterator[Path]:
         (holder / "model").mkdir(parents=True)
         yield holder / "model"
     except OSError as error:
-        raise CannotAdd(f"{into} cannot be written to: {error}.") from None
+        raise CannotAdd(f"{into} cannot be written to: {reason(error)}.") from None
     finally:
         shutil.rmtree(holder, ignore_errors=True)
 
@@ -116,7 +117,7 @@ def from_folder(source: str, aside: Path) -> None:
         try:
             opened = open_regular(real)
         except OSError as error:
-            raise CannotAdd(f"{file} cannot be read: {error.strerror}.") from None
+            raise CannotAdd(f"{file} cannot be read: {reason(error)}.") from None
         with opened:
             copy(opened, aside / file.relative_to(folder), os.fstat(opened.fileno()).st_size)
 
@@ -262,7 +263,7 @@ def listed(into: Path) -> Iterator[str]:
         except CannotLoad as error:
             yield f"{folder.name}  {error}"
         except OSError as error:
-            yield f"{folder.name}  cannot be read: {error.strerror}."
+            yield f"{folder.name}  cannot be read: {reason(error)}."
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from headlight.model.families.family import Stored
 from headlight.model.families.values import CannotLoad
 from headlight.model.files import read_json
+from headlight.model.messages import reason
 
 SINGLE_FILE, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack", "*.onnx")
@@ -136,7 +137,7 @@ class Safetensors(WeightFile):
                             shapes[name] = tuple(part.get_shape())
                             self.rounded |= kind == DOUBLE
             except (SafetensorError, OSError) as error:
-                raise CannotLoad(f"{file} cannot be read: {error}.") from None
+                raise CannotLoad(f"{file} cannot be read: {reason(error)}.") from None
         if not shapes and not others:
             raise CannotLoad(f"{folder} has a weights file without any tensors.")
         super().__init__(folder, shapes, others)

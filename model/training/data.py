@@ -1,6 +1,5 @@
 """Data sets: `headlight data fetch NAME` downloads one; file readers; batches of pairs."""
 
-import argparse
 import gzip
 import hashlib
 import os
@@ -15,7 +14,9 @@ from typing import IO
 import torch
 from torch import Tensor
 
+from headlight.model.arguments import Parser
 from headlight.model.files import replace_file
+from headlight.model.messages import reason, short
 from headlight.model.sites import Side
 from headlight.model.transformer import Config
 
@@ -167,7 +168,7 @@ def fetch(name: str, folder: Path | None = None, address: str | None = None) -> 
         try:
             pooch.retrieve(url, expected, PurePosixPath(file).name, folder)
         except OSError as error:  # those of requests are of this kind
-            raise DataError(f"{url} could not be read ({error}).") from None
+            raise DataError(f"{url} could not be read ({reason(error)}).") from None
         except ValueError:
             raise DataError(f"{url} is not the expected file: its SHA-256 differs.") from None
     source.prepare(folder)
@@ -208,11 +209,11 @@ def _lines_of(path: Path, opener: Callable[[], IO[bytes]]) -> list[str]:
         with opener() as file, TextIOWrapper(file, "utf-8-sig", newline="\n") as text:
             lines = [line.rstrip("\r\n") for line in text]
     except FileNotFoundError:
-        raise DataError(f"There is no file {path}.") from None
+        raise DataError(f"There is no file {short(path)}.") from None
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8 text (byte {error.start:,}).") from None
     except (OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path} cannot be read: {error}.") from None
+        raise DataError(f"{short(path)} cannot be read: {reason(error)}.") from None
     if not any(line.strip() for line in lines):
         raise DataError(f"{path} is empty.")
     return lines
@@ -302,9 +303,7 @@ def batches(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        prog="headlight data", description="Downloads a data set and checks it."
-    )
+    parser = Parser(prog="headlight data", description="Downloads a data set and checks it.")
     commands = parser.add_subparsers(required=True)
     get = commands.add_parser("fetch", help="download a data set and check it")
     get.add_argument("name", choices=DATA_SETS)

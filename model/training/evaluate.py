@@ -1,6 +1,5 @@
 """Scores a checkpoint on its test sets: `headlight evaluate NAME --data DIR --beam 5`."""
 
-import argparse
 import json
 import math
 import sys
@@ -13,6 +12,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from headlight.model.arguments import Parser
 from headlight.model.card import with_scores
 from headlight.model.checkpoint import Checkpoint, load, write_card
 from headlight.model.decoding.search import beam_search, greedy_decode
@@ -146,7 +146,7 @@ def evaluate(checkpoint: Checkpoint, task: Task, examples: list[Example], beam: 
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="headlight evaluate", description=__doc__)
+    parser = Parser(prog="headlight evaluate", description=__doc__)
     parser.add_argument("checkpoint", help="name of a shipped model, or a folder")
     parser.add_argument(
         "--data", type=Path, metavar="DIR", help="data of its task (for pairs: FILE.tsv)"

@@ -20,6 +20,7 @@ from torch.nn import functional
 from headlight.model.arguments import parser_of
 from headlight.model.checkpoint import load
 from headlight.model.files import replace_file
+from headlight.model.messages import reason
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.training.data import DataError
 
@@ -81,7 +82,7 @@ def put_into(model: nn.Module, folder: Path, step: int) -> None:
     try:
         tensors = load_file(file)
     except (OSError, SafetensorError) as error:
-        raise CannotLoad(f"{file} cannot be read: {error}.") from None
+        raise CannotLoad(f"{file} cannot be read: {reason(error)}.") from None
     for name, parameter in model.named_parameters():
         scale = tensors.get(name + SCALE)
         groups = -(-parameter.numel() // GROUP)

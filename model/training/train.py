@@ -38,6 +38,7 @@ from headlight.model.card import curve
 from headlight.model.files import replace_file
 from headlight.model.masks import Masks
 from headlight.model.memory import keep_freed_memory
+from headlight.model.messages import reason, short
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.tokenizer import Tokenizer
 from headlight.model.training import tasks
@@ -459,10 +460,16 @@ def saving(folder: Path, *errors: type[Exception]):
         yield
     except errors as error:
         raise CannotSave(
-            f"Could not write to {folder}. Is the disk full? ({str(error).splitlines()[0]}) The "
-            "last good checkpoint there is intact; --resume continues from the last saved "
-            "state."
+            f"Could not write to {short(folder)}. Is the disk full? ({reason(error)}) "
+            f"{how_to_go_on(folder)}"
         ) from error
+
+
+def how_to_go_on(folder: Path) -> str:
+    """What is left of a training that ended early."""
+    if any((folder / "run").glob("state-*")):
+        return f"--resume continues from the last saved state in {short(folder)}."
+    return "Nothing had been saved yet."
 
 
 def share(text: str) -> tuple[str, float]:
@@ -574,4 +581,4 @@ def main(arguments: list[str] | None = None) -> None:
     except (DataError, CannotSave) as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
-        sys.exit(f"\nStopped. --resume continues from what {args.out} holds.")
+        sys.exit(f"\nStopped. {how_to_go_on(args.out)}")

@@ -82,7 +82,9 @@ def test_its_arguments_are_those_of_the_command_line(monkeypatch):
     ("error", "said"),
     [
         (OSError(28, "No space left on device", "/there/x"), "/there/x: No space left on device."),
+        (OSError(27, "File too large"), "File too large."),
         (FileNotFoundError("There is no checkpoint x."), "There is no checkpoint x."),
+        (SystemExit("a" + "x" * 50_000 + "."), "a" + "x" * 149 + "…" + "x" * 148 + "."),
         (CannotLoad("x is cut off."), "x is cut off."),
     ],
 )

@@ -43,6 +43,12 @@ function goBack() {
   again();
 }
 
+/** The model's output is in a language of its own, for screen readers. */
+function nameLanguage() {
+  const code = getComputedStyle(document.documentElement).getPropertyValue("--output-language");
+  document.querySelector(".st-key-output")?.setAttribute("lang", code.trim());
+}
+
 // Counts runs, and marks the page while one takes so long that what is not drawn yet should fade
 // (style in theme.py).
 function watchRuns() {
@@ -53,6 +59,7 @@ function watchRuns() {
     delete root.dataset.slow;
     if (place !== location.pathname) document.querySelector(".st-key-panel")?.scrollTo(0, 0);
     place = location.pathname;
+    if (idle()) nameLanguage();
     if (idle()) return;
     runs++;
     timer = setTimeout(() => (root.dataset.slow = ""), SLOW);

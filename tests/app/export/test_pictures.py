@@ -455,3 +455,45 @@ def test_many_heads_are_small_enough():
     axis = Axis("text", [f"word{i}" for i in range(64)])
     for ending in ENDINGS:
         assert len(figures.head(ending, "", "One", [], weights[0, 0], axis, axis)) < 3e5
+
+
+SIDES = [
+    (1, 1), (2, 3), (1, 40), (40, 1), (3, 2),
+    *[pytest.param((rows, columns), marks=pytest.mark.long) for rows in range(1, 9)
+      for columns in range(1, 9)],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("sides", SIDES)
+def test_no_text_is_cut_at_the_edge_or_lies_over_another(sides):
+    """However few tokens there are: the same picture with more room around it has no more ink."""
+    names = "y (target, about to be written)", "x (source, as the encoder read it)"
+    axes = [Axis(name, ["a"] * count) for name, count in zip(names, sides, strict=True)]
+    title = "Cross-attention from the decoder to the encoder, layer 1, head 1, of a long name"
+    with pytest.MonkeyPatch.context() as patch:
+        boxes = written_at(patch)
+        png = figures.head("png", "{}", title, ["A note."], np.ones(sides) / sides[1], *axes)
+    picture = np.asarray(Image.open(io.BytesIO(png)).convert("L"))
+    edge = [picture[:4], picture[-4:], picture[:, :4].T, picture[:, -4:].T]
+    assert all((side == 255).all() for side in edge)
+    assert len(boxes) >= 4 + sum(len(figures.ticks(axis, 34)) for axis in axes)
+    for i, (left, top, right, bottom) in enumerate(boxes):
+        for over in boxes[:i]:
+            apart = left >= over[2] or over[0] >= right or top >= over[3] or over[1] >= bottom
+            assert apart, (boxes[i], over)
+
+
+def written_at(patch) -> list:
+    """Where the texts of the next picture stand, as Matplotlib measures them when it draws."""
+    from matplotlib.text import Text
+
+    boxes, draw = [], Text.draw
+
+    def drawn(self, renderer, *more, **how):
+        draw(self, renderer, *more, **how)
+        if self.get_text():
+            x0, y0, x1, y1 = self.get_window_extent(renderer).extents
+            boxes.append((x0 + 1, -y1 + 1, x1 - 1, -y0 - 1))
+
+    patch.setattr(Text, "draw", drawn)
+    return boxes

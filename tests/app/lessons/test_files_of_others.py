@@ -12,7 +12,7 @@ import pytest
 from headlight.app.lessons import __main__ as command
 from headlight.app.lessons.check import check
 from headlight.app.lessons.lesson import load_folder
-from headlight.model.messages import LONGEST
+from headlight.model.messages import LONGEST_MESSAGE
 from tests.app.lessons.common import loaded
 from tests.app.lessons.test_answers import filled, marker, resealed
 from tests.app.lessons.test_lesson_files import GOOD
@@ -33,7 +33,7 @@ NAMES = [
 
 
 def is_sentence(text):
-    return 0 < len(text) <= LONGEST and "\n" not in text and text.isprintable()
+    return 0 < len(text) <= LONGEST_MESSAGE and "\n" not in text and text.isprintable()
 
 
 def changed(content: bytes, chance: random.Random) -> bytes:

@@ -24,7 +24,7 @@ from headlight.model.analysis.domain import Domain
 from headlight.model.masks import Masks
 from headlight.model.training import tasks, train
 from headlight.model.training.data import DataError, pad
-from headlight.model.training.train import CannotSave, Recipe, Training, rate
+from headlight.model.training.train import CannotSave, Recipe, Training, how_to_go_on, rate
 from tests.devices import here
 from tests.model.common import in_short
 from tests.waiting import wait_until
@@ -66,6 +66,12 @@ def undrawn(monkeypatch):
 
 class Stopped(Exception):
     pass
+
+
+def test_a_training_that_was_stopped_promises_what_is_there(tmp_path):
+    assert how_to_go_on(tmp_path) == "Nothing had been saved yet."
+    (tmp_path / "run" / "state-00000003-0000").mkdir(parents=True)
+    assert "--resume" in how_to_go_on(tmp_path)
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -312,7 +318,7 @@ def test_full_disk(task, tmp_path, monkeypatch):
             patch.setattr(target, name, fault)
             run = Training(task, dataclasses.replace(RECIPE, epochs=2), tmp_path)
             run.resume()
-            with pytest.raises(CannotSave, match="intact") as caught:
+            with pytest.raises(CannotSave, match="--resume") as caught:
                 run.train()
             assert "\n" not in str(caught.value)
         assert checkpoint.load(tmp_path).model
