@@ -60,7 +60,7 @@ class OneByOne:
             # garbage collector frees.
             project, attention = original.keys_values, copy.copy(original)
             if site.key_side == site.query_side:
-                cache = GrowingKeysValues(project, capacity)
+                cache = GrowingKeysValues(project, capacity, original.n_key_heads)
                 self.growing.append(cache)
             else:
                 cache = FixedKeysValues(project)
@@ -88,22 +88,28 @@ class OneByOne:
 
 class GrowingKeysValues:
     """In place of `keys_values`: those of the new token behind all before it, in room for
-    `capacity` of them."""
+    `capacity` of them. What groups of heads share is kept once, and shared out after."""
 
-    def __init__(self, project: KeysValues, capacity: int):
+    def __init__(self, project: KeysValues, capacity: int, n_key_heads: int):
         self.project, self.capacity, self.length = project, capacity, 0
+        self.n_key_heads = n_key_heads
         self.keys = self.values = None
 
     def __call__(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        k, v = self.project(key, value)  # (batch, heads, new, d_head), each with its own heads
+        k, v = self.project(key, value)  # (batch, heads or key heads, new, d_head)
         if self.keys is None:
             self.keys, self.values = (
-                new.new_empty(*new.shape[:2], self.capacity, new.shape[3]) for new in (k, v)
+                new.new_empty(len(new), self.n_key_heads, self.capacity, new.shape[3])
+                for new in (k, v)
             )
         start, self.length = self.length, self.length + k.shape[2]
-        self.keys[:, :, start : self.length] = k
-        self.values[:, :, start : self.length] = v
-        return self.keys[:, :, : self.length], self.values[:, :, : self.length]
+        return self._put(self.keys, k, start), self._put(self.values, v, start)
+
+    def _put(self, held: Tensor, new: Tensor, start: int) -> Tensor:
+        shared = new.shape[1] // self.n_key_heads
+        held[:, :, start : self.length] = new[:, ::shared]
+        whole = held[:, :, : self.length]
+        return whole if shared == 1 else whole.repeat_interleave(shared, dim=1)
 
     def select(self, rows: Tensor) -> None:
         if self.keys is not None:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from headlight.model.decoding import cache, fused
+from headlight.model.families.rotary import turns_of
 from headlight.model.masks import Masks
 from headlight.model.pause import pause
 from headlight.model.probing.sites import kinds_of
@@ -16,17 +17,22 @@ from headlight.model.transformer import Config, Transformer
 
 class Continuations:
     """As `Steps`, of a decoder alone: the logits behind growing texts. With a cache the prompt is
-    read in one pass, and then token by token; else each text in a whole pass."""
+    read in one pass, and then token by token; else each text in a whole pass. Where a text is so
+    long that all of it turns by other angles, it is read anew."""
 
     def __init__(self, model: nn.Module, masks: Masks, capacity: int, cached: bool):
         # All of one length, as in `Steps`: a pad in them is a token that was written, or typed.
-        self.model, self.masks, self.read = model, replace(masks, tgt_padding=False), 0
-        self.one_by_one = cache.OneByOne(model, capacity) if cached else None
+        self.model, self.masks = model, replace(masks, tgt_padding=False)
+        self.capacity, self.cached, self.turns = capacity, cached, None
+        self.one_by_one: cache.OneByOne | None = None
 
     def __call__(self, tgt: Tensor) -> Tensor:
         (mask,) = self.masks.build(self.model, tgt)
-        if not self.one_by_one:
+        if not self.cached:
             return self.model(tgt, mask)[:, -1]
+        if self.turns != (turns := turns_of(self.model, tgt.shape[1])):
+            self.one_by_one = cache.OneByOne(self.model, self.capacity)
+            self.turns, self.read = turns, 0
         start, self.read = self.read, tgt.shape[1]
         mask = mask if mask is None else mask[..., start:, :]
         hidden = self.one_by_one.model.hidden(tgt[:, start:], mask)

@@ -43,6 +43,11 @@ ROTARY = {
     "mscale_all_dim": (0.0, 1e3),
 }
 
+GIVEN = {  # what rope_scaling or rope_parameters may say
+    "type", "rope_type", "rope_theta", "partial_rotary_factor", "truncate", "finetuned",
+    "original_max_position_embeddings", *ROTARY, *EACH_PAIR,
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class LlamaConfig(DecoderOnlyConfig):
@@ -196,9 +201,11 @@ def llama_sizes(config: Described, weights: Shapes) -> Sizes:
 
 
 def _rotary(config: Described, length: int) -> Sizes:
-    """The fields rotary_*, from any of the places where configs have had them."""
-    places = (config.inside(name) for name in ("rope_parameters", "rope_scaling"))
+    """The fields rotary_*, from any of the places where configs have had them; of two, as in
+    transformers, from the older."""
+    places = (config.inside(name) for name in ("rope_scaling", "rope_parameters"))
     given = next((place for place in places if place.values), Described({}, config.where))
+    given.refuse_others(GIVEN)
     for values in (given, config):
         values.refuse("partial_rotary_factor", 1.0, 1, None)
     place = "type" if given.values.get("rope_type") is None else "rope_type"

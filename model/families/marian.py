@@ -140,10 +140,10 @@ def marian_sizes(config: Described, weights: Shapes) -> Sizes:
     sizes = dict(
         vocab_size=config.count("vocab_size"),
         tgt_vocab_size=config.count("decoder_vocab_size", default=config.count("vocab_size")),
-        d_model=config.count("d_model"),
-        n_heads=config.count("encoder_attention_heads"),
+        d_model=config.count("d_model", "hidden_size"),
+        n_heads=config.count("encoder_attention_heads", "num_attention_heads"),
         d_ff=config.count("encoder_ffn_dim"),
-        n_encoder_layers=config.count("encoder_layers"),
+        n_encoder_layers=config.count("encoder_layers", "num_hidden_layers"),
         n_decoder_layers=config.count("decoder_layers"),
         max_length=config.count("max_position_embeddings", most=MOST_POSITIONS),
         activation=ACTIVATION_NAMES[config.choice("activation_function", ACTIVATION_NAMES, "gelu")],

@@ -55,6 +55,13 @@ class Rotary:
         (d_head / 2,), float64."""
         return RULES[self.rule](self, d_head, length)
 
+    def turns_by(self, length: int) -> int:
+        """What of a text's length its frequencies hang on: of two lengths with one value they are
+        the same."""
+        if self.rule == "dynamic":
+            return max(length, self.length)
+        return int(self.rule == "longrope" and length > self.length)
+
     @property
     def stretch(self) -> float:
         """What queries and keys are multiplied by besides: 1 but with YaRN (Peng et al. 2023,
@@ -216,3 +223,9 @@ class RotaryScores(Scores):
         shared = q.shape[1] // k.shape[1]
         grouped = q.unflatten(1, (-1, shared)).flatten(2, 3)
         return super().forward(grouped, k).unflatten(2, (shared, -1)).flatten(1, 2)
+
+
+def turns_of(model: nn.Module, length: int) -> list[int]:
+    """`turns_by` of all that turns in a model, for a text of this length."""
+    rotations = (part for part in model.modules() if isinstance(part, Rotation))
+    return [rotation.rotary.turns_by(length) for rotation in rotations]

@@ -24,8 +24,12 @@ class Described:
         self.values, self.where, self.said_by = values, where, said_by
 
     def count(self, *names: str, default: int | None = None, most: int = MOST_COUNT) -> int:
-        """A whole number, at least 1, under the first of the names that there is."""
-        value = next((self.values[n] for n in names if self.values.get(n) is not None), None)
+        """A whole number, at least 1, under one of the names, or under several the same."""
+        given = {n: self.values[n] for n in names if self.values.get(n) is not None}
+        value = next(iter(given.values()), None)
+        if any(other != value for other in given.values()):
+            both = " and ".join(f"{quoted(one)} for {name}" for name, one in given.items())
+            raise CannotLoad(f"{self.where} has {both}, which must be the same.")
         if value is None and default is not None:
             return default
         if type(value) is not int or not 1 <= value <= most:

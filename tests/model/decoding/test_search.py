@@ -170,6 +170,17 @@ def test_every_preset_that_writes(preset):
     assert greedy_decode(model, src) == greedy_decode(model, src, use_cache=False)
 
 
+@torch.inference_mode()
+def test_a_cache_of_grouped_heads_holds_keys_and_values_for_each_key_head():
+    sizes = dict(vocab_size=53, d_model=24, d_ff=40, n_heads=6, n_key_heads=2, n_decoder_layers=3)
+    model = here(presets.build("llama", **sizes).eval())
+    one_by_one = OneByOne(model, 9)
+    one_by_one.model.hidden(random_ids(5, 5))
+    for cached in one_by_one.growing:
+        assert cached.keys.shape == cached.values.shape == (2, 2, 9, 4)
+    assert len(one_by_one.growing) == 3
+
+
 class OwnWay(MultiHeadAttention):
     """An attention that takes its keys and values in a way of its own: no cache can stand there."""
 

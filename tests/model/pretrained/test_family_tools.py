@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from headlight.model.analysis.head_metrics import measured
+from headlight.model.checkpoint import load
 from headlight.model.corpus.head_counts import frequencies, head_counts
 from headlight.model.corpus.importance import examples_of
 from headlight.model.corpus.sentences import Line
@@ -18,8 +19,8 @@ from headlight.model.probing.changes import HeadOff, Scope, parse
 from headlight.model.probing.head_steps import ABLATIONS, head_steps
 from headlight.model.probing.sites import attention_at
 from headlight.model.probing.trace import CannotRead, ids_of, read_of, trace
-from tests.model.common import check_view, hooks
-from tests.model.pretrained.folders import TEXT
+from tests.model.common import check_view, hooks, in_short
+from tests.model.pretrained.folders import KINDS, TEXT, write
 
 WITHIN = 2e-5
 
@@ -210,3 +211,25 @@ def test_a_decoder_alone_writes_the_same_with_a_cache(family, how, line, monkeyp
     assert np.abs(cached.probabilities[: len(shares)] - shares).max() <= 1e-5
     monkeypatch.setattr("headlight.model.decoding.cache.fits", lambda model: False)
     assert family.checkpoint.generate(run, how, max_tokens=7).path == cached.path
+
+
+LONGER = [kind for kind, (name, *_) in KINDS.items() if name not in ("bert", "marian")]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("kind", in_short(LONGER, "llama-dynamic", "llama-longrope"))
+def test_beyond_the_trained_length_it_writes_as_in_whole_passes(kind, tmp_path, monkeypatch):
+    """All of a text turns by other angles then: those of transformers for a text of this length."""
+    theirs = write(tmp_path, kind)
+    checkpoint = load(tmp_path)
+    for how in (Greedy(), Beam(2)):
+        found = checkpoint.generate("the dog", how, max_tokens=24)
+        start = checkpoint.trace("the dog").tgt.ids[: found.first + 1]
+        for i in range(len(found.path)):
+            logits = theirs(torch.tensor([[*start, *found.path[:i]]])).logits[0, -1]
+            expected = logits.double().softmax(dim=-1).numpy()
+            assert np.abs(found.probabilities[i] - expected).max() <= 1e-5, (how, i)
+    with monkeypatch.context() as patch:
+        patch.setattr("headlight.model.decoding.cache.fits", lambda model: False)
+        whole = checkpoint.generate("the dog", Beam(2), max_tokens=24)
+    assert whole.path == found.path and len(found.path) > 12
