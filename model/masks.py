@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
+from headlight.model.sites import Site
+
 
 def padding(ids: Tensor, pad_id: int, bos_id: int | None = None) -> Tensor:
     """Which tokens are padding, (batch, length). Marian's targets begin with its padding token:
@@ -27,6 +29,13 @@ def causal_mask(length: int, device=None) -> Tensor:
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
 
 
+def local_mask(length: int, window: int, device=None) -> Tensor:
+    """Each position may attend to those fewer than `window` away, itself included (Beltagy et al.
+    2020, section 3.1): (query, key)."""
+    near = torch.ones(length, length, dtype=torch.bool, device=device)
+    return near.triu(1 - window).tril(window - 1)
+
+
 @dataclass(frozen=True)
 class Masks:
     """Which of the masks are on. All on is how the model was trained."""
@@ -38,30 +47,30 @@ class Masks:
 
     def build(self, model: nn.Module, *ids: Tensor) -> tuple[Tensor | None, ...]:
         """A mask for each kind of attention of `model`, in their order, for the ids of each of its
-        sides, (batch, length). None where nothing is masked."""
+        sides, (batch, length). None where nothing is masked. Sites of a kind share theirs."""
         texts = dict(zip((side.name for side in model.sides()), ids, strict=True))
         kinds = {site.kind: site for site in model.sites()}
         special = model.config.special_ids
-        return tuple(self.of(texts[s.query_side], texts[s.key_side], s.masks,
-                             *special(s.key_side)[:2]) for s in kinds.values())  # fmt: skip
+        return tuple(
+            self.of(site, texts[site.query_side], texts[site.key_side], *special(site.key_side)[:2])
+            for site in kinds.values()
+        )
 
     def over(self, written: Iterable[int], pad_id: int) -> "Masks":
         """Masks for generated text: a generated `<pad>` is an ordinary token."""
         return replace(self, tgt_padding=False) if pad_id in written else self
 
     def of(
-        self,
-        query: Tensor,
-        key: Tensor,
-        switches: Iterable[str],
-        pad_id: int,
-        bos_id: int | None = None,
+        self, site: Site, query: Tensor, key: Tensor, pad_id: int, bos_id: int | None = None
     ) -> Tensor | None:
-        """The mask of an attention governed by these `switches`, from query and key ids."""
-        on = [name for name in switches if getattr(self, name)]
+        """The mask of the attention at a site, from query and key ids, (batch, length)."""
+        on = [name for name in site.masks if getattr(self, name)]
         mask = None
         if "causal" in on:
             mask = causal_mask(query.shape[1], query.device)[None, None]
+        if site.window:
+            near = local_mask(query.shape[1], site.window, query.device)[None, None]
+            mask = near if mask is None else mask & near
         if any(name != "causal" for name in on):
             visible = padding_mask(key, pad_id, bos_id)
             if not visible.all():

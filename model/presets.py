@@ -38,6 +38,8 @@ from headlight.model.variants import (
     FilledSoftmax,
     KeyValueAttention,
     LearnedPositions,
+    LocalConfig,
+    LocalTransformer,
     LogSoftmaxLinear,
     PositionsFromOne,
     PreNormDecoderLayer,
@@ -151,6 +153,11 @@ def decoder_only(config: DecoderOnlyConfig) -> DecoderOnly:
     return DecoderOnly(config)
 
 
+def window(config: LocalConfig) -> LocalTransformer:
+    """Beltagy et al. 2020, Longformer: self-attention over neighbours alone."""
+    return LocalTransformer(config)
+
+
 PRESETS = {
     "paper": Preset(
         "Vaswani et al. 2017",
@@ -223,6 +230,15 @@ PRESETS = {
         dict(vocab_size=37000),
         {},
         "the paper's sizes",
+    ),
+    "window": Preset(
+        "The paper with local attention (Beltagy et al. 2020)",
+        window,
+        LocalConfig,
+        "self-attention within a window: a token attends to those fewer than 4 away",
+        dict(vocab_size=37000),
+        {},
+        "the paper's sizes, and a window of our choice",
     ),
 }
 

@@ -292,4 +292,9 @@ SOURCES = {
         completed="Radford et al. 2018 used the same decoder with learned positions and GELU. "
         "Here, positions and ReLU are the paper's.",
     ),
+    "window": Source(
+        "arxiv.org/abs/2004.05150",
+        completed="Longformer widens its windows from layer to layer and lets a few tokens attend "
+        "to all. Here, every layer has the same window, and cross-attention has none.",
+    ),
 }

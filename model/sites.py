@@ -47,6 +47,7 @@ class Site:
     title       its kind in words
     masks       which switches of Masks concern it
     n_heads     of the queries; n_key_heads: of keys and values, fewer where queries share them
+    window      a query may attend to keys fewer than this many tokens away; 0: to any
     """
 
     kind: str
@@ -58,6 +59,7 @@ class Site:
     masks: tuple[str, ...]
     n_heads: int
     n_key_heads: int
+    window: int = 0
 
 
 def sites_of(

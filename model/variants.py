@@ -1,7 +1,7 @@
 """Parts of other systems that replace the paper's; presets.py puts them in."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +18,7 @@ from headlight.model.transformer import (
     MultiHeadAttention,
     PositionalEncoding,
     Scores,
+    Transformer,
     reset_parameters,
 )
 
@@ -345,6 +346,30 @@ class DecoderOnlyConfig(Config):
                 "a decoder-only model has no encoder layers, but "
                 f"{self.n_encoder_layers} were given"
             )
+
+
+@dataclass(frozen=True)
+class LocalConfig(Config):
+    """Sizes of a model with local attention."""
+
+    window: int = 4  # tokens, the query's own included
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.window < 1:
+            raise ValueError(f"window must be at least 1, not {self.window}")
+
+
+class LocalTransformer(Transformer):
+    """The paper's model with local self-attention: a token attends to those fewer than `window`
+    away, in the decoder to earlier ones alone (Beltagy et al. 2020, section 3.1)."""
+
+    def sites(self) -> tuple[Site, ...]:
+        window = self.config.window
+        return tuple(
+            site if site.kind == "cross" else replace(site, window=window)
+            for site in super().sites()
+        )
 
 
 class SelfDecoder(Encoder):

@@ -83,6 +83,8 @@ def _attention(attention: nn.Module, trace: Trace, block: Block) -> str:
     sentences += filter(None, map(_of_itself, (attention.query, attention.scores)))
     if "causal" in site.masks and trace.masks.causal:
         sentences.append("No token may attend to a later one.")
+    if site.window:
+        sentences.append(f"A token may attend only to those fewer than {site.window} away.")
     return " ".join(sentences)
 
 

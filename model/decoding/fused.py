@@ -24,9 +24,11 @@ LAYERS = (DecoderLayer, PreNormDecoderLayer)
 
 def fits(model: Transformer) -> bool:
     """Whether every part of the decoder's layers is the one that is built there, not in training,
-    and nothing stands around it. What holds the layers, and comes before and after them, is run
-    as it is, but for the way from one to the next."""
+    nothing stands around it, and each token may attend to all before it. What holds the layers,
+    and comes before and after them, is run as it is, but for the way from one to the next."""
     decoder = model.decoder
+    if any(site.window for site in model.sites()):
+        return False
     if type(model).decode is not Transformer.decode or type(decoder) is not Decoder:
         return False
     if any(

@@ -61,14 +61,17 @@ class Steps:
         self.src, self.memory = src, model.encode(src, src_mask)
         self._take(torch.arange(len(src), device=src.device).repeat_interleave(beam))
         self.one_by_one = cache.OneByOne(model, capacity) if cached else None
+        # Else the newest token may attend to all that a cache holds.
+        self.is_local = any(site.window for site in model.sites())
 
     def __call__(self, tgt: Tensor) -> Tensor:
         """Targets so far, (row, length) → logits, (row, vocab_size)."""
-        if self.one_by_one:
-            decode, tgt, tgt_mask = self.one_by_one.model.decode, tgt[:, -1:], None
-        else:
-            decode = self.model.decode
+        decode, tgt_mask = self.model.decode, None
+        if self.is_local or not self.one_by_one:
             tgt_mask = self._masks(self.src, tgt, self.masks).get("decoder")
+        if self.one_by_one:
+            decode, tgt = self.one_by_one.model.decode, tgt[:, -1:]
+            tgt_mask = tgt_mask if tgt_mask is None else tgt_mask[..., -1:, :]
         hidden = decode(tgt, self.memory, tgt_mask, self.memory_mask)
         logits, config = self.model.generator(hidden[:, -1]), self.model.config
         if config.bos_id == config.pad_id:  # Marian never writes its padding token

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from headlight.model.masks import Masks, causal_mask
+from headlight.model.masks import Masks, causal_mask, local_mask
 from headlight.model.presets import GENERATOR
 from headlight.model.probing.capture import view
 from headlight.model.probing.changes import check
@@ -107,6 +107,7 @@ class Reference(nn.Module):
         self.src_embedding, self.tgt_embedding = model.src_embedding, model.tgt_embedding
         self.transformer = twin
         self.generator = model.generator
+        self.window = max((site.window for site in model.sites()), default=0)
         self.eval()
 
     def forward(self, src: Tensor, tgt: Tensor, masks: Masks = Masks()) -> Tensor:
@@ -114,10 +115,18 @@ class Reference(nn.Module):
         src_padding, tgt_padding = (
             ids == self.config.special_ids(side)[0] for side, ids in (("src", src), ("tgt", tgt))
         )
+        src_mask = tgt_mask = None
+        if masks.causal:
+            tgt_mask = ~causal_mask(tgt.shape[1], tgt.device)
+        if self.window:
+            src_mask = ~local_mask(src.shape[1], self.window, src.device)
+            far = ~local_mask(tgt.shape[1], self.window, tgt.device)
+            tgt_mask = far if tgt_mask is None else tgt_mask | far
         hidden = self.transformer(
             self.src_embedding(src),
             self.tgt_embedding(tgt),
-            tgt_mask=~causal_mask(tgt.shape[1], tgt.device) if masks.causal else None,
+            src_mask=src_mask,
+            tgt_mask=tgt_mask,
             src_key_padding_mask=src_padding if masks.src_padding else None,
             tgt_key_padding_mask=tgt_padding if masks.tgt_padding else None,
             memory_key_padding_mask=src_padding if masks.memory_padding else None,

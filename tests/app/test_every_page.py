@@ -23,8 +23,8 @@ from tests.conftest import LINES
 from tests.model.common import random_model
 from tests.model.pretrained.folders import FAMILIES, write
 
-MODELS = ("uneven", "classifier", "odd", "alone", *FAMILIES)
-OURS = {"odd": odd.NAME, "alone": "decoder_only"}  # name → preset
+MODELS = ("uneven", "classifier", "odd", "alone", "local", *FAMILIES)
+OURS = {"odd": odd.NAME, "alone": "decoder_only", "local": "window"}  # name → preset
 # Every verb but “mean”, which needs what comes with a trained model.
 CHANGES = {
     "none": "",

@@ -131,7 +131,7 @@ def test_its_command_writes_a_file(python, desk):
     command = [python, "-m", "headlight", "trace", "copy", "a b", "--out", "weights.csv"]
     done = subprocess.run(command, cwd=desk, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert (desk / "weights.csv").read_text().startswith("sentence,attention,layer,head")
+    assert (desk / "weights.csv").read_text("utf-8-sig").startswith("sentence,attention,layer,head")
 
 
 def test_its_command_opens_the_app(python, desk, context):
