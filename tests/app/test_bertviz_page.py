@@ -28,16 +28,6 @@ def drawn(page) -> bool:
     return any("html_frame" in element.proto.component_name for element in shown)
 
 
-@pytest.mark.parametrize("view", ADAPTED)
-@pytest.mark.parametrize("name", ["uneven", "classifier"])
-def test_every_view_of_every_model_is_drawn(bertviz, name, view):
-    page = bertviz(name, view=view)
-    assert "draw" not in [toggle.key for toggle in page.toggle] and not page.warning
-    for kind in page.segmented_control(key="kind").options:
-        page.segmented_control(key="kind").set_value(kind).run()
-        assert drawn(page) and not page.error
-
-
 def test_a_text_of_many_tokens_is_drawn_when_asked_for(bertviz):
     page = bertviz("uneven", "the dog " * (DRAWN_AT_ONCE // 2))
     page.segmented_control(key="kind").set_value("encoder").run()

@@ -1,32 +1,20 @@
 """Other people's models in the app: small random folders in Hugging Face's layout."""
 
-import hashlib
-import io
 import re
 import shutil
-from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from headlight.app.export import bertviz_html, bundle, tables
-from headlight.app.export.bundle import Model
-from headlight.app.notebook import show
 from headlight.app.state import catalog
-from headlight.app.state.options import BERTVIZ, LAB
+from headlight.app.state.options import LAB
 from headlight.app.state.pages import HOME, PAGES
 from headlight.app.wording import block_texts, model_texts, output_texts
 from headlight.model.analysis.architecture import blocks
 from headlight.model.checkpoint import load
 from headlight.model.families.rotary import angles
 from headlight.model.pretrained.contents import ROUNDED
-from headlight.model.probing.capture import view
-from headlight.model.probing.changes import VERBS, parse
-from headlight.model.probing.head_steps import compared
-from tests.app.common import complete, plain_text, view_of, words
-from tests.app.export.test_bertviz_html import params
-from tests.conftest import long_but
+from tests.app.common import plain_text
 from tests.model.pretrained.folders import FAMILIES, TINY, in_doubles, write
 from tests.model.pretrained.test_sentence_encoders import DENSE, encoder
 
@@ -220,17 +208,6 @@ def test_rotation_is_drawn_in_the_place_of_a_table(opened, folders):
     assert turned.shape == (4, config.d_head // 2) and (turned[0] == 0).all()
 
 
-CHANGES = (  # every verb but those that need means or another run, of attention K and its stack S
-    "K.1.2=off; K=hide:2; K.2.1=uniform; K.2=temperature:2.0; K.1.1=weight:3>1:0.9; "
-    "K.1=forbid:4>3; K.1.3=mask:diagonal; K.1.3=allow:3>1; S_feed_forward.2=skip"
-)
-
-
-def changes_of(name):
-    kind = kind_of(name)
-    return CHANGES.replace("K", kind).replace("S", "decoder" if kind == "cross" else kind)
-
-
 def kind_of(name):
     return {"bert": "encoder", "minilm": "encoder", TINY: "cross"}.get(name, "decoder")
 
@@ -241,23 +218,6 @@ def well(page, *allowed):
     said = [plain_text(error.value) for error in page.error]
     assert all(any(part in text for part in allowed) for text in said), said
     return True
-
-
-@pytest.mark.parametrize("name", FAMILIES)
-def test_every_kind_of_change_is_shown(opened, folders, name):
-    """As badges, and in the numbers of the selected head, under all of them at once."""
-    kind = kind_of(name)
-    side = load(folders / name).model.sides()[-1].title
-    lines = f"{changes_of(name)}; {side}=positions:none"
-    page = opened(name, changes=lines, kind=kind)
-    assert well(page)
-    assert {change.verb for change in parse(lines)} == {*VERBS} - {"mean", "patch"}
-    badges = [one.label for one in page.button if (one.key or "").startswith("change_")]
-    assert len(badges) == len(parse(lines)) or any("more" in label for label in badges)
-    plain = page.session_state["changes"]
-    assert plain == lines
-    for key in ("heads", "inside", "ablation"):
-        assert well(page.switch_page(PAGES[key].file).run()), key
 
 
 @pytest.mark.parametrize(
@@ -272,63 +232,6 @@ def test_what_cannot_be_changed_is_said(opened, name, verb, why):
     """Means come with a checkpoint, patches from another run; here is neither."""
     page = opened(name, changes=f"{kind_of(name)}.1.1={verb}")
     assert well(page, why) and page.error
-
-
-@pytest.mark.parametrize("name", FAMILIES)
-def test_exports_hold_what_the_model_used(folders, name):
-    trace = load(folders / name).trace(TEXT)
-    for kind, weights in trace.attention.items():
-        view = view_of(trace, kind, 1, 2)
-        assert show(trace, kind, 2, 3).page
-        arrays = np.load(io.BytesIO(tables.npz(view)))
-        np.testing.assert_array_equal(arrays[kind], weights)
-        table = pd.read_parquet(io.BytesIO(tables.parquet(view)))
-        table = table[table.attention == kind]
-        np.testing.assert_array_equal(table.weight, weights.ravel())
-        tokens = trace.texts_of(kind)[1].tokens
-        assert (*table.key_token[: len(tokens)],) == tokens
-        one = pd.read_csv(io.BytesIO(tables.csv(view, one_head=True)), keep_default_na=False)
-        np.testing.assert_allclose(one.weight, weights[1, 2].ravel(), atol=1e-6)
-
-
-@pytest.mark.parametrize("name", long_but(["llama-groups"], ["bert", "llama-groups", "marian"]))
-def test_a_pack_comes_back(page, folders, name):
-    checkpoint = load(folders / name)
-    trace = checkpoint.trace(TEXT)
-    kind = list(trace.kinds)[-1]
-    chosen = complete({"model": name, "source": TEXT, "kind": kind, "layer": 2, "head": 3})
-    view = replace(view_of(trace, kind, 1, 2), settings=chosen)
-    sha256 = hashlib.sha256((folders / name / "model.safetensors").read_bytes()).hexdigest()
-    packed = bundle.make(view, Model(name, "model.safetensors", sha256))
-    read = bundle.read(packed)
-    assert all((read.attention[one] == weights).all() for one, weights in trace.attention.items())
-    page.switch_page(PAGES["take-away"].file).run()
-    page.file_uploader(key="pack").set_value(("pack.zip", packed, "application/zip")).run()
-    assert well(page) and any("**identical**" in said.value for said in page.success)
-    assert page.session_state["kind"] == kind and page.session_state["head"] == 3
-
-
-@pytest.mark.parametrize("name", FAMILIES)
-def test_bertviz_draws_every_view(opened, folders, name):
-    """The neuron view, which multiplies queries and keys itself, with those that are compared."""
-    checkpoint = load(folders / name)
-    run = checkpoint.run(TEXT)
-    trace = checkpoint.trace_run(run)
-    for kind, weights in trace.attention.items():
-        for shown in BERTVIZ:
-            vectors = compared(view(checkpoint.model), run, kind)
-            drawn = params(
-                bertviz_html.page(trace, shown, kind, range(len(weights)), 1, 2, compared=vectors)
-            )["attention"]["all"]
-            np.testing.assert_allclose(drawn["attn"], weights, atol=1e-4)
-        assert drawn["queries"].shape[:2] == drawn["keys"].shape[:2] == weights.shape[:2]
-        root = drawn["queries"].shape[-1] ** 0.5
-        scores = drawn["queries"] @ drawn["keys"].swapaxes(-1, -2) / root
-        np.testing.assert_allclose(scores, trace.scores[kind], atol=1e-4)
-    page = opened(name, "bertviz", bertviz="neuron", kind=next(iter(trace.kinds)))
-    assert well(page) and ("share 2 key heads" in words(page)) == (
-        name in ("llama-groups", "qwen3")
-    )
 
 
 def test_a_text_that_does_not_fit_into_memory_is_told(opened, monkeypatch):

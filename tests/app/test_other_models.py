@@ -1,19 +1,15 @@
 """Models that are no encoder-decoders of the paper go through every step and every command: a
 decoder alone, and one with an attention that only the tests know (tests/odd.py)."""
 
-import hashlib
 import io
 import json
 import re
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from headlight.app.export import bundle, pictures, tables
-from headlight.app.export.bundle import Model
-from headlight.app.notebook import show
+from headlight.app.export import pictures, tables
 from headlight.app.results import system_results
 from headlight.app.state.options import LAB, STEPS
 from headlight.app.state.pages import HOME, PAGES
@@ -23,7 +19,7 @@ from headlight.model.presets import PRESETS
 from headlight.model.probing.head_steps import ABLATIONS
 from headlight.model.tokenizer import Tokenizer
 from tests import odd
-from tests.app.common import complete, view_of, words
+from tests.app.common import view_of, words
 from tests.conftest import LINES
 from tests.model.common import random_model
 
@@ -122,22 +118,6 @@ def test_a_decoder_alone_reads_one_text(page):
     assert any(text.value.startswith("**Next token:**") for text in page.markdown)
 
 
-@pytest.mark.parametrize("name", ["odd"])
-def test_a_pack_comes_back(page, models, name):
-    kind, layers = list(SHAPES[name][1].items())[-1]
-    seen = load(models / name).trace(TEXT)
-    chosen = complete({"model": name, "source": TEXT, "kind": kind, "layer": layers[-1], "head": 2})
-    view = replace(view_of(seen, kind, len(layers) - 1, 1), settings=chosen)
-    sha256 = hashlib.sha256((models / name / "model.safetensors").read_bytes()).hexdigest()
-    packed = bundle.make(view, Model(name, "model.safetensors", sha256))
-    assert set(bundle.read(packed).attention) == set(SHAPES[name][1])
-    page.switch_page("views/take_away.py").run()
-    page.file_uploader(key="pack").set_value(("pack.zip", packed, "application/zip")).run()
-    assert well(page)
-    assert any("**identical**" in said.value for said in page.success)
-    assert page.session_state["kind"] == kind and page.session_state["layer"] == layers[-1]
-
-
 @every_model
 def test_every_export(models, name):
     seen = load(models / name).trace(TEXT)
@@ -155,15 +135,6 @@ def test_every_export(models, name):
         assert set(table.attention) == set(SHAPES[name][1])
     for ending in ("svg", "png", "pdf"):  # of the last kind: none has formats of its own
         assert pictures.head(view, ending) and pictures.grid(view, ending)
-
-
-@every_model
-def test_the_notebook(models, name):
-    seen = load(models / name).trace(TEXT)
-    kind, layers = list(SHAPES[name][1].items())[-1]
-    assert show(seen).page == show(seen, kind, layers[0]).page
-    with pytest.raises(ValueError, match=f"no {kind} layer 7 head 1"):
-        show(seen, kind, 7)
 
 
 @pytest.mark.parametrize("name", ["odd"])
