@@ -138,6 +138,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.javascript.mutants", description=__doc__)
     parser.add_argument("--count", type=int, default=COUNT)
     parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--skip", type=int, default=0, help="so many, which were planted before")
     parser.add_argument(
         "--whole", action="store_true", help="ask all browser tests, not only those of the script"
     )
@@ -146,7 +147,7 @@ def main() -> None:
     by = {"make test": 0, "make test-browser": 0, "": 0}
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(shutil.copytree(ROOT, Path(folder) / "tree", ignore=ignored))
-        for fault in sample(args.count, args.seed):
+        for fault in sample(args.count, args.seed)[args.skip :]:
             command, how = noticed(fault, tree, args.whole)
             by[command] += 1
             print(f"{command or 'SURVIVED':17} {fault.file}:{fault.number}  {how}"[:140])
