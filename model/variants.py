@@ -291,6 +291,13 @@ class ClassifierConfig(Config):
                 f"a classifier has no decoder layers, but {self.n_decoder_layers} were given"
             )
 
+    def check_heads(self) -> None:
+        """Heads are as wide as the model, however many there are."""
+
+    @property
+    def d_head(self) -> int:
+        return self.d_model
+
 
 class Classifier(nn.Module):
     """Encoder layers, then the mean over the text's positions, then a class (Bloem 2019).

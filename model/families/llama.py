@@ -26,7 +26,7 @@ from headlight.model.families.parts import (
     RMSNorm,
 )
 from headlight.model.families.rotary import EACH_PAIR, NEEDED, Rotary, RotaryScores
-from headlight.model.families.values import LONGEST, CannotLoad, Described
+from headlight.model.families.values import LONGEST, MOST_COUNT, CannotLoad, Described, quoted
 from headlight.model.sites import Side
 from headlight.model.variants import DecoderOnly, DecoderOnlyConfig, PreNormEncoderLayer
 
@@ -175,8 +175,7 @@ def llama_sizes(config: Described, weights: Shapes) -> Sizes:
     rotary = _rotary(config, length)
     if rotary["rotary_rule"] == "dynamic":
         length = min(int(length * dict(rotary["rotary_settings"])["factor"]), LONGEST)
-    slides = kind == "mistral" or (kind != "llama" and config.flag("use_sliding_window"))
-    if slides and config.values.get("sliding_window", WINDOW):
+    if _slides(config, kind) and config.values.get("sliding_window", WINDOW):
         # Within its window such a model attends to all that came before, as any other.
         length = min(length, config.count("sliding_window", default=WINDOW))
     return rotary | dict(
@@ -198,6 +197,29 @@ def llama_sizes(config: Described, weights: Shapes) -> Sizes:
         normed_heads=kind == "qwen3",
         dropout=0.0,
     )
+
+
+def _slides(config: Described, kind: str) -> bool:
+    """Whether any layer has a sliding window."""
+    if kind not in ("qwen2", "qwen3"):
+        return kind == "mistral"
+    n_layers, kinds = config.count("num_hidden_layers"), config.values.get("layer_types")
+    full, sliding = "full_attention", "sliding_attention"
+    if kinds is None:
+        some = config.number("max_window_layers", 28, 0, MOST_COUNT) < n_layers
+        return some and config.flag("use_sliding_window")
+    if (
+        not isinstance(kinds, list)
+        or len(kinds) != n_layers
+        or not {*map(str, kinds)} <= {full, sliding}
+    ):
+        raise CannotLoad(
+            f"{config.where} has {quoted(kinds)} for layer_types; for each layer it must be "
+            f"{full} or {sliding}."
+        )
+    if not config.flag("use_sliding_window"):
+        config.refuse("layer_types", [full] * n_layers)
+    return sliding in kinds
 
 
 def _rotary(config: Described, length: int) -> Sizes:

@@ -37,8 +37,8 @@ from headlight.model.pretrained.weights import CannotLoad
 WANTED = (
     "config.json", "*.safetensors", "model.safetensors.index.json", "tokenizer.json",
     "tokenizer_config.json", "source.spm", "target.spm", "vocab.json", "target_vocab.json",
-    "modules.json", "[0-9]*_*/config.json", "[0-9]*_*/model.safetensors", "README.md", "LICENSE*",
-    "*.gguf", "model.*.bin", "vocab.*.spm",
+    "modules.json", "sentence_bert_config.json", "[0-9]*_*/config.json",
+    "[0-9]*_*/model.safetensors", "README.md", "LICENSE*", "*.gguf", "model.*.bin", "vocab.*.spm",
 )  # fmt: skip
 CHUNK = 2**20
 TOP = 2**16  # bytes of a README, where it names its licence

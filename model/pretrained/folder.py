@@ -57,12 +57,13 @@ def _in_folder(folder: Path) -> Contents:
     family = _family(folder, values)
     encoder = sentence_encoder(folder, family)
     weights = Safetensors(folder, encoder.dense)
+    config = Described(values, str(folder / "config.json"))
     return Contents(
         where=folder,
         family=replace(family, names=family.names | encoder.names),
-        config=Described(values, str(folder / "config.json")),
+        config=config,
         weights=weights,
-        tokenizer=partial(tokenizer_of, folder),
+        tokenizer=partial(tokenizer_of, folder, config),
         card={"title": folder.name, "family": values["model_type"]} | _languages(folder),
         files=tuple(sorted(weights.files)),
         more=encoder.sizes,

@@ -18,20 +18,20 @@ WORDS = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|\p{{N}}{digits}"
     r"| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-_BYTES = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
 _GPT2 = pre_tokenizers.ByteLevel(add_prefix_space=False)
 
 
-def _words(digits: str) -> pre_tokenizers.PreTokenizer:
+def words(digits: str, add_prefix_space: bool = False) -> pre_tokenizers.PreTokenizer:
     split = pre_tokenizers.Split(Regex(WORDS.format(digits=digits)), "isolated")
-    return pre_tokenizers.Sequence([split, _BYTES])
+    as_bytes = pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space, use_regex=False)
+    return pre_tokenizers.Sequence([split, as_bytes])
 
 
 PRE_TOKENIZERS = {
     "gpt-2": _GPT2,
     "smollm": pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), _GPT2]),
-    "llama-bpe": _words("{1,3}"),
-    "qwen2": _words(""),
+    "llama-bpe": words("{1,3}"),
+    "qwen2": words(""),
 }
 
 

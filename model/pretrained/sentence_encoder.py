@@ -54,6 +54,8 @@ def sentence_encoder(folder: Path, family: Family) -> SentenceEncoder:
         raise CannotLoad(
             f"{folder / MODULES} does not start with the modules Transformer and Pooling."
         )
+    if (said := folder / "sentence_bert_config.json").is_file():
+        Described(values_in(said), str(said), said.name).refuse("do_lower_case", False, None)
     normalized = after[-1:] and after[-1][0] == "Normalize"
     dense = after[:-1] if normalized else after
     for kind, _ in dense:

@@ -10,6 +10,7 @@ from headlight.model.families.family import Family, Sizes
 from headlight.model.families.values import Described, values_in
 from headlight.model.files import read_json, read_within
 from headlight.model.pretrained.sandbox import try_tokenizer
+from headlight.model.pretrained.tokenizer_classes import rebuild
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.spm_tokenizer import SPECIAL, UNKNOWN, SentencePieceTokenizer
 from headlight.model.tokenizer import LARGEST_TOKENIZER, CannotRead, Tokenizer
@@ -20,34 +21,36 @@ MOST_SAID = 200  # letters of what the library says of a file
 SPARE = 128  # rows that a vocabulary may have besides, to be a round number
 
 
-def tokenizer_of(folder: Path) -> Tokenizer:
-    """Raises CannotLoad for a missing, broken or strange one."""
-    if (folder / "tokenizer.json").is_file():
-        return _from_json(folder / "tokenizer.json")
-    if not (folder / "source.spm").is_file():
-        raise CannotLoad(
-            f"{folder} has no readable tokenizer: neither tokenizer.json nor source.spm, "
-            "target.spm and vocab.json."
-        )
+def tokenizer_of(folder: Path, config: Described) -> Tokenizer:
+    """Of a model that a config.json describes. Raises CannotLoad for a missing, broken or strange
+    one."""
+    kind = config.values["model_type"]
+    needed = "source.spm" if kind == "marian" else "tokenizer.json"
+    if not (folder / needed).is_file():
+        raise CannotLoad(f"{folder} has no readable tokenizer: {needed} is missing.")
+    said = Described(values_in(file) if (file := folder / SAID).is_file() else {}, str(file), SAID)
+    if kind != "marian":
+        return _from_json(folder / needed, kind, said, config)
     try:
         for file in (folder / "source.spm", folder / "target.spm"):
             try_tokenizer(file, read_within(file, LARGEST_TOKENIZER), "sentencepiece")
-        return SentencePieceTokenizer.load(folder, _separate(folder))
+        return SentencePieceTokenizer.load(folder, _separate(folder, said))
     except FileNotFoundError as error:
         raise CannotLoad(f"There is no file {error.filename}.") from None
     except (OSError, ValueError) as error:
         raise CannotLoad(str(error)) from None
 
 
-def _separate(folder: Path) -> bool:
+def _separate(folder: Path, said: Described) -> bool:
     """Whether source and target of a Marian have a vocabulary each. Raises CannotLoad where its
     files contradict each other."""
-    file, other = folder / SAID, folder / "target_vocab.json"
-    said = Described(values_in(file) if file.is_file() else {}, str(file), SAID)
+    other = folder / "target_vocab.json"
     separate = said.flag("separate_vocabs")
     if separate != other.is_file():
         verb = "There is no" if separate else "There is a"
-        raise CannotLoad(f"{verb} file {other}, but {file} has {separate} for separate_vocabs.")
+        raise CannotLoad(
+            f"{verb} file {other}, but {said.where} has {separate} for separate_vocabs."
+        )
     for name, usual in (
         ("unk_token", UNKNOWN),
         *zip(("eos_token", "pad_token"), SPECIAL, strict=True),
@@ -75,7 +78,7 @@ def check_vocabulary(where: Path, tokenizer: Tokenizer, sizes: Sizes) -> None:
             )
 
 
-def _from_json(file: Path) -> Tokenizer:
+def _from_json(file: Path, kind: str, said: Described, config: Described) -> Tokenizer:
     try:
         values = read_json(file, LARGEST_TOKENIZER)
         for token in values.get("added_tokens") or ():
@@ -83,7 +86,9 @@ def _from_json(file: Path) -> Tokenizer:
                 token["special"] = False
         content = json.dumps(values)
         try_tokenizer(file, content.encode("utf-8"))
-        return Tokenizer(tokenizers.Tokenizer.from_str(content))
+        backend = tokenizers.Tokenizer.from_str(content)
+        rebuild(backend, file, kind, said, config)
+        return Tokenizer(backend)
     except CannotLoad:
         raise
     # The library raises plain Exceptions.

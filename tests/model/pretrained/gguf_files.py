@@ -108,6 +108,8 @@ def tokenizer(folder: Path) -> dict:
         found |= {"model": "llama", "scores": scores, "unknown_token_id": 0, "bos_token_id": 1,
                   "eos_token_id": 2, "padding_token_id": 3, "add_bos_token": True}  # fmt: skip
     else:
-        found |= {"model": "gpt2", "pre": "gpt-2", "merges": merges, "eos_token_id": 0,
+        config = json.loads((folder / "config.json").read_text("utf-8"))
+        pre = "qwen2" if config["model_type"].startswith("qwen") else "gpt-2"
+        found |= {"model": "gpt2", "pre": pre, "merges": merges, "eos_token_id": 0,
                   "bos_token_id": 0}  # fmt: skip
     return {f"tokenizer.ggml.{name}": value for name, value in found.items()}

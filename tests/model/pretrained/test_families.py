@@ -10,6 +10,7 @@ import transformers
 from headlight.model.checkpoint import load
 from headlight.model.masks import Masks
 from headlight.model.pretrained.folder import contents_of
+from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.probing.capture import capture, view
 from headlight.model.probing.sites import attention_at
 from tests.model.pretrained.folders import (
@@ -124,6 +125,23 @@ SLIDING = [  # kind, what its config says, whether that is a window of 8
         for kind in ("qwen2", "qwen3")
         for use in (True, False)
     ),
+    # A window that no layer uses limits nothing.
+    ("qwen2", dict(sliding_window=8, max_window_layers=2, use_sliding_window=True), False),
+    ("qwen2", dict(sliding_window=8, max_window_layers=1, use_sliding_window=True), True),
+    ("qwen3", dict(sliding_window=8, use_sliding_window=True), False),
+    *(
+        (
+            "qwen3",
+            dict(
+                sliding_window=8,
+                use_sliding_window=True,
+                max_window_layers=3 * (not some),
+                layer_types=["full_attention", f"{kind}_attention"],
+            ),
+            some,
+        )
+        for kind, some in (("sliding", True), ("full", False))
+    ),
 ]
 
 
@@ -145,8 +163,22 @@ def test_no_text_is_longer_than_a_sliding_window(kind, says, slides, tmp_path):
 def test_a_sliding_window_that_is_left_out_is_what_transformers_takes(kind, tmp_path):
     write(tmp_path, kind, max_position_embeddings=5000)
     change(tmp_path, sliding_window=..., use_sliding_window=True)
+    change(tmp_path, layer_types=..., max_window_layers=0)
     usual = transformers.AutoConfig.from_pretrained(tmp_path).sliding_window
     assert load(tmp_path).model.config.max_length == usual < 5000
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [3, ["full_attention"], ["full_attention", "linear_attention"], ["sliding_attention"] * 2],
+    ids=str,
+)
+def test_kinds_of_layers_that_cannot_be_followed_are_refused(kinds, tmp_path):
+    """Too few, unknown, or sliding without a window."""
+    write(tmp_path, "qwen2")
+    change(tmp_path, layer_types=kinds)
+    with pytest.raises(CannotLoad, match="for layer_types"):
+        load(tmp_path)
 
 
 @pytest.mark.parametrize(

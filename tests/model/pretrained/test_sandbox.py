@@ -24,6 +24,8 @@ HARMLESS = r"(☃+☃+)+y"  # on what is tried; not on thirty snowmen
 def good(tmp_path_factory):
     folder = tmp_path_factory.mktemp("good") / "gpt2"
     write(folder, "gpt2")
+    as_it_is = '{"tokenizer_class": "PreTrainedTokenizerFast"}'  # tokenizer.json says it all
+    (folder / "tokenizer_config.json").write_text(as_it_is)
     return folder
 
 

@@ -227,6 +227,10 @@ BROKEN = {
     "no width": (of_dense(out_features=None), "2_Dense/config.json lacks out_features"),
     "no bias": (without_bias, "lacks the weight 2_Dense/linear.bias"),
     "a weight too many": (one_more, "Headlight does not know: 2_Dense/linear2.weight"),
+    "lower case first": (
+        lambda f: (f / "sentence_bert_config.json").write_text('{"do_lower_case": true}'),
+        r"sentence_bert_config\.json has True for do_lower_case",
+    ),
     "a pickle": (
         lambda f: (f / "2_Dense/model.safetensors").rename(f / "2_Dense/pytorch_model.bin"),
         "only safetensors are read",

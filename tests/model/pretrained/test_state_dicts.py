@@ -511,3 +511,17 @@ def test_a_source_of_padding_alone_has_a_class():
     model = load_foreign("bloem", random_state(bloem), pad_id=0)
     empty = model(torch.zeros(1, 5, dtype=torch.long))[0, 0]
     assert max_difference(empty, model.generator.bias.log_softmax(dim=-1)) <= 1e-6
+
+
+def test_wide_heads_need_not_divide_the_width():
+    """Five heads on a width of 16, as Bloem's code allows."""
+    whole = random_state(bloem)
+    state = {
+        name: torch.randn(5 * D, D) if "attention.to" in name
+        else torch.randn(D, 5 * D) if name.endswith("unifyheads.weight") else tensor
+        for name, tensor in whole.items()
+    }  # fmt: skip
+    model = load_foreign("bloem", state)
+    assert model.config.n_heads == 5 and D % 5 and model.config.d_head == D
+    ids = torch.tensor([[4, 7, 2]])
+    assert max_difference(model(ids)[:, 0], notebook(model, ids)[0]) <= 1e-5

@@ -11,6 +11,7 @@ from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.probing.trace import read_of
 from headlight.model.spm_tokenizer import SentencePieceTokenizer
 from headlight.model.tokenizer import CONTINUES, name_after
+from tests.model.common import in_short
 from tests.model.pretrained.folders import write
 
 KINDS = ("bert", "gpt2", "llama", "qwen2", "marian")
@@ -34,7 +35,7 @@ def checkpoint(request, tmp_path_factory):
 def theirs(folder):
     if (folder / "source.spm").is_file():
         return transformers.MarianTokenizer.from_pretrained(folder)
-    return transformers.PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"))
+    return transformers.AutoTokenizer.from_pretrained(folder)
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -178,4 +179,63 @@ def test_without_sentencepiece(tmp_path, monkeypatch):
     write(tmp_path, "marian")
     monkeypatch.setitem(sys.modules, "sentencepiece", None)
     with pytest.raises(CannotLoad, match="pip install sentencepiece"):
+        load(tmp_path)
+
+
+FAST, PLAIN = "PreTrainedTokenizerFast", {}
+SAID = [  # kind of folder, what its tokenizer_config.json says; None: there is none
+    ("bert", None),
+    ("bert", dict(do_lower_case=False)),
+    ("bert", dict(strip_accents=False, tokenizer_class="BertTokenizerFast")),
+    ("bert", dict(strip_accents=True, do_lower_case=False)),
+    ("bert", dict(tokenize_chinese_chars=False)),
+    ("bert", dict(tokenizer_class=FAST, do_lower_case=False)),
+    ("bert", dict(tokenizer_class="GPT2Tokenizer")),
+    ("gpt2", PLAIN),
+    ("gpt2", dict(add_prefix_space=True)),
+    ("gpt2", dict(add_prefix_space=True, tokenizer_class=FAST)),
+    ("gpt2", dict(tokenizer_class="Qwen2Tokenizer")),
+    ("gpt2", dict(tokenizer_class="LlamaTokenizer")),
+    ("gpt2", dict(tokenizer_class="RobertaTokenizer")),
+    ("llama", None),
+    ("llama", dict(tokenizer_class="LlamaTokenizerFast", legacy=False)),
+    ("llama", dict(tokenizer_class="LlamaTokenizer", legacy=True)),
+    ("llama", dict(tokenizer_class="LlamaTokenizer", add_prefix_space=False)),
+    ("llama", dict(tokenizer_class="LlamaTokenizer", add_eos_token=True)),
+    ("llama", dict(tokenizer_class="GPT2Tokenizer")),
+    ("mistral", dict(tokenizer_class="GPT2Tokenizer", add_prefix_space=True)),
+    ("qwen2", dict(tokenizer_class=FAST, add_prefix_space=True)),
+    ("qwen3", dict(tokenizer_class=FAST)),
+    ("qwen3", dict(tokenizer_class="GPT2TokenizerFast")),
+    ("qwen3", PLAIN),
+]
+
+
+@pytest.mark.parametrize("number", in_short(range(len(SAID)), *range(1, len(SAID), 3)))
+def test_what_another_file_says_decides_as_in_transformers(number, tmp_path):
+    """Case, accents, spaces and the tokenizer's class: the same ids, or a refusal that names both
+    files."""
+    kind, said = SAID[number]
+    write(tmp_path, kind)
+    if said is not None:
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps(said))
+    try:
+        checkpoint = load(tmp_path)
+    except CannotLoad as error:
+        assert "tokenizer_config.json" in str(error) and "tokenizer.json" in str(error)
+        assert said["tokenizer_class"] in str(error)
+        return
+    tokenizer = theirs(tmp_path)
+    for text in (*TEXTS, "A Dog CAFÉ 日本 1234", "it's"):
+        read = next(iter(read_of(checkpoint.model, checkpoint.run(text)).values()))
+        assert list(read.ids) == tokenizer(text, truncation=False, padding=False)["input_ids"], text
+        encoding = checkpoint.tokenizer.encode(text)
+        assert all(0 <= start <= end <= len(text) for start, end in encoding.offsets)
+
+
+@pytest.mark.parametrize("value", [3, ["BertTokenizer"], {}])
+def test_a_class_that_is_no_name_is_refused(value, tmp_path):
+    write(tmp_path, "bert")
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": value}))
+    with pytest.raises(CannotLoad, match="no name for tokenizer_class"):
         load(tmp_path)
