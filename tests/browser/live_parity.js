@@ -14,8 +14,8 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const weights = halvesOf(document.getElementById("weights").textContent);
 const model = modelOf(data.checkpoint, data.checkpoint.layout, weights);
 const tokenizer = new Tokenizer(data.tokenizer, data.characters);
-const reader = new Reader({ model, tokenizer, classes: data.classes, alignment: data.alignment,
-  lesson: data.lesson });
+const reader = new Reader({ model, tokenizer, classes: data.classes,
+  continuation: data.continuation, alignment: data.alignment, lesson: data.lesson });
 
 function base64({ data: numbers }) {
   const bytes = new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength);
