@@ -147,7 +147,8 @@ def _page(
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src {hashes}"
     data = json.dumps(params, separators=(",", ":")).replace("<", "\\u003c")
     return f"""<!doctype html>
-<html lang="en" translate="no" data-theme="{theme}"><head><meta charset="utf-8"><title>BertViz</title>
+<html lang="en" translate="no" data-theme="{theme}">
+<head><meta charset="utf-8"><title>BertViz</title>
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <style>:root {{ --ink: {INK[theme]}; --paper: {PAPER[theme]}; --width: {width};
   --larger: {larger}; }}

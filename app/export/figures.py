@@ -461,7 +461,7 @@ class Sheet:
         return FontProperties(family=families, size=size, weight="bold" if bold else "normal")
 
     def file(self, width: float, height: float, metadata: str) -> bytes:
-        """The page as a file with `metadata`, of this size or, where a text reaches further, larger."""
+        """The page as a file with `metadata`: of this size, or larger if a text reaches further."""
         from matplotlib.backends import backend_agg, backend_pdf, backend_svg
 
         width, height = max(width, self.right + FONT), max(height, self.bottom + FONT)
