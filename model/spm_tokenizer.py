@@ -12,6 +12,7 @@ from headlight.model.tokenizer import (
     SPACE,
     Encoding,
     named,
+    spans_of,
     visible,
 )
 
@@ -81,7 +82,7 @@ class SentencePieceTokenizer:
         symbols = self._processor.encode(rest, return_type=str)
         ids = [self._ids.get(symbol, self._ids[UNKNOWN]) for symbol in symbols]
         spans = [_without_spaces(rest, *span) for span in spans]
-        spans = [(start + len(code), end + len(code)) for start, end in spans]
+        spans = [(start + len(code), end + len(code)) for start, end in spans_of(rest, spans)]
         if code:
             ids, spans = [self._ids[code], *ids], [(0, len(code)), *spans]
         return Encoding(tuple(ids), named(text, spans), tuple(spans), ("",) * len(ids))

@@ -6,9 +6,8 @@ someone else's may hold another tokenizer: its tokens and offsets are then the l
 
 import copyreg
 import json
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +23,7 @@ SPECIAL = ["<pad>", "<s>", "</s>"]  # ids 0, 1, 2: Config's pad_id, bos_id, eos_
 ROLES = ("pad", "bos", "eos")  # what these are for
 SHOWN_SPACE = "␣"
 CONTINUES = "·"  # stands before a token that continues a word
+BYTE = "\ufffd"  # what decoders make of a byte that is no character by itself
 SPACE = "▁"  # stands for a space in the symbols of SentencePiece, and of those who follow it
 MOST_QUOTED = 120  # characters of what the library says
 _ROLES = dict(zip(SPECIAL, ROLES, strict=True))
@@ -336,29 +336,36 @@ class Tokenizer:
 
     def _encoded(self, ids: Iterable[int], text: str, offsets: Iterable[tuple]) -> Encoding:
         """Ordinary tokens of a text."""
-        ids, offsets = tuple(ids), tuple(offsets)
-        return Encoding(ids, named(text, offsets), offsets, ("",) * len(ids))
+        ids, offsets = tuple(ids), tuple(spans_of(text, offsets))
+        names = [
+            self._symbol(i) if text[start:end] == BYTE and name == BYTE else name
+            for i, (start, end), name in zip(ids, offsets, named(text, offsets), strict=True)
+        ]
+        return Encoding(ids, tuple(names), offsets, ("",) * len(ids))
 
     def _symbol(self, token_id: int) -> str:
         """As it stands in the vocabulary; models may have ids that it does not."""
         return self._backend.id_to_token(token_id) or f"<{token_id}>"
 
     def _by_growth(self, ids: tuple[int, ...]) -> Encoding:
-        """Where tokens are no bytes: each covers what the text grows by."""
-        text, offsets, end = self.decode(ids), [], 0
+        """Where tokens are no bytes: each covers what the text grows by. Those that are bytes of
+        one character cover it together: until the last of them the decoder has a \ufffd for it."""
+        text, offsets, end, together = self.decode(ids), [], 0, 0
         for i in range(len(ids)):
-            start, end = end, min(max(end, len(self.decode(ids[: i + 1]))), len(text))
+            grown, together = self.decode(ids[: i + 1]), together + 1
+            if grown.endswith(BYTE) and not text.startswith(grown) and i + 1 < len(ids):
+                continue
+            start, end = end, min(max(end, len(grown)), len(text))
             start += len(text[start:end]) - len(text[start:end].lstrip(" "))
-            offsets.append((start, end))
+            offsets += [(start, end)] * together
+            together = 0
         return self._encoded(ids, text, offsets)
 
     def token(self, token_id: int) -> str:
         """What to call one token by itself, special tokens too; a byte that is no character by
         itself <0xF0>."""
         if token_id not in self._names:
-            name = self.encoding([token_id]).tokens[0]
-            symbol = self._symbol(token_id)
-            self._names[token_id] = self.readable(symbol) if _LONE_BYTE.search(name) else name
+            self._names[token_id] = self.encoding([token_id]).tokens[0]
         return self._names[token_id]
 
     def has_space(self, token_id: int) -> bool:
@@ -377,9 +384,6 @@ class Tokenizer:
         with _failing():
             text = self._backend.decode(list(ids), skip_special_tokens=True)
         return text.removeprefix(" ") if self._adds_space else text
-
-
-_LONE_BYTE = re.compile("\ufffd|" + re.escape(r"\udc"))  # what decoders make of it
 
 
 def visible(text: str) -> str:
@@ -413,25 +417,41 @@ def _visible(character: str) -> str:
     return character if character.isprintable() else character.encode("unicode_escape").decode()
 
 
-def named(text: str, offsets) -> tuple[str, ...]:
-    """What to call each token: its characters, with a dot before what continues a word; a
-    token that is part of a character is called by the character and its share, as in 🙂 1/4;
-    spaces and control characters by a visible stand-in."""
-    parts = Counter(offsets)
+def spans_of(text: str, offsets: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The characters that each token covers. Where a normaliser makes several tokens of one
+    character, such as 1, ⁄ and 2 of ½, a library may say of the later ones that they cover none:
+    they cover it, too. A token's spaces do not count."""
+    spans = []
+    for start, end in offsets:
+        start += len(text[start:end]) - len(text[start:end].lstrip(" "))
+        before = text[start - 1 : start] if start == end else ""
+        spans.append((start - 1, end) if before and not before.isspace() else (start, end))
+    return spans
+
+
+def named(text: str, offsets: Sequence[tuple[int, int]]) -> tuple[str, ...]:
+    """What to call each token: its characters, with a dot before what continues a word; of a
+    character that it shares with other tokens the character and the share, as in 🙂 1/4; spaces,
+    control characters and bytes that form no character by a visible stand-in."""
+    owners = Counter(i for start, end in offsets for i in range(start, end))
     counts, tokens, previous_end = Counter(), [], 0
-    for span in offsets:
-        start, end = span
-        token = text[start:end]
-        if not token.strip(" "):
-            token = SHOWN_SPACE
-        elif not token.isprintable():
-            token = token.encode("unicode_escape").decode("ascii")
-        if end - start == 1 and parts[span] > 1:
-            counts[span] += 1
-            token = f"{token} {counts[span]}/{parts[span]}"
-        elif start == previous_end and text[start - 1 : start].isalnum() and token[0].isalnum():
-            token = CONTINUES + token
-        tokens.append(token)
+    for start, end in offsets:
+        if not text[start:end].strip(" "):
+            tokens.append(SHOWN_SPACE)
+            previous_end = end
+            continue
+        parts = [""]  # whole characters in one, each share by itself
+        for i in range(start, end):
+            shown = text[i] if text[i] == " " else _visible(text[i])
+            if owners[i] == 1:
+                parts[-1] += shown
+            else:
+                counts[i] += 1
+                parts += [f"{shown} {counts[i]}/{owners[i]}", ""]
+        token = " ".join(filter(None, parts))
+        is_whole = len(parts) == 1
+        follows = start == previous_end and text[start - 1 : start].isalnum()
+        tokens.append(CONTINUES + token if is_whole and follows and token[0].isalnum() else token)
         previous_end = end
     return tuple(tokens)
 

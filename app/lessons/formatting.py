@@ -20,7 +20,7 @@ def fine_percent(share: float) -> str:
     if 0 <= share < 0.0001:
         return "less than 0.01%"
     decimals = 2 if share < 0.001 else 1 if share < 0.3 else 0
-    return f"{100 * share:.{decimals}f}%"
+    return formats.percent(share, decimals)
 
 
 def number(x: float, digits: int = 6) -> str:

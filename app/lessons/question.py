@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from headlight.app.lessons.sentence_run import HeadRows, NamedHead, NoQuestion, SentenceRun
+from headlight.model.rounding import percent
 
 CHOOSE, NUMBER, PAINT, DO, FIND, READ = "choose", "number", "paint", "do", "find", "read"
 KINDS = (READ, CHOOSE, NUMBER, PAINT, DO, FIND)
@@ -95,7 +96,7 @@ class Question:
         """The reveal, with what depends on the answer filled."""
         if self.kind != PAINT or self.answer.ndim == 2 or answer is None:
             return self.reveal.replace("{distance}", "some")
-        distance = f"{distance_of_rows(painted_row(answer, len(self.answer)), self.answer):.0%}"
+        distance = percent(distance_of_rows(painted_row(answer, len(self.answer)), self.answer))
         return self.reveal.replace("{distance}", distance)
 
     def _mark_choose(self, answer: Any) -> Mark:
@@ -171,30 +172,30 @@ class Question:
 
 
 def numbers_in(answer: Any, share: bool = False) -> list[float]:
-    """A number as students type it: 0.46, ,46 and 3/4; of a share also 46% and 46. The ways to read
-    it, the likeliest first. Raises ValueError."""
+    """A number as students type it: 0.46, 0,46 and 3/4; of a share also 46% and 46. The ways to
+    read it, the likeliest first: “1,250” may be either. Raises ValueError."""
     text = str(answer).strip().replace("−", "-").replace("\u202f", "").replace("\xa0", "")
     percent = text.endswith("%")
     text = text.removesuffix("%").strip()
-    if re.fullmatch(r"-?\d{1,3}(,\d{3})+(\.\d+)?", text):
-        thousands = text.replace(",", "")
-    else:
-        thousands = text.replace(",", ".")
-    parts = thousands.split("/")
-    pattern = r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?"
-    written = len(text) <= LONGEST_NUMBER and len(parts) <= 2
-    if not written or not all(re.fullmatch(pattern, part.strip(), re.I) for part in parts):
-        raise ValueError(f"{str(answer)[:60]!r} is not a number.")
-    number = float(parts[0])
-    if len(parts) == 2:
-        if not float(parts[1]):
-            raise ValueError("You cannot divide by 0.")
-        number /= float(parts[1])
-    if not math.isfinite(number):
-        raise ValueError("That number is too large.")
-    if percent:
-        return [number / 100]
-    return [number / 100, number] if share and number > 1 else [number]
+    texts = [text.replace(",", ".")]
+    if re.fullmatch(r"-?[1-9]\d{0,2}(,\d{3})+(\.\d+)?", text):
+        texts = [text.replace(",", ""), *(texts if text.count(",") == 1 > text.count(".") else [])]
+    numbers = []
+    for parts in (text.split("/") for text in texts):
+        pattern = r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?"
+        written = len(text) <= LONGEST_NUMBER and len(parts) <= 2
+        if not written or not all(re.fullmatch(pattern, part.strip(), re.I) for part in parts):
+            raise ValueError(f"{str(answer)[:60]!r} is not a number.")
+        number = float(parts[0])
+        if len(parts) == 2:
+            if not float(parts[1]):
+                raise ValueError("You cannot divide by 0.")
+            number /= float(parts[1])
+        if not math.isfinite(number):
+            raise ValueError("That number is too large.")
+        numbers += [number / 100] if percent or (share and number > 1) else []
+        numbers += [] if percent else [number]
+    return numbers
 
 
 def painted_row(answer: Any, length: int) -> np.ndarray:

@@ -15,6 +15,7 @@ from headlight.model.checkpoint import Checkpoint
 from headlight.model.decoding.generate import Beam, Generation, Greedy, How
 from headlight.model.masks import Masks
 from headlight.model.probing.trace import Trace
+from headlight.model.rounding import percent
 from headlight.model.tokenizer import CONTINUES
 
 LANGUAGES = {"en": "English", "de": "German", "fr": "French"}
@@ -160,7 +161,7 @@ class SentenceRun:
             names = [LANGUAGES.get(code, code) for code in direction]
             found["source language"], found["target language"] = names
         if alignment := self.checkpoint.alignment:
-            found["agreement"] = f"{alignment.together:.0%}"
+            found["agreement"] = percent(alignment.together)
             found["heads that predict"] = str(int((alignment.shifts == PREDICTED).sum()))
             found["heads in cross"] = str(alignment.shifts.size)
         return found

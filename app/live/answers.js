@@ -11,17 +11,16 @@ import { gridText, logSum, pack, predictions } from "./packing.js";
 import { capture, readBy, trace } from "./probing.js";
 
 const TITLES = { class: "Class", "next token": "Next token" };
-const CONTINUATION = 24; // tokens that a decoder alone writes
 
-/** Answers to one question after another about a model, {model, tokenizer, classes, alignment, lesson};
- * the heads that align, as in the card, or null; the lesson as lesson.py carries it, or null. */
+/** Answers to one question after another about a model, {model, tokenizer, classes, continuation, alignment,
+ * lesson}: how many tokens a decoder alone writes; the heads that align, as in the card, or null; the lesson as lesson.py carries it, or null. */
 export class Reader {
   #count = 0;
   #target = {}; // of the last source as trained: {key, written}
   #trained = {}; // of the last texts as trained: {key, logits, weights}
 
-  constructor({ model, tokenizer, classes, alignment = null, lesson = null }) {
-    Object.assign(this, { model, tokenizer, classes, alignment, lesson });
+  constructor({ model, tokenizer, classes, continuation, alignment = null, lesson = null }) {
+    Object.assign(this, { model, tokenizer, classes, continuation, alignment, lesson });
     this.sides = model.sides();
     this.kinds = [...Map.groupBy(model.sites(), ({ kind }) => kind).values()];
   }
@@ -76,7 +75,7 @@ export class Reader {
     };
     yield;
     if (byClass) return;
-    const most = second ? undefined : CONTINUATION;
+    const most = second ? undefined : this.continuation;
     const text = (written) => tokenizer.decode(written);
     const written = second ? this.#target.written
       : yield* this.write(unpadded, TRAINED, [], beam, most);
@@ -119,7 +118,7 @@ export class Reader {
     const { bos_id, eos_id, pad_id, max_length, vocab_size } = model.config;
     const side = this.sides.find(({ predicts }) => predicts);
     const alone = this.sides.length === 1;
-    const room = alone ? Math.min(CONTINUATION, max_length - src.length) : longest(model.config, src.length);
+    const room = alone ? Math.min(this.continuation, max_length - src.length) : longest(model.config, src.length);
     if (beginning.some((id) => id >= vocab_size) || beginning.length > room)
       throw new Error(`“${beginning.join("-")}” is not a list of this model's token ids, ` +
         "or it is too long.");

@@ -29,6 +29,7 @@ from headlight.app.wording.alignment_texts import alignment_note
 from headlight.model.analysis.alignment import aligning_kind
 from headlight.model.arguments import parser_of
 from headlight.model.checkpoint import SHIPPED, Checkpoint, folder_of, load
+from headlight.model.decoding.generate import CONTINUATION
 from headlight.model.files import read_within, replacing
 from headlight.model.messages import reason
 from headlight.model.pretrained.folder import config_of, contents_of, is_ours
@@ -64,6 +65,7 @@ def page(name: str | Path, most: float = MOST, carried: dict | None = None) -> s
         },
         "opens": checkpoint.card.get("opens"),
         "classes": checkpoint.classes,
+        "continuation": CONTINUATION,
         "alignment": _alignment(checkpoint),
         "output": output_texts.wrote(folder.name),
         "language": checkpoint.card.get("direction", [""])[-1],  # of the output

@@ -277,20 +277,24 @@ function rowsOf(lesson, number, pass) {
 
 // Marking
 
-/** A number as students type it: 0.46, ,46 and 3/4, and of a share also 46% and 46; the ways to read it.
- * Throws with a sentence. */
+/** A number as students type it: 0.46, 0,46 and 3/4, and of a share also 46% and 46; the ways to read it,
+ * as “1,250” may be either. Throws with a sentence. */
 function numbersIn(answer) {
   let text = answer.trim().replace("−", "-").replace(/[\u202f\xa0]/g, "");
   const isPercent = text.endsWith("%");
   text = text.replace(/%$/, "").trim();
-  text = /^-?\d{1,3}(,\d{3})+(\.\d+)?$/.test(text) ? text.replaceAll(",", "") : text.replaceAll(",", ".");
-  const parts = text.split("/").map((part) => part.trim());
-  if (text.length > 40 || parts.length > 2 ||
-      !parts.every((part) => /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(part)))
-    throw new Error(`“${answer.slice(0, 60)}” is not a number.`);
-  const value = parts.map(Number).reduce((a, b) => a / b);
-  if (!Number.isFinite(value)) throw new Error("That number is too large, or divided by 0.");
-  return isPercent ? [value / 100] : value > 1 ? [value / 100, value] : [value];
+  const isGrouped = /^-?[1-9]\d{0,2}(,\d{3})+(\.\d+)?$/.test(text);
+  const mayBeDecimal = !isGrouped || /^[^,.]*,[^,.]*$/.test(text);
+  const texts = [isGrouped && text.replaceAll(",", ""), mayBeDecimal && text.replaceAll(",", ".")];
+  return texts.filter((one) => one !== false).flatMap((one) => {
+    const parts = one.split("/").map((part) => part.trim());
+    if (text.length > 40 || parts.length > 2 ||
+        !parts.every((part) => /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(part)))
+      throw new Error(`“${answer.slice(0, 60)}” is not a number.`);
+    const value = parts.map(Number).reduce((a, b) => a / b);
+    if (!Number.isFinite(value)) throw new Error("That number is too large, or divided by 0.");
+    return isPercent ? [value / 100] : value > 1 ? [value / 100, value] : [value];
+  });
 }
 
 /** {right, sentence, misconception} of an answer: a choice, a typed number or a head's name. Throws with

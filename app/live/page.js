@@ -640,5 +640,6 @@ function open(loaded) {
 }
 
 ask({ what: "load", weights: byId("weights").textContent, checkpoint: data.checkpoint,
-  tokenizer: data.tokenizer, classes: data.classes, alignment: data.alignment, characters: data.characters,
+  tokenizer: data.tokenizer, classes: data.classes, continuation: data.continuation,
+  alignment: data.alignment, characters: data.characters,
   lesson: data.lesson }, open);

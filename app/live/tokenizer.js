@@ -12,12 +12,14 @@ function preTokens({ L, N, S }) {
     `[${S}]+(?![^${S}])|[${S}]+`, "gu");
 }
 
+const TEXTS = 20; // whose letters are remembered
 const CACHED = 10_000; // pre-tokens
 
 export class CannotRead extends Error {}
 
 export class Tokenizer {
   #ids = new Map(); // pre-token → ids
+  #typed = new Map(); // normalised text → its characters as they were typed, where one replaced one
   #merges = new Map(); // left · size + right → [rank, id of both together]
 
   /** The content of tokenizer.json; `classes`, see preTokens. Throws CannotRead. */
@@ -55,8 +57,10 @@ export class Tokenizer {
 
   /** Ids of `text` alone, without special tokens. */
   encode(text) {
-    text = this.normalized(text.toWellFormed?.() ?? text);
+    const typed = text.toWellFormed?.() ?? text;
+    text = this.normalized(typed);
     if (this.addsPrefix && text && !text.startsWith(" ")) text = ` ${text}`;
+    this.#remember(this.#withoutPrefix(text), [...typed]);
     return (text.match(this.preTokens) ?? []).flatMap((word) => this.#idsOf(word));
   }
 
@@ -91,6 +95,13 @@ export class Tokenizer {
     return this.#withoutPrefix(new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes));
   }
 
+  /** A label has the letters that were typed: ’, though the model reads it as '. */
+  #remember(text, typed) {
+    this.#typed.delete(text);
+    if (this.#typed.size >= TEXTS) this.#typed.delete(this.#typed.keys().next().value);
+    if (typed.join("") !== text && typed.length === [...text].length) this.#typed.set(text, typed);
+  }
+
   #withoutPrefix(text) {
     return this.adds && text.startsWith(" ") ? text.slice(1) : text;
   }
@@ -120,8 +131,9 @@ export class Tokenizer {
       last = Math.max(end - added, 0);
       offsets.push([Math.max(start - added, 0), last]);
     }
-    const text = characters.slice(added);
-    return { ids, offsets, text: text.join(""), tokens: this.#named(ids, text, offsets) };
+    const text = characters.slice(added), whole = text.join("");
+    const tokens = this.#named(ids, this.#typed.get(whole) ?? text, offsets);
+    return { ids, offsets, text: whole, tokens };
   }
 
   /** What to call a token; `before`: the token before it, if any, whose word it may continue. */
@@ -130,46 +142,37 @@ export class Tokenizer {
     return inItsPlace.startsWith("·") ? inItsPlace : this.encoding([id]).tokens[0];
   }
 
-  /** Labels: a token's characters, with a dot before a continued word; a part of a character is
-   * numbered, as in "é 1/2"; invisible characters are escaped. */
+  /** Labels: a token's characters, with a dot before a continued word; a character that it shares with
+   * other tokens is numbered, as in "é 1/2"; invisible characters are escaped. */
   #named(ids, text, offsets) {
-    const ordinary = ids.map((id) => !this.special.has(id));
-    const key = ([start, end]) => `${start} ${end}`; // of a map
-    const parts = new Map(), counts = new Map();
-    offsets.forEach((span, i) => ordinary[i] &&
-      parts.set(key(span), (parts.get(key(span)) ?? 0) + 1));
+    const [owners, counts] = [0, 1].map(() => text.map(() => 0)); // of each character
+    for (const [start, end] of offsets) for (let i = start; i < end; i++) owners[i]++;
     let previous = 0;
     return ids.map((id, i) => {
-      if (!ordinary[i]) return this.special.get(id);
+      if (this.special.has(id)) return this.special.get(id);
       const [start, end] = offsets[i];
-      const raw = text.slice(start, end).join("");
-      let token = /^ *$/.test(raw) ? "␣" : visible(raw);
-      const of = parts.get(key(offsets[i]));
-      if (end - start === 1 && of > 1) {
-        const count = (counts.get(key(offsets[i])) ?? 0) + 1;
-        counts.set(key(offsets[i]), count);
-        token += ` ${count}/${of}`;
-      } else if (start === previous && ALNUM.test(text[start - 1] ?? "") && ALNUM.test(token[0]))
-        token = `·${token}`;
+      const follows = start === previous && ALNUM.test(text[start - 1] ?? "");
       previous = end;
-      return token;
+      if (text.slice(start, end).every((character) => character === " ")) return "␣";
+      const parts = [""]; // whole characters in one, each share by itself
+      for (let at = start; at < end; at++)
+        if (owners[at] === 1) parts[parts.length - 1] += visible(text[at]);
+        else parts.push(`${visible(text[at])} ${++counts[at]}/${owners[at]}`, "");
+      const token = parts.filter(Boolean).join(" ");
+      return parts.length === 1 && follows && ALNUM.test(token[0]) ? `·${token}` : token;
     });
   }
 }
 
 const ALNUM = /[\p{L}\p{N}]/u;
 
-/** A token with its invisible characters as Python's escapes, like in the app. */
-function visible(token) {
-  if (!/(?! )[\p{C}\p{Z}]/u.test(token)) return token;
-  return Array.from(token, (character) => {
-    const code = character.codePointAt();
-    const hex = (digits) => code.toString(16).padStart(digits, "0");
-    const short = { 9: "\\t", 10: "\\n", 13: "\\r", 92: "\\\\" }[code];
-    if (short) return short;
-    if (code >= 32 && code < 127) return character;
-    return code < 256 ? `\\x${hex(2)}` : code < 65536 ? `\\u${hex(4)}` : `\\U${hex(8)}`;
-  }).join("");
+/** A character, one that cannot be seen as Python escapes it, like in the app. */
+function visible(character) {
+  if (!/^(?! )[\p{C}\p{Z}]$/u.test(character)) return character;
+  const code = character.codePointAt();
+  const hex = (digits) => code.toString(16).padStart(digits, "0");
+  const short = { 9: "\\t", 10: "\\n", 13: "\\r" }[code];
+  return short ?? (code < 256 ? `\\x${hex(2)}` : code < 65536 ? `\\u${hex(4)}` : `\\U${hex(8)}`);
 }
 
 /** Bytes → characters, and for each byte the character that it belongs to. A byte that is not valid

@@ -12,10 +12,11 @@ let answering = null; // {id, parts} of the newest question
 // A message to itself comes after those that have arrived meanwhile; a timer would wait 4 ms.
 const { port1: resumed, port2: resume } = new MessageChannel();
 
-function load({ checkpoint, weights, tokenizer, characters, classes, alignment, lesson }) {
+function load({ checkpoint, weights, tokenizer, characters, classes, continuation,
+  alignment, lesson }) {
   const model = modelOf(checkpoint, checkpoint.layout, halvesOf(weights));
-  reader = new Reader({ model, tokenizer: new Tokenizer(tokenizer, characters), classes, alignment,
-    lesson });
+  reader = new Reader({ model, tokenizer: new Tokenizer(tokenizer, characters), classes, continuation,
+    alignment, lesson });
   return { sites: model.sites(), sides: model.sides(), longest: model.config.max_length };
 }
 

@@ -542,7 +542,8 @@ class Lesson:
         """The score, its exponential, the row's sum, and the weight."""
         steps = self.steps
         if not steps.mask[self.row, self.column]:
-            return f"{self.pair}: masked, **{steps.weights[self.row, self.column]:.1%}**."
+            weight = formats.percent(steps.weights[self.row, self.column], 1)
+            return f"{self.pair}: masked, **{weight}**."
         allowed = np.flatnonzero(steps.mask[self.row])
         scaled = steps.scaled[self.row].astype(float)
         shift = float(scaled[allowed].max()) if np.abs(scaled[allowed]).max() > SHIFTED else 0.0
@@ -550,7 +551,7 @@ class Lesson:
         quotient, shown_total = multiplied_out(float(scaled[self.column]), shift, total)
         return (
             f"{self.pair}: {quotient}, the row's sum: "
-            f"**{steps.weights[self.row, self.column]:.1%}**.  \n"
+            f"**{formats.percent(steps.weights[self.row, self.column], 1)}**.  \n"
             f"The row's sum: {self._summed(np.exp(scaled - shift), allowed, shown_total)}."
         )
 

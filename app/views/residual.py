@@ -106,7 +106,7 @@ def draw_lens(view: ModelView, shown: ShownLens) -> None:
     for depth, name in enumerate(shown.depths):
         outputs = view.checkpoint.outputs(lens.best[depth], shown.preceding)
         answers[name] = [
-            f"{output}  {probability:.1%}"
+            f"{output}  {formats.percent(probability, 1)}"
             for output, probability in zip(outputs, lens.probability[depth], strict=True)
         ]
     answers["settled"] = [shown.depths[depth] for depth in lens.settled]

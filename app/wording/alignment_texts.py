@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from headlight.app.wording.formats import listed
+from headlight.app.wording.formats import listed, percent
 from headlight.model.analysis.alignment import GOLD, HeadAlignment
 from headlight.model.corpus.survey import IN_WORDS, SIGNIFICANT, Survey
 
@@ -97,6 +97,6 @@ def alignment_explained(measured: HeadAlignment, sites, known: bool) -> str:
         "A row of the decoder has just read one token and predicts the next. Some heads align "
         "the token just read, others the one predicted; the table shows which. **Agreement**: "
         f"how often the source word with the largest weight is {right}. Best set: {heads}, which "
-        f"agree on {measured.together:.0%} of {measured.words:,} target words {where}. Click a row "
-        "to show that head alone, and choose “Best heads” to return."
+        f"agree on {percent(measured.together)} of {measured.words:,} target words {where}. Click "
+        "a row to show that head alone, and choose “Best heads” to return."
     )

@@ -185,7 +185,7 @@ def effect(step: Swap, measured: SwapEffect) -> str:
     return (
         f"{step.finding.format(**measured.curves.numbers)}\n\n"
         f"{_table(('', 'before', 'after'), rows)}\n\nDecoder attention weight that moved: "
-        f"{first:.1%} in layer 1, {last:.1%} in layer {len(measured.moved)}."
+        f"{percent(first, 1)} in layer 1, {percent(last, 1)} in layer {len(measured.moved)}."
     )
 
 
@@ -201,7 +201,7 @@ def lineage(effects: Mapping[str, SwapEffect]) -> str:
             LINE[name].was,
             f"**{LINE[name].becomes}**",
             _signed(measured.parameters[1] - measured.parameters[0]),
-            f"{sum(measured.moved) / len(measured.moved):.1%}",
+            percent(sum(measured.moved) / len(measured.moved), 1),
         )
         for name, measured in effects.items()
     ]

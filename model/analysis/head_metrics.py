@@ -15,13 +15,14 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from headlight.model.pause import pause
 from headlight.model.probing.long_trace import LongTrace, Weights
 from headlight.model.probing.trace import Pass, Trace
+from headlight.model.rounding import fixed, percent
 from headlight.model.tokenizer import ROLES, SPECIAL, Encoding
 
 NAMES = dict(zip(ROLES, SPECIAL, strict=True))
@@ -180,9 +181,7 @@ class PatternRule:
 
 
 def _share(number: str, where: str) -> PatternRule:
-    return PatternRule(
-        number, f"{{number:.0%}} of its weight is {where} (uniform head: {{uniform:.0%}})"
-    )
+    return PatternRule(number, f"{{number}} of its weight is {where} (uniform head: {{uniform}})")
 
 
 # At equal scores the earlier name wins.
@@ -193,8 +192,7 @@ RULES = {
     "diagonal": _share("diagonal", "on the token at the same relative position in the source"),
     "one-to-one": PatternRule(
         "coverage",
-        "its rows attend to different tokens: {number:.0%} of the maximum "
-        "(uniform head: {uniform:.0%})",
+        "its rows attend to different tokens: {number} of the maximum (uniform head: {uniform})",
     ),
     "same token": _share("same_token", "on other copies of the token, where there are any"),
     "end-of-sentence sink": _share("end", f"on {END}"),
@@ -202,12 +200,12 @@ RULES = {
     "punctuation": _share("punctuation", "on punctuation"),
     "local": PatternRule(
         "distance",
-        "its weight is {number:.1f} tokens away on average (uniform head: {uniform:.1f})",
+        "its weight is {number} tokens away on average (uniform head: {uniform})",
         one=0.0,
     ),
     "broad": PatternRule(
         "breadth",
-        "its weight is spread {number:.0%} of the way from one token to all tokens equally",
+        "its weight is spread {number} of the way from one token to all tokens equally",
         zero=0.0,
         one=None,
     ),
@@ -309,7 +307,8 @@ def nearest_names(measured: Measured, layer: int, head: int, count: int = 2) -> 
 def _reason(measured: Measured, layer: int, head: int, name: str) -> str:
     rule = RULES[name]
     number, uniform = (of[rule.number][layer, head] for of in (measured.numbers, measured.uniform))
-    return rule.reason.format(number=number, uniform=uniform)
+    written = partial(fixed, digits=1) if rule.number == "distance" else percent
+    return rule.reason.format(number=written(number), uniform=written(uniform))
 
 
 def rows_that_show(

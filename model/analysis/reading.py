@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headlight.model.probing.long_trace import Weights
+from headlight.model.rounding import percent
 from headlight.model.tokenizer import CONTINUES, Encoding
 
 AVERAGES = ("", "heads", "layers", "both")
@@ -97,7 +98,7 @@ class Reading:
         notes = []
         if self.special != "show":
             scaled = self.special == "hide and renormalise"
-            received = _percent(_received_by_special(weights, query, key))
+            received = percent(_received_by_special(weights, query, key))
             fate = "is left out, and rows are rescaled to 100%" if scaled else "is not shown"
             notes.append(
                 f"Special tokens are hidden; their weight, up to {received} of a row, {fate}."
@@ -112,7 +113,7 @@ class Reading:
             total = np.nansum(weights)
             share = weights[weights < self.least].sum() / total if total else 0
             notes.append(
-                f"Weights below {self.least:g} are hidden: {_percent(share)} of all weight."
+                f"Weights below {self.least:g} are hidden: {percent(share)} of all weight."
             )
             weights = threshold(weights, self.least)
         return LabelledWeights(weights, rows, columns, notes)
@@ -247,10 +248,6 @@ def _visible(text: str) -> str:
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
     )
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f}%"
 
 
 def _count(number: int, noun: str) -> str:

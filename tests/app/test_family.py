@@ -75,7 +75,9 @@ def show(page, picture, **chosen):
     app.switch_page(f"views/{page}.py").run()
     assert not app.exception and not app.error
     assert app.segmented_control(key="picture").value == picture
-    return [text.value for text in app.markdown]
+    explained = '<div translate="yes">\n\n', "\n\n</div>"  # see `explain` of frame.py
+    return [text.value.removeprefix(explained[0]).removesuffix(explained[1])
+            for text in app.markdown]  # fmt: skip
 
 
 def test_the_page_shows_what_is_measured(default):

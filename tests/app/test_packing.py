@@ -115,11 +115,11 @@ def test_of_a_long_text_each_cell_is_the_largest_it_stands_for(length):
 
 def test_order_is_by_value():
     values = np.array([[3.0, 1.0], [2.0, 0.5]])
-    assert order(values, "{:.1f}") == {
+    assert order(values, "{:.1f}".format) == {
         "tiles": [3, 1, 2, 0],
         "values": ["3.0", "1.0", "2.0", "0.5"],
     }
-    assert order(values, "{}", largest_first=True)["tiles"] == [0, 2, 1, 3]
+    assert order(values, "{}".format, largest_first=True)["tiles"] == [0, 2, 1, 3]
 
 
 def test_the_most_probable_next_tokens_are_the_softmax_of_the_logits(en_de):

@@ -13,7 +13,7 @@ from headlight.app.state.pages import PAGES
 from headlight.model import load
 
 pytestmark = pytest.mark.browser
-# What the translator was given is kept in `window.seen`; in the page each text begins with a sign.
+# The texts that it has translated are in `window.seen`; on the page each begins with a sign.
 TRANSLATE = r"""
   window.seen = [];
   const keeps = ({ parentElement: parent }) =>
@@ -34,8 +34,7 @@ TRANSLATE = r"""
   const start = () => {
     all(document.body);
     new MutationObserver((records) => records.forEach(({ addedNodes }) =>
-      addedNodes.forEach((node) =>
-        node.nodeType === 3 ? wrap(node) : node.nodeType === 1 && all(node))
+      addedNodes.forEach((node) => [() => {}, all, , wrap][node.nodeType]?.(node))
     )).observe(document.body, { childList: true, subtree: true });
   };
   if (document.body) start();

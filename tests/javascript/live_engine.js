@@ -30,7 +30,8 @@ function tried(answer) {
 export const engineOf = (data, weights) => {
   const model = modelOf(data.checkpoint, data.checkpoint.layout, halvesOf(weights));
   const tokenizer = new Tokenizer(data.tokenizer, data.characters);
-  const reader = new Reader({ model, tokenizer, classes: data.classes, alignment: data.alignment,
+  const reader = new Reader({ model, tokenizer, classes: data.classes,
+    continuation: data.continuation, alignment: data.alignment,
     lesson: data.lesson });
   return {
     trace: ({ ids, masks, line }) => tried(() => {

@@ -20,7 +20,7 @@ from headlight.model.analysis.alignment import of_trace, ordinary_words
 from headlight.model.analysis.reading import Reading
 from headlight.model.analysis.residual import lens
 from headlight.model.checkpoint import SHIPPED, load
-from headlight.model.decoding.generate import Beam, Greedy, Sampling, truncated
+from headlight.model.decoding.generate import CONTINUATION, Beam, Greedy, Sampling, truncated
 from headlight.model.decoding.search import beam_search, greedy_decode
 from headlight.model.masks import Masks
 from headlight.model.probing.applying import applied
@@ -30,7 +30,6 @@ from tests.app.test_packing import weights_of
 CHECKPOINTS = ("copy", "reverse", "sort", "induction", "en-de", "en-fr", "reviews", "english")
 LOGITS, WEIGHTS = 1e-4, 1e-5  # logits relative to the largest, if that is above 1
 SWITCHES = ("causal", "src_padding", "tgt_padding", "memory_padding")
-CONTINUATION = 24
 LINES = (  # for each kind of attention
     "{k}.1.1=off; {k}.2=off",
     "{k}.1=hide:2; {k}.2.1=temperature:0.5",
@@ -393,7 +392,8 @@ def check_tokens(name, ask, texts):
         ids = [tokenizer.encode(text).ids for text in some]
         assert ask("encode", texts=some) == [*map(list, ids)]
         expected = [tokenizer.encoding(of_text) for of_text in ids]  # offsets in the decoded text
-        decoded, offsets, _ = zip(*ask("encoding", texts=some), strict=True)
+        decoded, offsets, names = zip(*ask("encoding", texts=some), strict=True)
+        assert list(map(tuple, names)) == [tokenizer.encode(text).tokens for text in some]
         assert list(decoded) == [tokenizer.decode(of_text) for of_text in ids]
         assert [[tuple(span) for span in spans] for spans in offsets] == [
             list(encoding.offsets) for encoding in expected

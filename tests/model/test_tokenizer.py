@@ -248,3 +248,67 @@ def test_a_megabyte_is_refused_before_it_is_made_into_tokens(tokenizer, monkeypa
             checkpoint.encode(text, 1)
         with pytest.raises(DataError, match="at least"):
             encode(checkpoint, [Line(1, text)])
+
+
+def byte_level(normalizer=None):
+    backend = tokenizers.Tokenizer(models.BPE())
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    if normalizer:
+        backend.normalizer = normalizer
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=400, initial_alphabet=alphabet, show_progress=False, special_tokens=SPECIAL
+    )
+    backend.train_from_iterator(["the dog naïve ½ 🙂🙃 שלום 中文"] * 3, trainer)
+    return Tokenizer(backend)
+
+
+def falling_back():
+    """A BPE of characters, as Llama's: what it does not know it reads byte by byte."""
+    pieces = [*SPECIAL, "<unk>", *(f"<0x{i:02X}>" for i in range(256)), "▁", *"adeghot"]
+    backend = tokenizers.Tokenizer(
+        models.BPE({piece: i for i, piece in enumerate(pieces)}, [], unk_token="<unk>",
+                   byte_fallback=True)
+    )  # fmt: skip
+    backend.normalizer = normalizers.Sequence(
+        [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+    )
+    replaced = decoders.Replace("▁", " ")
+    backend.decoder = decoders.Sequence(
+        [replaced, decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    )
+    return Tokenizer(backend)
+
+
+@pytest.mark.parametrize("count", [60, pytest.param(500, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "made",
+    [byte_level(), byte_level(normalizers.NFKC()), byte_level(normalizers.NFD()), falling_back()],
+)
+def test_a_token_has_one_name_and_no_space_for_what_is_none(made, count):
+    """As it was typed and, where that is the same text, as a model writes it."""
+    scripts = "½…ﷺ🙂🙃éñßשלוم中文かなไทยहिन्दी👩‍👩‍👧🇩🇪\u0301\u200d\ufb01 \n"
+    draw = random.Random(count)
+    some = ["".join(draw.choices(scripts + "thedog ", k=12)) for _ in range(count)]
+    for text in [*random_texts(count), *some]:
+        typed = made.encode(text)
+        for token, (start, end) in zip(typed.tokens, typed.offsets, strict=True):
+            covered = text[start:end] or text[:start][-1:]
+            assert token != "␣" or not covered.strip(), (text, token)
+            assert token and "\\ud" not in token
+        if made.decode(typed.ids) == text:
+            assert made.encoding(typed.ids).tokens == typed.tokens, text
+        shares = [token for token in typed.tokens if "/" in token and " " in token]
+        assert all(part.strip() for token in shares for part in token.split(" ")), text
+
+
+def test_bytes_that_end_within_the_next_character_are_shares_of_both():
+    made = byte_level()
+    assert made.encode("naïve").tokens == ("na ï 1/2", "ï 2/2 ve")
+    assert made.encoding([made.id_of("Ã"), made.id_of("t")]).tokens == ("<0xC3>", "t")
+    assert made.token(made.id_of("Ã")) == "<0xC3>"
+    llama = falling_back()
+    assert llama.encoding(llama.encode("a🙂").ids).tokens[-4:] == llama.encode("a🙂").tokens[-4:]
+    assert llama.encode("a🙂").tokens[-1] == "🙂 4/4"
+    assert llama.encoding([llama.id_of("<0xF0>"), llama.id_of("a")]).tokens == ("<0xF0>", "a")

@@ -10,6 +10,7 @@ from headlight.app.charts import Axis
 from headlight.app.components.scripts import read, script
 from headlight.app.theme import FOCUS
 from headlight.model.analysis.projection import Answer, Plane
+from headlight.model.rounding import percent
 
 _mount = st.components.v2.component(
     "headlight_plane",
@@ -68,7 +69,9 @@ def head(
             "picture": "head",
             "colour": FOCUS,
             "chosen": chosen,
-            "axes": [f"component {i + 1}: {share:.0%}" for i, share in enumerate(plane.explained)],
+            "axes": [
+                f"component {i + 1}: {percent(share)}" for i, share in enumerate(plane.explained)
+            ],
             "scores": answer.scores.tolist(),
             "inPlane": answer.in_plane.tolist(),
             "weights": answer.weights.tolist(),

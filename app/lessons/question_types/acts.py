@@ -30,6 +30,7 @@ from headlight.app.lessons.sentence_run import (
 from headlight.app.state.options import BEAM, GREEDY, SAMPLING
 from headlight.model.decoding.generate import Beam, Greedy, How, Sampling
 from headlight.model.masks import Masks
+from headlight.model.rounding import percent
 
 MASKS = tuple(Masks.__dataclass_fields__)
 LARGEST_PADDING = 200
@@ -318,7 +319,7 @@ class ReadType(QuestionType):
             "query": "rollercoaster",
             "keys": "fun, exciting and boring",
             "best key": ThreeVectors.names[best],
-            "weight": f"{weights[best]:.0%}",
+            "weight": percent(weights[best]),
             "sum in full": " + ".join(terms) + f" = {weights @ values:.2f}",
         }
         if "row" in draw.keys:

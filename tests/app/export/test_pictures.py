@@ -240,7 +240,7 @@ def test_a_long_grid_pauses_at_every_tile_and_measures_no_text_that_is_not_drawn
 
 def test_the_grid_keeps_its_order_and_one_kind(trace):
     values = np.arange(16.0)[::-1].reshape(4, 4)
-    chosen = {"cross": order(values, "{:.1f} bits")}
+    chosen = {"cross": order(values, "{:.1f} bits".format)}
     view = view_of(trace, show="one kind", order=chosen)
     svg = pictures.grid(view, "svg")
     (pixels, place), _ = images_of(svg)

@@ -401,11 +401,17 @@ def test_equal_draws_give_equal_questions():
     [
         ("46%", True, 0.46), ("0.46", True, 0.46), ("46", True, 0.46), (",46", True, 0.46),
         ("−3", False, -3), ("3/4", False, 0.75), ("1,000", False, 1000), ("1", True, 1.0),
-        (7, False, 7), ("2.5e3", False, 2500),
+        (7, False, 7), ("2.5e3", False, 2500), ("0,125", True, 0.125), ("-0,125", False, -0.125),
+        ("1,250", False, 1250), ("1,000,000", False, 1e6), ("12,5%", True, 0.125),
     ],
 )  # fmt: skip
 def test_a_number_is_read_as_students_type_it(typed, share, read):
     assert numbers_in(typed, share)[0] == pytest.approx(read)
+
+
+def test_a_comma_may_be_either():
+    assert numbers_in("1,250") == [1250, 1.25] and numbers_in("1,250.5") == [1250.5]
+    assert numbers_in("1,000,000") == [1e6]
 
 
 @pytest.mark.parametrize(
