@@ -14,8 +14,8 @@ import math
 from statistics import NormalDist
 
 import yaml
-from torch import nn
 
+from headlight.model.sites import ProbedModel
 from headlight.model.transformer import Transformer
 
 MEASURES = {"bleu_lc": "BLEU, lowercased", "bleu": "BLEU", "chrf": "chrF",
@@ -56,7 +56,7 @@ def headline(card: dict) -> str:
     return f"{written} ({best['decode']})"
 
 
-def parameter_count(model: nn.Module) -> int:
+def parameter_count(model: ProbedModel) -> int:
     """The number of trainable parameters; shared ones count once."""
     return sum(parameter.numel() for parameter in model.parameters())
 

@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
 
-from torch import nn
-
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.probing.sites import attention_at
+from headlight.model.sites import ProbedModel
 from headlight.model.variants import special_ids
 
 LONGEST = 2**16  # tokens; a longer table of positions is a mistake, or meant to fill the memory
@@ -30,7 +29,7 @@ def check_sizes(folder: Path, sizes: Mapping, shapes: Mapping[str, tuple[int, ..
             raise CannotLoad(f"{folder} says {token:,} for {name}, which is not a token.")
 
 
-def check_card(folder: Path, model: nn.Module, card) -> None:
+def check_card(folder: Path, model: ProbedModel, card) -> None:
     """Checks the entries of a card that are used; the others are ignored."""
     if not isinstance(card, dict):
         raise CannotLoad(f"{folder} has an invalid card.")
@@ -49,7 +48,7 @@ def check_card(folder: Path, model: nn.Module, card) -> None:
         )
 
 
-def check_means(file: Path, model: nn.Module, shapes: Mapping[str, tuple[int, ...]]) -> None:
+def check_means(file: Path, model: ProbedModel, shapes: Mapping[str, tuple[int, ...]]) -> None:
     """Checks that mean outputs belong to this model's heads."""
     wanted = {
         site.name: (site.n_heads, attention_at(model, site).output.in_features // site.n_heads)

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from headlight.model.sites import Site
+from headlight.model.sites import ProbedModel, Site
 
 
 def padding(ids: Tensor, pad_id: int, bos_id: int | None = None) -> Tensor:
@@ -45,7 +45,7 @@ class Masks:
     tgt_padding: bool = True  # decoder self-attention: none attends to target padding
     memory_padding: bool = True  # cross-attention: none attends to source padding
 
-    def build(self, model: nn.Module, *ids: Tensor) -> tuple[Tensor | None, ...]:
+    def build(self, model: ProbedModel, *ids: Tensor) -> tuple[Tensor | None, ...]:
         """A mask for each kind of attention of `model`, in their order, for the ids of each of its
         sides, (batch, length). None where nothing is masked. Sites of a kind share theirs."""
         texts = dict(zip((side.name for side in model.sides()), ids, strict=True))

@@ -16,7 +16,7 @@ from headlight.model.arguments import Parser
 from headlight.model.card import parameter_count
 from headlight.model.families.family import Preset
 from headlight.model.families.registry import families
-from headlight.model.sites import Side
+from headlight.model.sites import ProbedModel, Side
 from headlight.model.transformer import (
     Config,
     DecoderLayer,
@@ -259,7 +259,7 @@ def preset_of(name: str) -> Preset:
 GENERATOR = RLock()
 
 
-def build(name: str, **sizes) -> nn.Module:
+def build(name: str, **sizes) -> ProbedModel:
     """A model of the preset `name` with random weights; `sizes` are the fields of its Config."""
     preset = preset_of(name)
     with GENERATOR:
@@ -274,7 +274,7 @@ def own_sizes(name: str, vocab_size: int = 0) -> dict[str, float]:
 
 
 @cache
-def without_tensors(name: str) -> nn.Module:
+def without_tensors(name: str) -> ProbedModel:
     """A model of the preset at its own sizes, on the device "meta": for its structure alone."""
     with torch.device("meta"):
         return build(name, **own_sizes(name))
@@ -291,7 +291,7 @@ def parameters(name: str, vocab_size: int = 0) -> int:
         return parameter_count(build(name, **own_sizes(name, vocab_size)))
 
 
-def _swap(model: nn.Module, kind: type, make: Callable[[], nn.Module]) -> None:
+def _swap(model: ProbedModel, kind: type, make: Callable[[], nn.Module]) -> None:
     """Replace each part whose type is exactly `kind` by `make()`."""
     for name, part in list(model.named_modules()):
         if type(part) is kind:
@@ -312,13 +312,13 @@ def _with_dropout(config: Config, bias: bool = True) -> DropoutFeedForward:
     return DropoutFeedForward(config.d_model, config.d_ff, config.dropout, bias)
 
 
-def _no_dropout(model: nn.Module, *kinds: type) -> None:
+def _no_dropout(model: ProbedModel, *kinds: type) -> None:
     for part in model.modules():
         if isinstance(part, kinds):
             part.dropout = nn.Dropout(0.0)
 
 
-def _reset(model: nn.Module, matrix: Callable[[Tensor], object]) -> None:
+def _reset(model: ProbedModel, matrix: Callable[[Tensor], object]) -> None:
     """Matrices by `matrix`, biases as PyTorch draws them."""
     _reset_linear(model)
     for parameter in model.parameters():
@@ -326,7 +326,7 @@ def _reset(model: nn.Module, matrix: Callable[[Tensor], object]) -> None:
             matrix(parameter)
 
 
-def _reset_linear(model: nn.Module) -> None:
+def _reset_linear(model: ProbedModel) -> None:
     """Linear layers as PyTorch draws them."""
     for part in model.modules():
         if isinstance(part, nn.Linear):

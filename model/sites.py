@@ -1,8 +1,13 @@
-"""What a model says of itself: the texts it reads (`Side`) and where attention happens (`Site`)."""
+"""What a model says of itself: the texts it reads (`Side`), where attention happens (`Site`), and
+the class of all models that do (`ProbedModel`)."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from torch import nn
+from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from headlight.model.transformer import Config
 
 
 @dataclass(frozen=True)
@@ -74,3 +79,31 @@ def sites_of(
             heads = module.n_heads, module.n_key_heads
             sites.append(Site(kind, i, name, *sides, title, masks, *heads))
     return sites
+
+
+class ProbedModel(nn.Module):
+    """A model that code can look inside without knowing which one it is.
+
+    Its forward takes the ids of each side, (batch, length), and then a mask for each kind of
+    attention, in their order: `logits(hidden(*ids, *masks), ids of the predicted side)`.
+    """
+
+    config: "Config"
+    generator: nn.Module
+
+    def sides(self) -> tuple[Side, ...]:
+        """The texts that the model reads."""
+        raise NotImplementedError
+
+    def sites(self) -> tuple[Site, ...]:
+        """All attention, kind by kind."""
+        raise NotImplementedError
+
+    def hidden(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Final hidden states of the predicted side, (batch, length, d_model), from ids and masks
+        as forward takes them."""
+        raise NotImplementedError
+
+    def logits(self, x: Tensor, ids: Tensor | None = None) -> Tensor:
+        """Logits from final hidden states and the ids of the predicted side."""
+        raise NotImplementedError

@@ -33,7 +33,7 @@ import torch
 from torch import Tensor, nn
 
 from headlight.model.pause import pause
-from headlight.model.sites import Side, Site, sites_of
+from headlight.model.sites import ProbedModel, Side, Site, sites_of
 
 
 @dataclass(frozen=True)
@@ -296,7 +296,7 @@ class Decoder(nn.Module):
 # The model (figure 1)
 
 
-class Transformer(nn.Module):
+class Transformer(ProbedModel):
     """Encoder and decoder with one matrix for both embeddings and the output (section 3.4).
 
     src, tgt: token ids, (batch, length). Logits: (batch, length, vocab_size); the row of
@@ -384,7 +384,7 @@ class Transformer(nn.Module):
         return self.logits(self.hidden(src, tgt, *masks), tgt)
 
 
-def reset_parameters(model: nn.Module) -> None:
+def reset_parameters(model: ProbedModel) -> None:
     """Xavier uniform matrices; embeddings of variance 1 once multiplied by √d_model."""
     for module in model.modules():
         if isinstance(module, nn.Linear) and module is not model.generator:

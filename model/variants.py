@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from headlight.model.sites import Side, Site, sites_of
+from headlight.model.sites import ProbedModel, Side, Site, sites_of
 from headlight.model.transformer import (
     Config,
     DecoderLayer,
@@ -299,7 +299,7 @@ class ClassifierConfig(Config):
         return self.d_model
 
 
-class Classifier(nn.Module):
+class Classifier(ProbedModel):
     """Encoder layers, then the mean over the text's positions, then a class (Bloem 2019).
 
     src: token ids, (batch, length). Logits: (batch, 1, n_classes), one row for the whole text.
@@ -388,7 +388,7 @@ class SelfDecoder(Encoder):
         self.layers.extend(EncoderLayer(config) for _ in range(config.n_decoder_layers))
 
 
-class DecoderOnly(nn.Module):
+class DecoderOnly(ProbedModel):
     """The paper's decoder without cross-attention: one text, and what may come next (Liu et al.
     2018; Radford et al. 2018). Embedding and generator share their matrix, as in the paper.
 

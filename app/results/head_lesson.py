@@ -24,6 +24,7 @@ from headlight.app.state.options import STEPS
 from headlight.app.wording import formats
 from headlight.model.probing.head_steps import HeadSteps
 from headlight.model.probing.sites import embedding_of, parts_at, sides_of, stack_of, sublayers_of
+from headlight.model.sites import ProbedModel
 
 # larger scores are shown minus their row's maximum: their exponentials would be unreadable
 SHIFTED = 10
@@ -51,7 +52,7 @@ class Lesson:
 
     def __init__(
         self,
-        model: nn.Module,
+        model: ProbedModel,
         steps: HeadSteps,
         query: Sequence[str],
         key: Sequence[str],

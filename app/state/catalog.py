@@ -36,7 +36,7 @@ from headlight.model.pretrained.weights import Progress
 from headlight.model.probing.capture import view
 from headlight.model.probing.reference import Reference
 from headlight.model.probing.run import FINAL
-from headlight.model.sites import Site
+from headlight.model.sites import ProbedModel, Site
 from headlight.model.training import snapshots
 
 EXAMPLES, EXAMPLES_FILE = SHIPPED.parent / "examples", "examples.txt"
@@ -65,7 +65,7 @@ class ModelView:
     stamp: tuple = ()  # identifies the files that the weights were read from
 
     @property
-    def model(self) -> torch.nn.Module:
+    def model(self) -> ProbedModel:
         return self.checkpoint.model
 
     @property

@@ -17,7 +17,7 @@ from headlight.model.probing.sites import (
     sublayers_of,
 )
 from headlight.model.probing.trace import Trace
-from headlight.model.sites import Side
+from headlight.model.sites import ProbedModel, Side
 
 
 def in_numbers(trace: Trace, block: Block, depth: int) -> str:
@@ -88,7 +88,7 @@ def _attention(attention: nn.Module, trace: Trace, block: Block) -> str:
     return " ".join(sentences)
 
 
-def _embedding(model: nn.Module, embedding: nn.Module) -> str:
+def _embedding(model: ProbedModel, embedding: nn.Module) -> str:
     sentences = f"{token_title(model)}: one learned vector per token.", _of_itself(embedding)
     return " ".join(filter(None, sentences))
 

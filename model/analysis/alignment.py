@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
-from torch import nn
 
 from headlight.model.analysis.reading import words
 from headlight.model.probing import sweeps
@@ -20,7 +19,7 @@ from headlight.model.probing.run import Run
 from headlight.model.probing.sites import kinds_of
 from headlight.model.probing.sweeps import Score
 from headlight.model.probing.trace import Trace, read_of
-from headlight.model.sites import Side, Site
+from headlight.model.sites import ProbedModel, Side, Site
 from headlight.model.tokenizer import Encoding
 
 JUST_READ, PREDICTED = 0, 1
@@ -201,7 +200,7 @@ def chosen(
     return HeadAlignment(agreement.round(4).tolist(), heads, together, len(hit), by)
 
 
-def of_influence(model: nn.Module, run: Run, given: PatchInputs = PatchInputs()) -> WordWeights:
+def of_influence(model: ProbedModel, run: Run, given: PatchInputs = PatchInputs()) -> WordWeights:
     """How much the log-probability of each target word falls when a source word is hidden from
     every query: dependence, not attention. Source tokens are hidden one by one. `model` must be the
     caller's own view."""

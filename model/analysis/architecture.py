@@ -15,7 +15,7 @@ from headlight.model.probing.sites import (
     predicted_side,
     sublayers_of,
 )
-from headlight.model.sites import Site
+from headlight.model.sites import ProbedModel, Site
 from headlight.model.variants import LogSoftmaxLinear
 
 OUTPUT = "output"
@@ -58,7 +58,7 @@ class Block:
         return self.site.kind if self.site else ""
 
 
-def blocks(model: nn.Module, lengths: dict[str, int]) -> list[Block]:
+def blocks(model: ProbedModel, lengths: dict[str, int]) -> list[Block]:
     """All blocks, in the order of the forward pass within each stack. lengths: side → tokens."""
     owner: dict[int, str] = {}
     listed = []

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from headlight.model.analysis.alignment import ordinary_words
 from headlight.model.analysis.residual import row_shares
@@ -44,7 +44,7 @@ from headlight.model.probing.sites import (
 )
 from headlight.model.probing.sweeps import Score
 from headlight.model.probing.trace import Trace, ids_of, read_of, trace
-from headlight.model.sites import Site
+from headlight.model.sites import ProbedModel, Site
 from headlight.model.tokenizer import Encoding
 
 BY_ATTENTION, HEAD, ROLLOUT, NORMS = "attention", "head", "rollout", "norms"
@@ -106,7 +106,7 @@ class Attribution:
         )
 
 
-def source_kind(model: nn.Module) -> str:
+def source_kind(model: ProbedModel) -> str:
     """The kind of attention from the predicted side to the source."""
     side = predicted_side(model).name
     from_it = [site for site in model.sites() if site.query_side == side]
@@ -114,7 +114,7 @@ def source_kind(model: nn.Module) -> str:
 
 
 def attribution(
-    model: nn.Module,
+    model: ProbedModel,
     run: Run,
     row: int,
     token: int,
@@ -188,7 +188,7 @@ def _in_order_of_the_pass(traced: Trace) -> list[tuple[Site, np.ndarray]]:
     return [(site, weights) for _, site, weights in sorted(sites, key=lambda one: one[0])]
 
 
-def value_norms(model: nn.Module, traced: Trace, kind: str) -> np.ndarray:
+def value_norms(model: ProbedModel, traced: Trace, kind: str) -> np.ndarray:
     """‖Σ over heads of weight × value through the output projection‖, the mean over layers: (query,
     key) (Kobayashi et al. 2020, section 3)."""
     layers = []
@@ -208,7 +208,7 @@ def value_norms(model: nn.Module, traced: Trace, kind: str) -> np.ndarray:
 
 @torch.enable_grad()
 def gradient_times_input(
-    model: nn.Module, run: Run, score: Score, given: PatchInputs = PatchInputs()
+    model: ProbedModel, run: Run, score: Score, given: PatchInputs = PatchInputs()
 ) -> dict[str, np.ndarray]:
     """Side → (position,): the gradient of the score with respect to each token's embedding, without
     its position, times that embedding."""
@@ -239,7 +239,7 @@ def gradient_times_input(
 
 
 def removal(
-    model: nn.Module, run: Run, score: Score, side: str, given: PatchInputs = PatchInputs()
+    model: ProbedModel, run: Run, score: Score, side: str, given: PatchInputs = PatchInputs()
 ) -> np.ndarray:
     """(position,): the drop in score when each token of a side is hidden."""
     length = len(read_of(model, run)[side].ids)

@@ -33,6 +33,7 @@ from headlight.model.probing.sites import (
     sublayers_of,
 )
 from headlight.model.probing.trace import CannotRead, ids_of, read_of
+from headlight.model.sites import ProbedModel
 
 TOKEN, POSITION, HEAD, BIASES = "token", "position", "head", "biases"
 FEED_FORWARD, RECURRENCE = "feed-forward", "recurrent unit"
@@ -83,7 +84,7 @@ class Decomposition:
 
 @torch.no_grad()
 def decomposition(
-    model: nn.Module,
+    model: ProbedModel,
     run: Run,
     row: int,
     token: int,
@@ -158,7 +159,7 @@ def decomposition(
     return Decomposition(logit, tuple(values), array, difference)
 
 
-def _check_whole(model: nn.Module, run: Run) -> None:
+def _check_whole(model: ProbedModel, run: Run) -> None:
     """Raises CannotChange if the predicted side's residual stream was patched: it is then not a sum
     of what this run wrote to it."""
     side = predicted_side(model).name
@@ -220,7 +221,7 @@ def _product(x: Tensor, u: Tensor) -> float:
     return float((x.double() * u).sum())
 
 
-def _skipped(run: Run, model: nn.Module, name: str) -> bool:
+def _skipped(run: Run, model: ProbedModel, name: str) -> bool:
     """Whether the attention of this name adds nothing."""
     part = next(p for p in parts_of(model.sites(), model.sides()) if p.name == name)
     return any(isinstance(c, Skipped) and c.scope.holds(part) for c in run.changes)

@@ -23,6 +23,7 @@ from headlight.model.probing.sites import (
     kinds_of,
     layers_of,
 )
+from headlight.model.sites import ProbedModel
 from headlight.model.transformer import (
     Embedding,
     FeedForward,
@@ -41,7 +42,7 @@ NORMS: dict[str, Callable[[int], nn.Module]] = {
 }
 
 
-def members(vocab_size: int, max_length: int, seed: int = 0) -> dict[str, nn.Module]:
+def members(vocab_size: int, max_length: int, seed: int = 0) -> dict[str, ProbedModel]:
     """Every preset with random weights from `seed`, in eval mode. Uses PyTorch's global random
     generator: hold GENERATOR."""
     models = {}
@@ -58,7 +59,7 @@ def members(vocab_size: int, max_length: int, seed: int = 0) -> dict[str, nn.Mod
     return models
 
 
-def lengths(model: nn.Module, src: Tensor) -> list[float]:
+def lengths(model: ProbedModel, src: Tensor) -> list[float]:
     """Mean length of the first stack's vectors: as they enter layer 1, then after each layer."""
     model, (side, *_) = view(model), model.sides()
     modules = [embedding_of(model, side), *layers_of(model, side)]
@@ -67,7 +68,7 @@ def lengths(model: nn.Module, src: Tensor) -> list[float]:
     return [outputs[i].norm(dim=-1).mean().item() for i in range(len(modules))]
 
 
-def first_stack(model: nn.Module, src: Tensor, masks: Masks = Masks()) -> Tensor:
+def first_stack(model: ProbedModel, src: Tensor, masks: Masks = Masks()) -> Tensor:
     """The last vectors of a model's first text, (1, length, d_model). `model` must be the caller's
     own view."""
     side, ids = model.sides()[0], [src] * len(model.sides())
@@ -83,28 +84,28 @@ def norms(x: Tensor) -> dict[str, float]:
     return {name: (out - outputs["paper"]).abs().max().item() for name, out in outputs.items()}
 
 
-def word_to_position(model: nn.Module, src: Tensor) -> tuple[float, float]:
+def word_to_position(model: ProbedModel, src: Tensor) -> tuple[float, float]:
     """Mean lengths of the word's and of the position's vector in what enters layer 1."""
     embedding = first_embedding(model)
     token, position = embedding.token(src)[0], embedding.position(src.shape[1])
     return token.norm(dim=-1).mean().item(), position.norm(dim=-1).mean().item()
 
 
-def first_embedding(model: nn.Module) -> Embedding:
+def first_embedding(model: ProbedModel) -> Embedding:
     return embedding_of(model, model.sides()[0])
 
 
-def first_attention(model: nn.Module) -> MultiHeadAttention:
+def first_attention(model: ProbedModel) -> MultiHeadAttention:
     return attention_at(model, model.sites()[0])
 
 
-def sharing(model: nn.Module, ids: Tensor) -> float:
+def sharing(model: ProbedModel, ids: Tensor) -> float:
     """Mean cosine between a token's vector as a source and as a target."""
     sides = (embedding.token.weight[ids] for embedding in embeddings_of(model))
     return nn.functional.cosine_similarity(*sides, dim=-1).mean().item()
 
 
-def first_wave(model: nn.Module, length: int) -> list[float]:
+def first_wave(model: ProbedModel, length: int) -> list[float]:
     """The first number of each positional vector."""
     return first_embedding(model).position(length)[:, 0].tolist()
 
@@ -120,7 +121,7 @@ def nothing_to_see(length: int) -> dict[str, float]:
     return {name: part(scores, mask)[0].item() for name, part in softmax.items()}
 
 
-def reach(model: nn.Module, src: Tensor) -> float:
+def reach(model: ProbedModel, src: Tensor) -> float:
     """The largest change in the first head's weights when every token keeps only the first of
     `n_heads` slices of its vector. 0: the head never reads the rest."""
     attention, x = view(first_attention(model)), first_embedding(model)(src)
@@ -135,7 +136,7 @@ def reach(model: nn.Module, src: Tensor) -> float:
     return (weights[0] - weights[1]).abs().max().item()
 
 
-def fourth_roots(model: nn.Module, src: Tensor) -> float:
+def fourth_roots(model: ProbedModel, src: Tensor) -> float:
     """Queries and keys each divided by the fourth root of the head size, against scores divided
     once by its root: the largest difference of the first layer's weights."""
     attention, x = view(first_attention(model)), first_embedding(model)(src)
@@ -146,7 +147,7 @@ def fourth_roots(model: nn.Module, src: Tensor) -> float:
     return (outputs["softmax"] - once).abs().max().item()
 
 
-def biases(model: nn.Module) -> int:
+def biases(model: ProbedModel) -> int:
     """The number of bias parameters in all layers."""
     parts = [
         linear
@@ -158,13 +159,13 @@ def biases(model: nn.Module) -> int:
     return sum(linear.bias.numel() for linear in parts)
 
 
-def total_output(model: nn.Module, src: Tensor, tgt: Tensor) -> float:
+def total_output(model: ProbedModel, src: Tensor, tgt: Tensor) -> float:
     """The sum of the exponentials of the generator's outputs, mean over rows: 1 if they are
     log-probabilities."""
     return model(*(src, tgt)[: len(model.sides())]).exp().sum(dim=-1).mean().item()
 
 
-def dropout_noise(model: nn.Module, src: Tensor, seed: int = 0) -> float:
+def dropout_noise(model: ProbedModel, src: Tensor, seed: int = 0) -> float:
     """How much dropout at SIZES' rate moves the first stack's output: the length of the change,
     relative to the output's."""
     noisy = view(model).train()
@@ -175,7 +176,7 @@ def dropout_noise(model: nn.Module, src: Tensor, seed: int = 0) -> float:
     return ((first - quiet).norm() / quiet.norm()).item()
 
 
-def padded_mean(model: nn.Module, src: Tensor, padding: int) -> tuple[float, float]:
+def padded_mean(model: ProbedModel, src: Tensor, padding: int) -> tuple[float, float]:
     """How much `padding` tokens behind the sentence, or as many as the model has room for, move a
     class's probability: with padding left out of attention and mean as here, and treated like words
     as in the notebook."""
@@ -188,7 +189,7 @@ def padded_mean(model: nn.Module, src: Tensor, padding: int) -> tuple[float, flo
     return tuple((after - before).abs().max().item() for after in (left_out, as_words))
 
 
-def normalized_entropy(model: nn.Module, src: Tensor) -> float:
+def normalized_entropy(model: ProbedModel, src: Tensor) -> float:
     """Mean entropy of the rows of all heads of the first stack, as a share of the largest there
     can be: 1 attends to all keys alike."""
     model = view(model)
@@ -201,7 +202,7 @@ def normalized_entropy(model: nn.Module, src: Tensor) -> float:
     return entropy / math.log(src.shape[1]) if src.shape[1] > 1 else 1.0
 
 
-def measure(models: dict[str, nn.Module], src: Tensor, tgt: Tensor, padding: int = 8) -> dict:
+def measure(models: dict[str, ProbedModel], src: Tensor, tgt: Tensor, padding: int = 8) -> dict:
     """Every difference on one sentence pair, by the names of the functions above; of those that
     belong to one member alone the number itself, of others preset → number."""
 

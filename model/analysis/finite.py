@@ -4,10 +4,10 @@ that products overflow spoils everything computed from it."""
 from collections.abc import Iterator
 
 import numpy as np
-from torch import nn
 
 from headlight.model.probing.long_trace import LongTrace
 from headlight.model.probing.trace import Trace
+from headlight.model.sites import ProbedModel
 
 
 def begins(trace: Trace | LongTrace) -> str:
@@ -17,7 +17,7 @@ def begins(trace: Trace | LongTrace) -> str:
     return next((name for name, _ in parts), "")
 
 
-def parameters_not_finite(model: nn.Module) -> list[str]:
+def parameters_not_finite(model: ProbedModel) -> list[str]:
     """Names of the parameters with NaN or infinite values."""
     return [name for name, p in model.named_parameters() if not p.isfinite().all()]
 

@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -27,7 +28,7 @@ from headlight.model.masks import Masks
 from headlight.model.presets import GENERATOR, build
 from headlight.model.probing.capture import inputs_of, outputs_of, view
 from headlight.model.probing.sites import attention_at, embedding_of, layers_of, predicted_side
-from headlight.model.sites import Site
+from headlight.model.sites import ProbedModel, Site
 from headlight.model.transformer import FeedForward, MultiHeadAttention, Transformer
 from headlight.model.variants import (
     DecoderOnly,
@@ -36,6 +37,7 @@ from headlight.model.variants import (
     PreNormEncoderLayer,
 )
 
+Part = TypeVar("Part", bound=nn.Module)
 PAPER = "paper"  # the model of the first swap
 SEED = 0  # of all numbers that are drawn
 SIZES = dict(d_model=128, n_heads=8, d_ff=512, n_encoder_layers=6, n_decoder_layers=6, dropout=0.0)
@@ -132,7 +134,7 @@ def grouped(model: DecoderOnly, n_key_heads: int = N_KEY_HEADS) -> DecoderOnly:
     return _swapped(model, MultiHeadAttention, make)
 
 
-def _swapped(model: nn.Module, kind: type, make: Callable[[nn.Module], nn.Module]) -> nn.Module:
+def _swapped(model: DecoderOnly, kind: type, make: Callable[..., nn.Module]) -> DecoderOnly:
     """`model` with each part of type `kind` replaced by `make(part)`."""
     for name, part in list(model.named_modules()):
         if isinstance(part, kind):
@@ -140,7 +142,7 @@ def _swapped(model: nn.Module, kind: type, make: Callable[[nn.Module], nn.Module
     return model
 
 
-def _keeping(new: nn.Module, old: nn.Module) -> nn.Module:
+def _keeping(new: Part, old: nn.Module) -> Part:
     """`new` with the parameters of `old` wherever name and shape agree."""
     for name, parameter in old.named_parameters():
         owner, _, leaf = name.rpartition(".")
@@ -165,7 +167,9 @@ class Curves:
     numbers: Mapping[str, float | int | str]
 
 
-def read_ahead(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[str]) -> Curves:
+def read_ahead(
+    before: ProbedModel, after: ProbedModel, ids: Tensor, tokens: Sequence[str]
+) -> Curves:
     """How far every token's last vector moves, relative to its length, when another token stands
     in the middle: of the paper's encoder and of the decoder alone."""
     middle = ids.shape[1] // 2
@@ -186,7 +190,7 @@ def read_ahead(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequenc
 
 
 def near_positions(
-    before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[str]
+    before: ProbedModel, after: ProbedModel, ids: Tensor, tokens: Sequence[str]
 ) -> Curves:
     """Cosine similarity of each position's vector with that of the first."""
     lines = {}
@@ -200,7 +204,9 @@ def near_positions(
     return Curves("position", _counted(ids.shape[1]), "cosine similarity", lines, numbers)
 
 
-def word_lengths(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[str]) -> Curves:
+def word_lengths(
+    before: ProbedModel, after: ProbedModel, ids: Tensor, tokens: Sequence[str]
+) -> Curves:
     """L2 norms of each token's embedding, and of its position's."""
     lines = {
         "× √d_model": _embedding(before).token(ids)[0],
@@ -213,7 +219,9 @@ def word_lengths(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Seque
     return Curves("token", tokens, "L2 norm", lengths, numbers)
 
 
-def activations(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[str]) -> Curves:
+def activations(
+    before: ProbedModel, after: ProbedModel, ids: Tensor, tokens: Sequence[str]
+) -> Curves:
     """The distribution of the outputs of layer 1's activation."""
     places = [i / 10 for i in range(-5, 16)]  # centres of the bins
     hidden = {}
@@ -231,7 +239,7 @@ def activations(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequen
     return Curves("activation output", list(map(str, places)), "share", shares, numbers)
 
 
-def lengths(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[str]) -> Curves:
+def lengths(before: ProbedModel, after: ProbedModel, ids: Tensor, tokens: Sequence[str]) -> Curves:
     """Mean L2 norm of the vectors as they enter layer 1 and after each layer."""
     lines = {}
     for name, model in (("norm after the sum", before), ("norm before", after)):
@@ -246,7 +254,7 @@ def lengths(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[s
     return Curves("after", places, "L2 norm", lines, numbers)
 
 
-def means(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[str]) -> Curves:
+def means(before: ProbedModel, after: ProbedModel, ids: Tensor, tokens: Sequence[str]) -> Curves:
     """The mean of each token's numbers behind the first norm; and how far that norm's output moves
     when what enters is ten times as long."""
     normed = {}
@@ -263,7 +271,7 @@ def means(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[str
     return Curves("token", tokens, "mean", lines, numbers)
 
 
-def biases(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[str]) -> Curves:
+def biases(before: ProbedModel, after: ProbedModel, ids: Tensor, tokens: Sequence[str]) -> Curves:
     """How far attention moves, layer by layer, without the biases of all queries, or of all keys.
     Biases start at zero; here they are drawn at random, as large as a projection's outputs."""
     randomized = view(before)
@@ -285,7 +293,7 @@ def biases(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[st
     return Curves("in", places, "weight moved", lines, dict(query=query, key=key, fewer=fewer))
 
 
-def products(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[str]) -> Curves:
+def products(before: ProbedModel, after: ProbedModel, ids: Tensor, tokens: Sequence[str]) -> Curves:
     """The length of layer 1's feed-forward output as its input is scaled: L2 norms relative to that
     for the original input."""
     factors = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -307,7 +315,7 @@ def products(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[
 
 
 def shifted_scores(
-    before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[str]
+    before: ProbedModel, after: ProbedModel, ids: Tensor, tokens: Sequence[str]
 ) -> Curves:
     """The largest change of a score of layer 1 between the sentence's tokens when it stands so
     many positions later, behind copies of its first token. In layer 1 a query or a key depends on
@@ -329,7 +337,7 @@ def shifted_scores(
     return Curves("positions later", list(map(str, shifts)), "change of a score", lines, numbers)
 
 
-def kept(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[str]) -> Curves:
+def kept(before: ProbedModel, after: ProbedModel, ids: Tensor, tokens: Sequence[str]) -> Curves:
     """Bytes of keys and values of all layers, token by token, with fewer and fewer key heads."""
     lines, n_heads = {}, before.config.n_heads
     counts = [n for n in range(n_heads, 0, -1) if n_heads % n == 0]
@@ -347,7 +355,7 @@ def kept(before: nn.Module, after: nn.Module, ids: Tensor, tokens: Sequence[str]
     return Curves("after token", tokens, "bytes", lines, numbers)
 
 
-def cached_bytes(model: nn.Module, ids: Tensor) -> int:
+def cached_bytes(model: ProbedModel, ids: Tensor) -> int:
     """Keys and values of one token in all layers, as its projections give them."""
     sites = _own_sites(model)
     modules = {
@@ -360,22 +368,22 @@ def cached_bytes(model: nn.Module, ids: Tensor) -> int:
     return sum(output.nbytes for output in outputs.values())
 
 
-def _own_sites(model: nn.Module) -> list[Site]:
+def _own_sites(model: ProbedModel) -> list[Site]:
     """The sites of the decoder's self-attention."""
     return [site for site in model.sites() if site.kind == "decoder"]
 
 
-def _embedding(model: nn.Module) -> nn.Module:
+def _embedding(model: ProbedModel) -> nn.Module:
     return embedding_of(model, predicted_side(model))
 
 
-def _read(model: nn.Module, ids: Tensor) -> None:
+def _read(model: ProbedModel, ids: Tensor) -> None:
     """A pass over the text; the paper's model reads it as source and target."""
     texts = [ids] * len(model.sides())
     model.hidden(*texts, *Masks().build(model, *texts))
 
 
-def _attention(model: nn.Module, ids: Tensor) -> Tensor:
+def _attention(model: ProbedModel, ids: Tensor) -> Tensor:
     """The decoder's weights, (layers, heads, query, key)."""
     softmax = {site.layer: attention_at(model, site).softmax for site in _own_sites(model)}
     with outputs_of(softmax) as outputs:
@@ -406,8 +414,8 @@ class Swap:
     was: str
     becomes: str
     part: str
-    put: Callable[[nn.Module], nn.Module]
-    measure: Callable[[nn.Module, nn.Module, Tensor, Sequence[str]], Curves]
+    put: Callable[..., ProbedModel]
+    measure: Callable[[ProbedModel, ProbedModel, Tensor, Sequence[str]], Curves]
     title: str
     finding: str
 
@@ -565,7 +573,7 @@ class SwapEffect:
         return 8 * sum(map(len, self.curves.lines.values())) + 1000
 
 
-def members(vocab_size: int, max_length: int, seed: int = SEED) -> dict[str, nn.Module]:
+def members(vocab_size: int, max_length: int, seed: int = SEED) -> dict[str, ProbedModel]:
     """The paper's model, then the model behind each swap of LINE, in eval mode, with random weights
     from `seed`. Draws from PyTorch's one generator: nobody else may meanwhile."""
     with torch.random.fork_rng(devices=[]):
@@ -580,7 +588,7 @@ def members(vocab_size: int, max_length: int, seed: int = SEED) -> dict[str, nn.
 
 @torch.no_grad()
 def effects(
-    models: Mapping[str, nn.Module], ids: Tensor, tokens: Sequence[str]
+    models: Mapping[str, ProbedModel], ids: Tensor, tokens: Sequence[str]
 ) -> dict[str, SwapEffect]:
     """What each swap changes on a text of `tokens`."""
     views = {name: view(model) for name, model in models.items()}

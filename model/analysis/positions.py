@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from torch import nn
 
 from headlight.model.analysis.head_metrics import total_variation
 from headlight.model.probing.changes import EVERY_KIND, Positioned, Scope
 from headlight.model.probing.long_trace import LongTrace
 from headlight.model.probing.run import Run
 from headlight.model.probing.trace import Trace, trace, without_padding
+from headlight.model.sites import ProbedModel
 from headlight.model.transformer import PositionalEncoding
 
 # Properties of a table, (position, d_model). Two neighbouring dimensions form a pair.
@@ -132,7 +132,7 @@ def with_positions(run: Run, kind: str, shift: int = 0) -> Run:
     return replace(run, changes=(*run.changes, positioned))
 
 
-def effect(model: nn.Module, before: Trace, kind: str, shift: int = 0) -> PositionEffect:
+def effect(model: ProbedModel, before: Trace, kind: str, shift: int = 0) -> PositionEffect:
     """The pass `before` under other positions."""
     now = trace(model, with_positions(before.run, kind, shift))
     moved = {
@@ -177,7 +177,7 @@ class Reordered:
 
 
 def reordered(
-    model: nn.Module, run: Run, order: Sequence[int], kind: str = "", shift: int = 0
+    model: ProbedModel, run: Run, order: Sequence[int], kind: str = "", shift: int = 0
 ) -> Reordered:
     """Runs both orders of the first text's tokens, under another `kind` of positions if given. bos,
     eos and padding stay in place."""

@@ -12,6 +12,7 @@ from headlight.model.pause import pause
 from headlight.model.probing.long_trace import LongTrace
 from headlight.model.probing.sites import device_of, final_norm_of, predicted_side
 from headlight.model.probing.trace import Pass, Trace
+from headlight.model.sites import ProbedModel
 
 ALL_ROWS = slice(None)  # rows
 
@@ -44,7 +45,7 @@ def mean_cosine_between_depths(x: np.ndarray, real: np.ndarray) -> np.ndarray:
     return np.stack([cosine(vectors, x).mean(axis=-1) for vectors in x])
 
 
-def row_shares(model: nn.Module, ids: torch.Tensor, row: int) -> torch.Tensor:
+def row_shares(model: ProbedModel, ids: torch.Tensor, row: int) -> torch.Tensor:
     """The weight of each position of the predicted side in a row of the logits, (position,): one
     position, or for a class of the text the mean over all without padding."""
     if predicted_side(model).predicts != "class":
@@ -88,7 +89,7 @@ class Lens:
 
 
 @torch.no_grad()
-def lens(model: nn.Module, trace: Trace | LongTrace, rows: slice = ALL_ROWS) -> Lens:
+def lens(model: ProbedModel, trace: Trace | LongTrace, rows: slice = ALL_ROWS) -> Lens:
     """Each depth through the final norm and the generator, for some rows of the logits."""
     best_ids, shares = (some[rows] for some in trace.most_probable(1))
     answer = torch.from_numpy(best_ids.copy())
@@ -104,7 +105,7 @@ def lens(model: nn.Module, trace: Trace | LongTrace, rows: slice = ALL_ROWS) -> 
 
 
 def stopped(
-    model: nn.Module, trace: Trace | LongTrace, rows: slice = ALL_ROWS
+    model: ProbedModel, trace: Trace | LongTrace, rows: slice = ALL_ROWS
 ) -> Iterator[torch.Tensor]:
     """Some rows of the logits, (row, vocab_size), at each depth of the side that is predicted."""
     side = predicted_side(model)

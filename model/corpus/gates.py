@@ -13,12 +13,13 @@ import random
 from collections.abc import Iterator, Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.distributions import RelaxedBernoulli
 
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.corpus.importance import Example, Unit, example_batches, gated, loss_of
 from headlight.model.probing.capture import view
+from headlight.model.sites import ProbedModel
 
 TEMPERATURE, LOW, HIGH = 0.33, -0.1, 1.1  # β, γ and ζ of the hard concrete distribution
 OPEN = 2.0  # log α at first
@@ -71,7 +72,7 @@ def by_trained_gates(
     return [heads[i] for i in sorted(range(len(heads)), key=lambda i: (last_open[i], final[i]))]
 
 
-def _by_site(model: nn.Module, heads: Sequence[Unit], values: Tensor) -> list[Tensor]:
+def _by_site(model: ProbedModel, heads: Sequence[Unit], values: Tensor) -> list[Tensor]:
     """Gates of some heads, (batch, head), as `gated` takes those of all; the others are 1."""
     place = {(unit.kind, unit.layer, unit.head): i for i, unit in enumerate(heads)}
     with_one = torch.cat([values, values.new_ones(len(values), 1)], dim=1)

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from headlight.model.checkpoint import Checkpoint
@@ -19,6 +19,7 @@ from headlight.model.probing.applying import PatchInputs, applied
 from headlight.model.probing.changes import Change, HeadOff, Scope, Skipped
 from headlight.model.probing.interventions import replace_head
 from headlight.model.probing.sites import attention_at, device_of, parts_of, predicted_side
+from headlight.model.sites import ProbedModel
 from headlight.model.training.data import DataError, batches, pad_ids
 
 TOKENS = 1024  # tokens of a batch on either side, with padding
@@ -43,7 +44,7 @@ class Unit:
     changes: tuple[Change, ...]
 
 
-def units(model: nn.Module) -> list[Unit]:
+def units(model: ProbedModel) -> list[Unit]:
     """Every head, every sublayer and every layer. Of a layer all sublayers are skipped at once: the
     residual stream goes by, in a post-norm layer through its norms."""
     heads = [
@@ -149,7 +150,7 @@ def gate_gradients(
 
 
 @contextmanager
-def gated(model: nn.Module, gates: Sequence[Tensor]) -> Iterator[None]:
+def gated(model: ProbedModel, gates: Sequence[Tensor]) -> Iterator[None]:
     """Every head's output times its gate; of each site (heads,) or (batch, heads)."""
     with ExitStack() as hooks:
         for site, gate in zip(model.sites(), gates, strict=True):
@@ -162,7 +163,7 @@ def _times(gate: Tensor, heads: Tensor) -> Tensor:
     return heads.clone() * gate  # a copy: writing in place would lose the gradient
 
 
-def loss_of(model: nn.Module, examples: Sequence[Example]) -> tuple[Tensor, Tensor]:
+def loss_of(model: ProbedModel, examples: Sequence[Example]) -> tuple[Tensor, Tensor]:
     """For each sentence of a batch: the loss, and its number of tokens."""
     ids = [
         _padded(model, [e.texts[n] for e in examples], side.name)
@@ -263,5 +264,5 @@ def example_batches(
         yield [i for *_, i in batch]
 
 
-def _padded(model: nn.Module, ids: list[list[int]], side: str) -> Tensor:
+def _padded(model: ProbedModel, ids: list[list[int]], side: str) -> Tensor:
     return pad_ids(ids, model.config, side).to(device_of(model))

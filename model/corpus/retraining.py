@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from headlight.model.checkpoint import Checkpoint
@@ -20,6 +20,7 @@ from headlight.model.corpus.pruning import together
 from headlight.model.masks import Masks
 from headlight.model.probing.applying import applied
 from headlight.model.probing.sites import device_of, predicted_side
+from headlight.model.sites import ProbedModel
 from headlight.model.training.data import Pair, batches, pad_ids
 
 RATE = 1.5e-3  # Adam's at first; it falls to nothing
@@ -51,7 +52,7 @@ def retrained(
     return replace(checkpoint, model=model.requires_grad_(False).eval(), means={})
 
 
-def log_probabilities(model: nn.Module, batch: Sequence[Pair]) -> Tensor:
+def log_probabilities(model: ProbedModel, batch: Sequence[Pair]) -> Tensor:
     """Of all that is to be predicted in a batch, (row, vocab_size)."""
     src = pad_ids([src for src, _ in batch], model.config, "src").to(device_of(model))
     tgt = pad_ids([tgt[:-1] for _, tgt in batch], model.config).to(device_of(model))

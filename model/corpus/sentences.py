@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.corpus.tables import together
@@ -29,7 +29,7 @@ from headlight.model.probing.trace import (
     next_tokens_of,
     with_special_tokens,
 )
-from headlight.model.sites import Side, Site
+from headlight.model.sites import ProbedModel, Side, Site
 from headlight.model.tokenizer import Encoding
 from headlight.model.training.data import DataError, batches, pad_ids, read_lines, with_special_ids
 
@@ -198,7 +198,7 @@ def attend(
 
 @torch.inference_mode()
 def attention_of(
-    model: nn.Module, sites: Sequence[Site], ids: Sequence[Tensor], masks: Masks = Masks()
+    model: ProbedModel, sites: Sequence[Site], ids: Sequence[Tensor], masks: Masks = Masks()
 ) -> dict[str, np.ndarray]:
     """kind → (batch, layers, heads, query, key), with padding. The logits, which are not
     needed, are not computed: with a large vocabulary they are much of a pass."""

@@ -26,6 +26,7 @@ from headlight.model.decoding.cache import with_parts
 from headlight.model.files import replace_file
 from headlight.model.probing.changes import Change
 from headlight.model.probing.sites import parts_of, predicted_side, stack_of
+from headlight.model.sites import ProbedModel
 
 CHUNK = 250  # sentences of a part
 MOST_REMEMBERED = 30  # batches of a source: more than there are in a part
@@ -120,7 +121,7 @@ class Remembered(nn.Module):
         return self.outputs[key]
 
 
-def changes_target_alone(model: nn.Module, changes: Sequence[Change]) -> bool:
+def changes_target_alone(model: ProbedModel, changes: Sequence[Change]) -> bool:
     """Whether no change concerns another text than the one that is predicted."""
     target = predicted_side(model).name
     return all(

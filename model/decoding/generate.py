@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from headlight.model.decoding.search import Candidate, beam_search, first_token, longest, steps_for
 from headlight.model.pause import pause
@@ -15,7 +15,7 @@ from headlight.model.probing.changes import look_ahead
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import predicted_side
 from headlight.model.probing.trace import CannotRead, ids_of, read_of
-from headlight.model.sites import Side
+from headlight.model.sites import ProbedModel, Side
 from headlight.model.tokenizer import Encoding, Tokenizer
 
 CONTINUATION = 20  # tokens that a decoder alone adds to its prompt, where nobody says how many
@@ -125,7 +125,7 @@ def no_text(side: Side) -> str:
 
 @torch.inference_mode()
 def generated(
-    model: nn.Module,
+    model: ProbedModel,
     tokenizer: Tokenizer,
     run: Run,
     how: How = Greedy(),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from headlight.model.decoding import cache, fused
 from headlight.model.families.rotary import turns_of
@@ -12,6 +12,7 @@ from headlight.model.masks import Masks
 from headlight.model.pause import pause
 from headlight.model.probing.sites import kinds_of
 from headlight.model.probing.trace import CannotRead
+from headlight.model.sites import ProbedModel
 from headlight.model.transformer import Config, Transformer
 
 
@@ -20,7 +21,7 @@ class Continuations:
     read in one pass, and then token by token; else each text in a whole pass. Where a text is so
     long that all of it turns by other angles, it is read anew."""
 
-    def __init__(self, model: nn.Module, masks: Masks, capacity: int, cached: bool):
+    def __init__(self, model: ProbedModel, masks: Masks, capacity: int, cached: bool):
         # All of one length, as in `Steps`: a pad in them is a token that was written, or typed.
         self.model, self.masks = model, replace(masks, tgt_padding=False)
         self.capacity, self.cached, self.turns = capacity, cached, None

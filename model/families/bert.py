@@ -19,7 +19,7 @@ from headlight.model.families.family import (
 from headlight.model.families.parts import ACTIVATIONS, ActivatedFeedForward
 from headlight.model.families.values import Described
 from headlight.model.masks import padding
-from headlight.model.sites import Side, Site, sites_of
+from headlight.model.sites import ProbedModel, Side, Site, sites_of
 from headlight.model.transformer import Config, Embedding, Encoder
 from headlight.model.variants import LearnedPositions
 
@@ -171,7 +171,7 @@ POOLED = {  # the same in words
 }
 
 
-class Bert(nn.Module):
+class Bert(ProbedModel):
     """Post-norm encoder layers over one text between [CLS] and [SEP].
 
     src: token ids, (batch, length). Logits: (batch, length, vocab_size), where row i scores the

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from headlight.model.families.values import Described
+from headlight.model.sites import ProbedModel
 from headlight.model.transformer import Config
 
 # Their names of activations → ours.
@@ -43,7 +44,7 @@ class Preset:
     `examples`: the file of English examples, in assets/examples, that its models can read."""
 
     system: str
-    build: Callable[[Config], nn.Module]
+    build: Callable[..., ProbedModel]  # of its Config
     config: type[Config]
     differs: str
     vocabulary: Mapping[str, int]

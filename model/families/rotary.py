@@ -15,6 +15,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from headlight.model.sites import ProbedModel
 from headlight.model.transformer import Scores
 
 
@@ -225,7 +226,7 @@ class RotaryScores(Scores):
         return super().forward(grouped, k).unflatten(2, (shared, -1)).flatten(1, 2)
 
 
-def turns_of(model: nn.Module, length: int) -> list[int]:
+def turns_of(model: ProbedModel, length: int) -> list[int]:
     """`turns_by` of all that turns in a model, for a text of this length."""
     rotations = (part for part in model.modules() if isinstance(part, Rotation))
     return [rotation.rotary.turns_by(length) for rotation in rotations]

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import nn
 
 from headlight.model import presets
 from headlight.model.families.family import Family, Sizes, Ties
@@ -19,6 +18,7 @@ from headlight.model.families.values import Described
 from headlight.model.memory import available
 from headlight.model.pretrained.tokenizers import check_vocabulary, special_ids
 from headlight.model.pretrained.weights import CannotLoad, Progress, WeightFile
+from headlight.model.sites import ProbedModel
 from headlight.model.tokenizer import Tokenizer
 
 ROUNDED = "Some of its weights are stored as float64. Headlight rounds them to float32."
@@ -60,7 +60,7 @@ class Contents:
 class Pretrained:
     """The model in eval mode, float32, on the CPU."""
 
-    model: nn.Module
+    model: ProbedModel
     tokenizer: Tokenizer
     card: dict
     preset: str
@@ -139,7 +139,7 @@ def _check_sizes(contents: Contents, sizes: Sizes, plain: dict[str, str]) -> Non
             )
 
 
-def check_memory(where: Path, model: nn.Module) -> None:
+def check_memory(where: Path, model: ProbedModel) -> None:
     """Raises CannotLoad for a model whose numbers do not fit, with the largest of its tensors as it
     is stored besides."""
     sizes = [p.numel() * torch.get_default_dtype().itemsize for p in model.parameters()]

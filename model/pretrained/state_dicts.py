@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from headlight.model.presets import PRESETS, build
+from headlight.model.sites import ProbedModel
 from headlight.model.variants import special_ids
 
 ROUNDED = (
@@ -197,7 +198,7 @@ class ForeignStateDict:
         return sizes
 
     @torch.no_grad()
-    def fill(self, model: nn.Module) -> None:
+    def fill(self, model: ProbedModel) -> None:
         """Put the weights into `model`, and check tables against its own."""
         parameters = dict(model.named_parameters(remove_duplicate=False))
         tables = dict(model.named_buffers())

@@ -15,6 +15,7 @@ from headlight.model.families.family import Stored
 from headlight.model.families.values import CannotLoad
 from headlight.model.files import read_json
 from headlight.model.messages import reason
+from headlight.model.sites import ProbedModel
 
 SINGLE_FILE, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack", "*.onnx")
@@ -66,7 +67,7 @@ class WeightFile:
                     plain.setdefault(name.removesuffix(ending) + new, plain.pop(name))
         return plain
 
-    def check(self, model: nn.Module, stored: Mapping[str, Stored], said_by: str) -> None:
+    def check(self, model: ProbedModel, stored: Mapping[str, Stored], said_by: str) -> None:
         """Whether every parameter is there in its shape, as what describes the model, `said_by`,
         has it; the model may hold no numbers."""
         for ours, parameter in model.named_parameters():
@@ -80,7 +81,7 @@ class WeightFile:
                     f"should have {tuple(wanted)}."
                 )
 
-    def fill(self, model: nn.Module, stored: Mapping[str, Stored], progress: Progress) -> None:
+    def fill(self, model: ProbedModel, stored: Mapping[str, Stored], progress: Progress) -> None:
         """Put the numbers into a model that holds none, as float32; shared ones once. What is
         stored as float32 already stays in the file, which is mapped into memory."""
         filled: dict[nn.Parameter, nn.Parameter] = {}

@@ -35,7 +35,7 @@ from headlight.model.probing.interventions import (
 )
 from headlight.model.probing.position_tables import table_of
 from headlight.model.probing.sites import Part, attention_at, embedding_of, parts_of, sides_of
-from headlight.model.sites import Side
+from headlight.model.sites import ProbedModel, Side
 from headlight.model.transformer import MultiHeadAttention
 
 ALL_ROWS = slice(None)  # of a batch
@@ -43,7 +43,7 @@ ALL_ROWS = slice(None)  # of a batch
 
 @contextmanager
 def applied(
-    model: nn.Module, changes: Sequence[Change], given: PatchInputs = PatchInputs()
+    model: ProbedModel, changes: Sequence[Change], given: PatchInputs = PatchInputs()
 ) -> Iterator[None]:
     """The model runs with the changes; `model` must be the caller's own view. Enter it before
     `capture`, which then sees what the model used. Raises CannotChange."""
@@ -53,7 +53,7 @@ def applied(
 
 @contextmanager
 def applied_by_row(
-    model: nn.Module,
+    model: ProbedModel,
     changes: Sequence[Change],
     rows: Sequence[Sequence[Change]],
     given: PatchInputs = PatchInputs(),
@@ -90,7 +90,7 @@ def _count(read: dict[str, int], side: str, module, inputs: tuple) -> None:
 
 
 def _hook(
-    hooks: ExitStack, model: nn.Module, part: Part, here: Placed, read: dict, given: PatchInputs
+    hooks: ExitStack, model: ProbedModel, part: Part, here: Placed, read: dict, given: PatchInputs
 ) -> None:
     """All changes of one part."""
     module = model.get_submodule(part.name)
@@ -125,12 +125,12 @@ def _check_positions(change: Positioned, most: int, module: nn.Module, inputs: t
         )
 
 
-def _side(model: nn.Module, part: Part) -> Side:
+def _side(model: ProbedModel, part: Part) -> Side:
     return sides_of(model)[part.side]
 
 
 def _attentions_without_table(
-    model: nn.Module, part: Part, change: Positioned
+    model: ProbedModel, part: Part, change: Positioned
 ) -> list[MultiHeadAttention]:
     """Those that turn queries and keys by the positions of a side to which no table is added."""
     if change.kind != "none":

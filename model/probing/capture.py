@@ -10,19 +10,21 @@ from typing import TypeVar
 
 from torch import Tensor, nn
 
+from headlight.model.sites import ProbedModel
 from headlight.model.transformer import MaskedSoftmax
 
 Wanted = Callable[[str, nn.Module], bool]
 Key = TypeVar("Key", bound=Hashable)
+Model = TypeVar("Model", bound=nn.Module)
 
 
-def view(model: nn.Module) -> nn.Module:
+def view(model: Model) -> Model:
     """A copy of the modules that shares every parameter and buffer with `model`. What a module
     holds besides is shared, too, but for its own dicts, sets and lists, as of hooks. (`deepcopy`
     copies what is inside these as well, in ten times the time.)"""
     copies: dict[nn.Module, nn.Module] = {}
 
-    def again(module: nn.Module) -> nn.Module:
+    def again(module):
         if module not in copies:
             copy = copies[module] = object.__new__(type(module))
             for name, value in vars(module).items():
@@ -40,7 +42,7 @@ def is_attention(name: str, module: nn.Module) -> bool:
 
 
 @contextmanager
-def capture(model: nn.Module, wanted: Wanted = is_attention) -> Iterator[dict[str, Tensor]]:
+def capture(model: ProbedModel, wanted: Wanted = is_attention) -> Iterator[dict[str, Tensor]]:
     """Record the output of every submodule that `wanted(name, module)` names, by its name.
 
         with capture(view(model)) as outputs:

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from headlight.model.probing.position_tables import POSITION_KINDS, table_of
 from headlight.model.probing.sites import Part
-from headlight.model.sites import Site
+from headlight.model.sites import ProbedModel, Site
 from headlight.model.transformer import MultiHeadAttention
 from headlight.model.variants import LearnedPositions
 
@@ -121,7 +121,7 @@ class Change:
         return self.words.format(self.what())
 
     def reweigh(
-        self, model: nn.Module, part: Part, heads: Iterable[int], mean: Tensor | None
+        self, model: ProbedModel, part: Part, heads: Iterable[int], mean: Tensor | None
     ) -> None:
         """Does the same to a part by other weights, in place, for torch.nn.Transformer, which has
         no hooks. `heads`: those that it concerns; `mean`: their mean outputs, (heads, d_head), if
@@ -511,7 +511,7 @@ def _take_heads_off(attention: MultiHeadAttention, heads: Iterable[int]) -> None
 
 
 def _scale_heads(
-    model: nn.Module, part: Part, projection: str, heads: Iterable[int], factor: float
+    model: ProbedModel, part: Part, projection: str, heads: Iterable[int], factor: float
 ) -> None:
     attention = model.get_submodule(part.name)
     for head in heads:

@@ -34,7 +34,7 @@ from headlight.model.probing.sites import (
     sublayers_of,
 )
 from headlight.model.probing.trace import ids_of, read_of, read_only
-from headlight.model.sites import Site
+from headlight.model.sites import ProbedModel, Site
 from headlight.model.transformer import MultiHeadAttention
 
 ABLATIONS = ("scaling", "mask", "positions", "residual")
@@ -115,7 +115,7 @@ class HeadSteps:
 
 @torch.no_grad()
 def head_steps(
-    model: nn.Module,
+    model: ProbedModel,
     run: Run,
     site: Site,
     head: int,
@@ -218,7 +218,7 @@ def head_steps(
 
 @torch.no_grad()
 def compared(
-    model: nn.Module, run: Run, kind: str, given: PatchInputs = PatchInputs()
+    model: ProbedModel, run: Run, kind: str, given: PatchInputs = PatchInputs()
 ) -> tuple[np.ndarray, np.ndarray]:
     """Queries and keys of all heads of a kind as the scores compare them, (layers, heads, query,
     d_head) and (layers, heads, key, d_head): turned, where rotary positions turn them, and a key
@@ -251,7 +251,7 @@ def _of_head(mask: Tensor, head: int, shape) -> np.ndarray:
     return mask_of_head.expand(shape).cpu().numpy().copy()
 
 
-def _ablate(stack: ExitStack, model: nn.Module, block: LayerParts, ablated) -> None:
+def _ablate(stack: ExitStack, model: ProbedModel, block: LayerParts, ablated) -> None:
     """Enter the changes that ablate steps."""
     attention, norm = block.attention, block.norm
     if "mask" in ablated:

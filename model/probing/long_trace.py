@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from headlight.model.pause import pause
 from headlight.model.probing.applying import PatchInputs, applied
@@ -34,7 +34,7 @@ from headlight.model.probing.trace import (
     read_of,
     read_only,
 )
-from headlight.model.sites import Site
+from headlight.model.sites import ProbedModel, Site
 
 PICTURE_CELLS = 256  # cells along a side of one head's picture; more would not be visible
 MOST = 10  # of the likeliest answers that are kept of each row
@@ -92,7 +92,7 @@ class LongTrace(Pass):
 
 
 @torch.no_grad()
-def long_trace(model: nn.Module, run: Run, given: PatchInputs = PatchInputs()) -> LongTrace:
+def long_trace(model: ProbedModel, run: Run, given: PatchInputs = PatchInputs()) -> LongTrace:
     """As `trace`, of a text whose weights do not all fit. `model` must be the caller's own view.
     Raises as `trace` does, TooLarge where not even those of one layer fit."""
     texts = read_of(model, run)
@@ -133,7 +133,7 @@ def long_trace(model: nn.Module, run: Run, given: PatchInputs = PatchInputs()) -
 
 
 @contextmanager
-def _reduced(model: nn.Module, sites: Iterable[Site]) -> Iterator[tuple[dict, dict]]:
+def _reduced(model: ProbedModel, sites: Iterable[Site]) -> Iterator[tuple[dict, dict]]:
     """Name of a site → its weights as tiles, (heads, row, column); kind → where any has weight,
     (query, key)."""
     tiles: dict[str, Tensor] = {}
@@ -173,7 +173,7 @@ def _largest(weights: Tensor, axis: int, every: int) -> Tensor:
     return torch.cat(parts, dim=axis)
 
 
-def _answers(model: nn.Module, hidden: Tensor, ids: Tensor, following: Sequence[int]) -> dict:
+def _answers(model: ProbedModel, hidden: Tensor, ids: Tensor, following: Sequence[int]) -> dict:
     """The fields of a LongTrace that tell of the logits, which are made for some rows at a time."""
     if not following:  # one row, of the whole text
         logits = model.logits(hidden, ids)[0].float()
@@ -212,7 +212,7 @@ class LayerHeads:
 
 
 @torch.no_grad()
-def heads_at(model: nn.Module, traced: LongTrace, site: Site) -> LayerHeads:
+def heads_at(model: ProbedModel, traced: LongTrace, site: Site) -> LayerHeads:
     """All heads of one layer in full, computed again from what entered it. `model` must be the
     caller's own view, of the model that was traced."""
     name, attention = site.name.rpartition(".")[0], attention_at(model, site)
@@ -235,7 +235,7 @@ class Layers(Sequence[np.ndarray]):
     """The weights of one kind of attention in a long text, (layers, heads, query, key), of which
     each layer is computed when it is asked for."""
 
-    def __init__(self, model: nn.Module, traced: LongTrace, kind: str):
+    def __init__(self, model: ProbedModel, traced: LongTrace, kind: str):
         self.model, self.traced, self.sites = model, traced, traced.kinds[kind]
         query, key = (len(text.ids) for text in traced.texts_of(kind))
         self.shape = len(self.sites), self.sites[0].n_heads, query, key
@@ -250,7 +250,7 @@ class Layers(Sequence[np.ndarray]):
 Weights = np.ndarray | Layers  # (layers, heads, query, key)
 
 
-def attention_of(model: nn.Module, traced: Trace | LongTrace) -> Mapping[str, Weights]:
+def attention_of(model: ProbedModel, traced: Trace | LongTrace) -> Mapping[str, Weights]:
     """Kind → its weights, of a long text layer by layer. `model` as heads_at takes it."""
     if isinstance(traced, Trace):
         return traced.attention

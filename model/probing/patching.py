@@ -4,7 +4,6 @@
 from collections.abc import Iterable, Mapping
 
 import torch
-from torch import nn
 
 from headlight.model.probing.applying import PatchInputs, applied
 from headlight.model.probing.capture import inputs_of, outputs_of
@@ -12,11 +11,12 @@ from headlight.model.probing.changes import CannotChange, Change, Patched
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import parts_of, sides_of
 from headlight.model.probing.trace import ids_of, read_of
+from headlight.model.sites import ProbedModel
 from headlight.model.tokenizer import Encoding
 
 
 @torch.no_grad()
-def recorded(model: nn.Module, run: Run, given: PatchInputs = PatchInputs()) -> dict:
+def recorded(model: ProbedModel, run: Run, given: PatchInputs = PatchInputs()) -> dict:
     """What every part gives in a run, as PatchInputs.other has it. `model` must be the caller's own
     view. Raises CannotRead and CannotChange: what others take from may not itself be patched."""
     if any(isinstance(change, Patched) for change in run.changes):
@@ -40,8 +40,8 @@ def recorded(model: nn.Module, run: Run, given: PatchInputs = PatchInputs()) -> 
 
 
 def check_fits(
-    model: nn.Module,
-    donor: nn.Module,
+    model: ProbedModel,
+    donor: ProbedModel,
     changes: Iterable[Change],
     texts: Mapping[str, Encoding],
     other: Mapping[str, Encoding],
@@ -68,5 +68,5 @@ def check_fits(
                 )
 
 
-def _sizes(model: nn.Module) -> tuple:
+def _sizes(model: ProbedModel) -> tuple:
     return model.config.d_model, parts_of(model.sites(), model.sides())

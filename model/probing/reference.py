@@ -21,6 +21,7 @@ from headlight.model.probing.reference_changes import under_masks, with_other_we
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import parts_of
 from headlight.model.probing.trace import ids_of, read_of, read_only
+from headlight.model.sites import ProbedModel
 from headlight.model.transformer import (
     Decoder,
     DecoderLayer,
@@ -191,7 +192,7 @@ def capture_reference(transformer: nn.Transformer):
         yield captured
 
 
-def without_counterpart(model: nn.Module) -> list[str]:
+def without_counterpart(model: ProbedModel) -> list[str]:
     """The parts of a model that torch.nn.Transformer cannot express; empty if it has a twin."""
     if not isinstance(model, Transformer):
         return [type(model).__name__]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from headlight.model.sites import Side, Site
+from headlight.model.sites import ProbedModel, Side, Site
 from headlight.model.transformer import Embedding, MultiHeadAttention
 
 
@@ -18,39 +18,39 @@ def kinds_of(sites: Iterable[Site]) -> dict[str, tuple[Site, ...]]:
     return kinds
 
 
-def sides_of(model: nn.Module) -> dict[str, Side]:
+def sides_of(model: ProbedModel) -> dict[str, Side]:
     """Name → side, in their order."""
     return {side.name: side for side in model.sides()}
 
 
-def predicted_side(model: nn.Module) -> Side:
+def predicted_side(model: ProbedModel) -> Side:
     """The side that the logits are about."""
     return next(side for side in model.sides() if side.predicts)
 
 
-def attention_at(model: nn.Module, site: Site) -> MultiHeadAttention:
+def attention_at(model: ProbedModel, site: Site) -> MultiHeadAttention:
     return model.get_submodule(site.name)
 
 
-def embedding_of(model: nn.Module, side: Side) -> Embedding:
+def embedding_of(model: ProbedModel, side: Side) -> Embedding:
     """The module that embeds the side's tokens."""
     return model.get_submodule(side.embedding)
 
 
-def embeddings_of(model: nn.Module) -> list[Embedding]:
+def embeddings_of(model: ProbedModel) -> list[Embedding]:
     return [embedding_of(model, side) for side in model.sides()]
 
 
-def stack_of(model: nn.Module, side: Side) -> nn.Module:
+def stack_of(model: ProbedModel, side: Side) -> nn.Module:
     """What the side's layers stand in."""
     return model.get_submodule(side.stack)
 
 
-def layers_of(model: nn.Module, side: Side) -> list[nn.Module]:
+def layers_of(model: ProbedModel, side: Side) -> list[nn.Module]:
     return [model.get_submodule(name) for name in side.layers]
 
 
-def final_norm_of(model: nn.Module, side: Side) -> nn.Module:
+def final_norm_of(model: ProbedModel, side: Side) -> nn.Module:
     """What follows the last layer: an Identity where a layer ends in a norm of its own."""
     return model.get_submodule(side.norm)
 
@@ -61,7 +61,7 @@ def steps_within(part: nn.Module) -> dict[str, nn.Module]:
     return {step: part.get_submodule(name) for step, name in getattr(part, "steps", {}).items()}
 
 
-def has_final_norm(model: nn.Module, side: Side) -> bool:
+def has_final_norm(model: ProbedModel, side: Side) -> bool:
     """Whether a norm of its own follows the last layer, as pre-norm stacks need."""
     return not isinstance(final_norm_of(model, side), nn.Identity)
 
@@ -102,7 +102,7 @@ def parts_of(sites: Iterable[Site], sides: Iterable[Side]) -> list[Part]:
     return parts
 
 
-def device_of(model: nn.Module):
+def device_of(model: ProbedModel):
     """Where its weights are."""
     return next(model.parameters()).device
 
@@ -119,7 +119,7 @@ class LayerParts:
     feed_forward: nn.Module
 
 
-def parts_at(model: nn.Module, site: Site) -> LayerParts:
+def parts_at(model: ProbedModel, site: Site) -> LayerParts:
     layer_name, _, name = site.name.rpartition(".")
     layer = model.get_submodule(layer_name)
     sublayers = sublayers_of(layer)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from headlight.model.card import parameter_count
 from headlight.model.pause import pause
@@ -29,7 +29,7 @@ from headlight.model.probing.changes import (
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import device_of, parts_of, predicted_side
 from headlight.model.probing.trace import NO_ID, following_of, ids_of, read_of
-from headlight.model.sites import Site
+from headlight.model.sites import ProbedModel, Site
 
 FEWEST_TOKENS, MAX_BATCH_TOKENS = 256, 4096  # that go through the model at once
 MOST_WORK = 6 * 10**10  # tokens × parameters of a pass: about a second on two cores
@@ -123,7 +123,7 @@ class Sweep:
         )
 
 
-def heads_off(model: nn.Module, lengths: Mapping[str, int] = {}) -> Changes:
+def heads_off(model: ProbedModel, lengths: Mapping[str, int] = {}) -> Changes:
     """Every head off."""
     return [
         (HeadOff(Scope(site.kind, site.layer, head)),)
@@ -132,13 +132,13 @@ def heads_off(model: nn.Module, lengths: Mapping[str, int] = {}) -> Changes:
     ]
 
 
-def sublayers_skipped(model: nn.Module, lengths: Mapping[str, int] = {}) -> Changes:
+def sublayers_skipped(model: ProbedModel, lengths: Mapping[str, int] = {}) -> Changes:
     """Every sublayer skipped."""
     parts = parts_of(model.sites(), model.sides())
     return [(Skipped(Scope(p.kind, p.layer)),) for p in parts if p.what in Skipped.parts]
 
 
-def tokens_hidden(model: nn.Module, lengths: Mapping[str, int]) -> Changes:
+def tokens_hidden(model: ProbedModel, lengths: Mapping[str, int]) -> Changes:
     """Every token of every side hidden wherever it is a key."""
     each = []
     for side, length in lengths.items():
@@ -151,12 +151,12 @@ def tokens_hidden(model: nn.Module, lengths: Mapping[str, int]) -> Changes:
     return each
 
 
-def heads_patched(model: nn.Module, lengths: Mapping[str, int] = {}) -> Changes:
+def heads_patched(model: ProbedModel, lengths: Mapping[str, int] = {}) -> Changes:
     """Every head, taken from the comparison."""
     return [(Patched(off.scope),) for (off,) in heads_off(model)]
 
 
-def heads_patched_by_position(model: nn.Module, lengths: Mapping[str, int]) -> Changes:
+def heads_patched_by_position(model: ProbedModel, lengths: Mapping[str, int]) -> Changes:
     """Every head, taken from the comparison at one query at a time."""
     return [
         (Patched(Scope(site.kind, site.layer, head), (position,)),)
@@ -166,7 +166,7 @@ def heads_patched_by_position(model: nn.Module, lengths: Mapping[str, int]) -> C
     ]
 
 
-def residual_patched_by_position(model: nn.Module, lengths: Mapping[str, int]) -> Changes:
+def residual_patched_by_position(model: ProbedModel, lengths: Mapping[str, int]) -> Changes:
     """The output of every layer, taken from the comparison at one token at a time."""
     return [
         (Patched(Scope(part.kind, part.layer), (position,)),)
@@ -191,7 +191,7 @@ NEED_ANOTHER = (
 )  # these need another run
 
 
-def changes_of(model: nn.Module, run: Run, name: str) -> Changes:
+def changes_of(model: ProbedModel, run: Run, name: str) -> Changes:
     """The changes of one of SWEEPS, for the texts of a run. Raises CannotRead, and ValueError for
     another name."""
     if name not in SWEEPS:
@@ -201,7 +201,7 @@ def changes_of(model: nn.Module, run: Run, name: str) -> Changes:
 
 
 def sweep(
-    model: nn.Module,
+    model: ProbedModel,
     run: Run,
     changes: Sequence[Change | Sequence[Change]],
     score: Score = Score(),
@@ -214,7 +214,7 @@ def sweep(
 
 
 def sweeping(
-    model: nn.Module,
+    model: ProbedModel,
     run: Run,
     changes: Sequence[Change | Sequence[Change]],
     score: Score = Score(),
@@ -243,7 +243,7 @@ def sweeping(
         yield Sweep(plain if score.each else float(plain), measured, measured_effects, missing)
 
 
-def _at_once(model: nn.Module, run: Run) -> int:
+def _at_once(model: ProbedModel, run: Run) -> int:
     """How many changes go through the model together: few enough that a pass takes about a second,
     and as many as fit into memory."""
     length = sum(text.shape[1] for text in ids_of(model, read_of(model, run)))
@@ -254,7 +254,7 @@ def _at_once(model: nn.Module, run: Run) -> int:
 
 @torch.no_grad()
 def _scores(
-    model: nn.Module,
+    model: ProbedModel,
     run: Run,
     changes: Sequence[Sequence[Change]],
     first: Sequence[int],
@@ -286,12 +286,12 @@ def _scores(
     return scores.double().cpu().numpy()
 
 
-def _layers(model: nn.Module) -> list[str]:
+def _layers(model: ProbedModel) -> list[str]:
     """Names of all layers, in the order in which a pass comes to them."""
     return [name for side in model.sides() for name in side.layers]
 
 
-def _first_layers(model: nn.Module, each: Sequence[Sequence[Change]]) -> list[int]:
+def _first_layers(model: ProbedModel, each: Sequence[Sequence[Change]]) -> list[int]:
     """For each entry, the first layer that its changes affect."""
     layers = {name: i for i, name in enumerate(_layers(model))}
     places = [  # every part, and the layer that it stands in; positions before the first
@@ -306,7 +306,7 @@ def _first_layers(model: nn.Module, each: Sequence[Sequence[Change]]) -> list[in
 
 
 @contextmanager
-def _joining(model: nn.Module, first: Sequence[int]) -> Iterator[None]:
+def _joining(model: ProbedModel, first: Sequence[int]) -> Iterator[None]:
     """A pass over one text whose batch grows: row 0 is the plain pass, and each other row begins as
     a copy of it, before the layer in `first`, sorted, where it becomes another one."""
 

@@ -25,7 +25,7 @@ from headlight.model.probing.sites import (
     predicted_side,
     sides_of,
 )
-from headlight.model.sites import Side, Site
+from headlight.model.sites import ProbedModel, Side, Site
 from headlight.model.tokenizer import ROLES, CannotRead, Encoding, Tokenizer, special
 from headlight.model.transformer import Config, MultiHeadAttention
 
@@ -245,7 +245,7 @@ def _arrays(value) -> Iterator[np.ndarray]:
             yield from _arrays(part)
 
 
-def read_of(model: nn.Module, run: Run) -> dict[str, Encoding]:
+def read_of(model: ProbedModel, run: Run) -> dict[str, Encoding]:
     """Side → what the model reads of it: the text between bos and eos, as the side has them, then
     padding. Raises CannotRead: TooLong, a text of no token at all, or padding where the
     model has no token for it."""
@@ -295,7 +295,7 @@ def check_memory(
         raise TooLarge(whose, texts, needed, most)
 
 
-def following_of(model: nn.Module, texts: dict[str, Encoding]) -> tuple[int, ...]:
+def following_of(model: ProbedModel, texts: dict[str, Encoding]) -> tuple[int, ...]:
     """The id that each row of the logits is to predict in what a model reads: the next one, with
     eos behind the last, or, but for special tokens, the one that stands there; NONE at padding.
     Empty where there is one row for the whole text."""
@@ -343,13 +343,13 @@ def special_tokens(config: Config, side: Side) -> tuple[Encoding, Encoding, Enco
     return tuple(map(special, config.special_ids(side.name), config.special_tokens, ROLES))
 
 
-def ids_of(model: nn.Module, texts: dict[str, Encoding]) -> list[torch.Tensor]:
+def ids_of(model: ProbedModel, texts: dict[str, Encoding]) -> list[torch.Tensor]:
     """The ids of each text, (1, length), where the model is."""
     return [torch.tensor([text.ids], device=device_of(model)) for text in texts.values()]
 
 
 @torch.no_grad()
-def trace(model: nn.Module, run: Run, given: PatchInputs = PatchInputs()) -> Trace:
+def trace(model: ProbedModel, run: Run, given: PatchInputs = PatchInputs()) -> Trace:
     """Run the model once over its texts and record what happens; `given` is what its changes take
     from elsewhere.
 
@@ -417,7 +417,7 @@ def per_side(outputs: dict, sides: Iterable[str]) -> dict[str, dict[str, np.ndar
 
 
 def _modules(
-    model: nn.Module, sides: Iterable[Side], sites: Iterable[Site]
+    model: ProbedModel, sides: Iterable[Side], sites: Iterable[Site]
 ) -> dict[tuple, nn.Module]:
     """What a trace keeps the output of besides, by (name of its site or side, part)."""
     modules = {}
@@ -442,7 +442,7 @@ def numbers_of(attention: MultiHeadAttention) -> dict[str, nn.Module]:
     }
 
 
-def modules_of(model: nn.Module, sides: Iterable[Side]) -> dict[tuple, nn.Module]:
+def modules_of(model: ProbedModel, sides: Iterable[Side]) -> dict[tuple, nn.Module]:
     """What is kept the output of at each side, by (its name, part)."""
     modules = {}
     for side in sides:

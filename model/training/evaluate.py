@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import nn
 from torch.nn import functional as F
 
 from headlight.model.arguments import Parser
@@ -18,6 +17,7 @@ from headlight.model.checkpoint import Checkpoint, load, write_card
 from headlight.model.decoding.search import beam_search, greedy_decode
 from headlight.model.masks import Masks
 from headlight.model.probing.sites import device_of
+from headlight.model.sites import ProbedModel
 from headlight.model.training import data, tasks
 from headlight.model.training.data import DataError, Pair
 from headlight.model.training.tasks import Example, Task
@@ -78,7 +78,7 @@ def ends_predicted(checkpoint: Checkpoint, texts: list[str], ends: list[str]) ->
 
 
 @torch.no_grad()
-def perplexity(model: nn.Module, pairs: list[Pair], most: int = 2000) -> dict:
+def perplexity(model: ProbedModel, pairs: list[Pair], most: int = 2000) -> dict:
     """exp of the mean −log p of every token of the texts, given those before it; and half the width
     of its 95% interval, over 1,000 resampled test sets."""
     per_text = []  # of each text its loss in nats, and how many tokens it has

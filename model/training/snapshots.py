@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from headlight.model.arguments import parser_of
@@ -22,6 +22,7 @@ from headlight.model.checkpoint import load
 from headlight.model.files import replace_file
 from headlight.model.messages import reason
 from headlight.model.pretrained.weights import CannotLoad
+from headlight.model.sites import ProbedModel
 from headlight.model.training.data import DataError
 
 MARKS = frozenset(round(2 ** (k / 2)) for k in range(60))  # steps that training keeps
@@ -75,7 +76,7 @@ def _step_of(file: Path) -> int:
 
 
 @torch.no_grad()
-def put_into(model: nn.Module, folder: Path, step: int) -> None:
+def put_into(model: ProbedModel, folder: Path, step: int) -> None:
     """Give the model the weights of a snapshot. Raises CannotLoad, and changes nothing, where they
     are not there or of another model."""
     file, values = file_of(folder, step), {}

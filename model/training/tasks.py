@@ -14,6 +14,7 @@ from pathlib import Path
 
 from torch import nn
 
+from headlight.model.sites import ProbedModel
 from headlight.model.tokenizer import Tokenizer
 from headlight.model.training import data
 from headlight.model.training.data import DataError, Pair
@@ -54,11 +55,11 @@ class Recipe:
     patience: int = setting(10, "epochs without a better checkpoint before training stops")
 
 
-def as_built(model: nn.Module) -> None:
+def as_built(model: ProbedModel) -> None:
     """First weights as the preset has them."""
 
 
-def smaller_tables(model: nn.Module) -> None:
+def smaller_tables(model: ProbedModel) -> None:
     """First embeddings and positions of standard deviation 1/√d_model, where PyTorch's is 1."""
     embedding = model.src_embedding
     for table in (embedding.token, embedding.position):
