@@ -2,6 +2,7 @@
 # make serve  the same, for a whole class    make test-browser  Chromium; SHARD=1/4 for a quarter
 # make bench  speed bars, as ratios          make test-long     the rest: data sets, servers, hours
 # make load   a class of 30 at once          make check         lint, and tests near to a change
+# make lint   ruff, imports, oxlint          make types         types, against a list of old errors
 PORT ?= 8501
 PYTHON ?= python3
 DATA ?=
@@ -15,7 +16,7 @@ UNLIMITED := $(PYTEST) --timeout 0 -o faulthandler_timeout=0
 # Root needs no sudo; without either, apt is left to the user.
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo -n)
 
-.PHONY: app serve test check test-browser test-long load bench lint format
+.PHONY: app serve test check test-browser test-long load bench lint types format
 
 app: $(VENV)/app.installed
 	$(BIN)/headlight --port $(PORT)
@@ -72,6 +73,10 @@ lint: $(VENV)/test.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/oxlint --deny-warnings app
+
+# Half a minute of processor time.
+types: $(VENV)/test.installed
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
 format: $(VENV)/test.installed
 	$(BIN)/ruff check --fix .

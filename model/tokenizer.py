@@ -56,9 +56,9 @@ def _failing() -> Iterator[None]:
 @dataclass(frozen=True)
 class Encoding:
     """One text as token ids. offsets: the characters [start, end) that each token covers;
-    a special token covers none. roles: of a special token what it is for, of ROLES or OTHER, else
-    ""; where none are given, those of our own vocabulary. `+` puts one behind the other, offsets as
-    they were."""
+    a special token covers none. roles: of a special token what it is for, of ROLES or
+    OTHER_SPECIAL, else ""; where none are given, those of our own vocabulary. `+` puts one behind
+    the other, offsets as they were."""
 
     ids: tuple[int, ...]
     tokens: tuple[str, ...]

@@ -1,6 +1,8 @@
 """Imports run one way, as the contracts in pyproject.toml say, and whoever breaks one is told."""
 
 import ast
+import builtins
+import re
 import shutil
 import subprocess
 import sys
@@ -177,3 +179,43 @@ def test_a_page_is_a_function_called_last(file):
     *before, last = ast.parse((ROOT / file).read_text(encoding="utf-8")).body
     assert all(map(is_declaration, before))
     assert ast.unparse(last) == "page()"
+
+
+WORDS = {"HTML", "JSON", "YAML", "BERT", "GELU", "README", "OWNER", "REVISION", "FOLDER", "MODULE"}
+WORDS |= {"COMMAND", "deepcopy", "do", "former", "rollercoaster"}  # of others
+
+
+def named_in(tree: ast.Module) -> set[str]:
+    """All names of a module, and texts that could be one."""
+    names = set()
+    for node in ast.walk(tree):
+        for field in ("id", "attr", "arg", "name", "asname"):
+            names |= {*str(getattr(node, field, "")).split(".")}
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            names |= {*re.findall(r"^\w+$", node.value)}
+    return names
+
+
+def defined_in(tree: ast.Module) -> set[str]:
+    """What other modules may know of a module: functions, methods, classes, constants."""
+    targets = [t for node in tree.body for t in getattr(node, "targets", [])]
+    names = {target.id for target in targets if isinstance(target, ast.Name)}
+    return names | {getattr(node, "name", "") for node in ast.walk(tree)}
+
+
+def test_what_docstrings_name_exists():
+    """Codes in them and constants: in the module itself, or as what another one defines."""
+    sources = [*files("app"), *files("model")]
+    trees = {file: ast.parse((ROOT / file).read_text("utf-8")) for file in sources}
+    known = {*dir(builtins), *WORDS}.union(*map(defined_in, trees.values()))
+    known |= {part for file in sources for part in Path(file).with_suffix("").parts}
+    owners = (ast.ClassDef, ast.FunctionDef)
+    missing = []
+    for file, tree in trees.items():
+        here = known | named_in(tree)
+        for node in (node for node in ast.walk(tree) if isinstance(node, owners)):
+            text = ast.get_docstring(node) or ""
+            named = re.findall(r"`([A-Za-z_]\w*)(?:\(.*\))?`", text)
+            named += re.findall(r"\b[A-Z][A-Z_]{3,}\b", text)
+            missing += [(file, node.name, name) for name in named if name not in here]
+    assert not missing

@@ -177,9 +177,9 @@ def pack_trace(
     subtracted: Trace | None = None,
     attention: Mapping[str, Weights] | None = None,
 ) -> bytes:
-    """All heads of a trace as `reading` asks, with predictions if given. With `less`, a trace with
-    the same heads, their difference, where both have the token. A long trace comes with its
-    `attention` and without differences. Means and thresholds are applied in the browser."""
+    """All heads of a trace as `reading` asks, with predictions if given. With a trace
+    `subtracted`, of the same heads, the difference, where both have the token. A long trace comes
+    with its `attention` and without differences. Means and thresholds are applied in the browser."""
     shown = replace(reading, average="", least=0.0)
 
     def read(one, kind):

@@ -18,7 +18,7 @@ LARGEST_FILE = 256 * 2**20
 
 
 def weights_of(view: View, one_head: bool) -> list[KindWeights]:
-    """All weights, or with `one` only those of the selected head."""
+    """All weights, or with `one_head` only those of the selected head."""
     if not one_head:
         return list(kind_weights([view.trace], [1]))
     kind, layer, head = view.head

@@ -40,8 +40,8 @@ class NoQuestion(Exception):
 
 @dataclass(frozen=True)
 class NamedHead:
-    """A head, counted from 0 as in a trace's arrays. `shift`: READ or PREDICTED, the word of a row
-    that the head follows."""
+    """A head, counted from 0 as in a trace's arrays. `shift`: JUST_READ or PREDICTED, the word of a
+    row that the head follows."""
 
     kind: str
     layer: int

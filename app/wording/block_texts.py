@@ -21,7 +21,7 @@ from headlight.model.sites import ProbedModel, Side
 
 
 def in_numbers(trace: Trace, block: Block, depth: int) -> str:
-    """Markdown on a block: its place in a stack of `n_layers` layers, its shapes and parameters."""
+    """Markdown on a block: its place in a stack of `depth` layers, its shapes and parameters."""
     of_text = block.stack == OUTPUT and trace.predicted.predicts == "class"
     lines = [f"Output: **{times(block.shape)}** ({'text' if of_text else 'tokens'} × width)"]
     if block.weights:

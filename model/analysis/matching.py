@@ -9,7 +9,8 @@ UNMATCHED = -1  # marks a token without a counterpart
 
 
 def counterparts(first: Sequence[str], second: Sequence[str]) -> np.ndarray:
-    """For each token of `one` the position of its counterpart in `two`, or NONE, (token,).
+    """For each token of `first` the position of its counterpart in `second`, or UNMATCHED,
+    (token,).
 
     Tokens of the longest common subsequence match. Between two of these, tokens match in order if
     both texts have equally many: “man” and “woman” in a minimal pair."""

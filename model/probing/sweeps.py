@@ -51,7 +51,7 @@ class Score:
 
     def of(self, logits: Tensor, following: Tensor) -> Tensor:
         """(batch, length, vocab_size) → (batch,), or (batch, length) of each; `following` is the id
-        that each row is to predict, (length,), or NONE."""
+        that each row is to predict, (length,), or NO_ID."""
         if self.position is None:
             wanted = following.clamp(min=0)[:, None]
             # One pass at a time: of all together this would take as much memory again.

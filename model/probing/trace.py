@@ -67,7 +67,7 @@ class Pass:
     run           the run
     sides, sites  what the model says of itself: the texts it reads, and where attention happens
     texts         side → what was read of it, special tokens and padding included
-    following     the id that each row of the logits is to predict; NONE where there is none
+    following     the id that each row of the logits is to predict; NO_ID where there is none
     end           the token that ends a text, “…” for a model that has none
     table, token  side → (position, d_model): positions, and token embeddings × √d_model
     final         side → (position, d_model): the stream after the norm that may follow the last
@@ -297,7 +297,7 @@ def check_memory(
 
 def following_of(model: ProbedModel, texts: dict[str, Encoding]) -> tuple[int, ...]:
     """The id that each row of the logits is to predict in what a model reads: the next one, with
-    eos behind the last, or, but for special tokens, the one that stands there; NONE at padding.
+    eos behind the last, or, but for special tokens, the one that stands there; NO_ID at padding.
     Empty where there is one row for the whole text."""
     side, eos = predicted_side(model), model.config.eos_id
     text = texts[side.name]

@@ -108,7 +108,9 @@ def test_it_holds_what_the_checkout_holds(wheel):
         for file in (ROOT / folder).glob(pattern)
         if file.relative_to(ROOT).as_posix() in tracked_files
     }
-    assert inside == {f"headlight/{name}" for name in ("__init__.py", "__main__.py", *expected)}
+    assert inside == {
+        f"headlight/{name}" for name in ("__init__.py", "__main__.py", "py.typed", *expected)
+    }
     assert wheel.stat().st_size <= LARGEST
 
 
