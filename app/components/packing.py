@@ -179,7 +179,8 @@ def pack_trace(
 ) -> bytes:
     """All heads of a trace as `reading` asks, with predictions if given. With a trace
     `subtracted`, of the same heads, the difference, where both have the token. A long trace comes
-    with its `attention` and without differences. Means and thresholds are applied in the browser."""
+    with its `attention` and without differences. Means and thresholds are applied in the
+    browser."""
     shown = replace(reading, average="", least=0.0)
 
     def read(one, kind):
