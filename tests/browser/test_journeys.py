@@ -158,14 +158,18 @@ def test_a_live_page_reads_writes_and_changes_without_a_network(chromium, tmp_pa
     file.write_text(live_page("copy"), encoding="utf-8")
     page, asked, errors = alone(chromium, file)
 
-    def expect_trace(text, changes=""):
+    def expect_answer():
         expect(page.locator("html[data-idle]")).to_be_attached()
+
+    def expect_trace(text, changes=""):
+        expect_answer()
         trace = copy.trace(text, changes=changes)
         for side, tokens in (("source", trace.src.tokens), ("target", trace.tgt.tokens)):
             assert page.locator(f".text .{side} span").all_text_contents() == list(tokens)
         written = copy.tokenizer.decode(copy.translate(text, changes=changes).ids)
         assert page.locator("#written").inner_text().endswith(f": {written}")
 
+    expect_answer()  # to what it opens with
     page.get_by_label("Text", exact=True).fill("w o r d")
     page.keyboard.press("Enter")
     expect_trace("w o r d")

@@ -240,6 +240,21 @@ def test_the_heads_own_weights_stand_beside_the_picture(head):
     expect(head.part.locator("circle.masked")).to_have_count(1)
 
 
+def test_the_axes_are_named_at_their_ends(head):
+    """Within half a letter of the edge, and not cut by it."""
+    gaps = head.part.locator("svg").evaluate(
+        """(svg) => {
+             const all = [...svg.querySelectorAll(".grid text")].slice(-2);
+             const font = parseFloat(getComputedStyle(svg).fontSize);
+             const [across, up] = all.map((text) => text.getBBox());
+             const [width, height] = [svg.clientWidth, svg.clientHeight];
+             return [width - across.x - across.width, height - across.y - across.height,
+               up.x, up.y].map((gap) => gap / font);
+           }"""
+    )
+    assert all(-0.25 <= gap <= 0.5 for gap in gaps), gaps
+
+
 def test_a_query_is_chosen_by_click_in_text_or_plane(head):
     head.part.get_by_role("radio").nth(4).click()
     assert head.chosen() == [("chosen", 4)]

@@ -425,8 +425,13 @@ def test_present_shows_a_larger_picture_and_keeps_through_pages_and_reload(visit
     panel = page.locator(".st-key-panel")
     panel.evaluate("(panel) => panel.scrollTo(0, 9999)")
     page.locator(".st-key-menu").get_by_role("link", name="Model").click()
-    at_its_top = "(panel) => panel.scrollTop === 0 && panel.scrollHeight > innerHeight"
-    page.wait_for_function(at_its_top, arg=panel.element_handle())
+    # By its class: another page may bring another one.
+    page.wait_for_function(
+        """() => {
+          const panel = document.querySelector(".st-key-panel");
+          return panel?.scrollTop === 0 && panel.scrollHeight > innerHeight;
+        }"""
+    )
     page.reload()
     visit.settle()
     expect(page.locator(".st-key-leave_present button >> visible=true")).to_be_visible()

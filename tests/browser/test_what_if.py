@@ -151,8 +151,7 @@ def test_what_is_done_to_heads_is_undone_redone_reset_and_brought_back_by_a_link
     page.expect_line("")
     page.key("u")
     page.expect_line(both)
-    page.page.goto(link)
-    page.visit.idle()
+    page.visit.open(link.removeprefix(f"{page.visit.address}/"))
     page.expect_line(both)
     assert page.of_grid("grid.look.off.cross") == [1 * 4 + 2]
     assert page.of_grid("grid.look.hidden.source") == [2]
