@@ -13,6 +13,7 @@ from headlight.app.components.grid_page import grid_page
 from headlight.app.components.packing import GridOptions, pack_trace
 from headlight.app.theme import FOCUS, WEIGHTS
 from headlight.model.analysis.reading import Reading
+from headlight.model.arguments import kind_of
 from headlight.model.probing.trace import Trace
 
 HEIGHT = 640  # pixels, until the page in the frame reports its height
@@ -50,6 +51,7 @@ def show(
 
     Raises ValueError for a head that does not exist.
     """
+    kind_of("trace", trace, Trace, "a Trace, as load(…).trace(…) makes it")
     kind = list(trace.attention)[-1] if kind is None else kind
     numbers = [site.layer + 1 for site in trace.kinds.get(kind, ())]
     layer = next(iter(numbers), 1) if layer is None else layer

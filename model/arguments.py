@@ -1,6 +1,9 @@
-"""The arguments of a command."""
+"""The arguments of commands, and of functions that anybody may call."""
 
 import argparse
+import math
+import reprlib
+from numbers import Integral, Real
 
 from headlight.model.messages import LONGEST_MESSAGE, short
 
@@ -22,3 +25,26 @@ def parser_of(command: str, doc: str) -> Parser:
         epilog=more,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+
+
+def whole(name: str, value: object, least: int, most: int | None = None) -> None:
+    """Raises ValueError where a value is no whole number in a range, both ends included."""
+    fits = isinstance(value, Integral) and not isinstance(value, bool)
+    if not fits or value < least or (most is not None and value > most):
+        span = f"of at least {least:,}" if most is None else f"from {least:,} to {most:,}"
+        raise ValueError(f"{name} must be a whole number {span}, not {reprlib.repr(value)}.")
+
+
+def number(name: str, value: object, least: float, most: float, above: bool = False) -> None:
+    """Raises ValueError where a value is no number in a range, both ends included, or `above` the
+    first."""
+    fits = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    if not fits or not least <= value <= most or (above and value == least):
+        span = f"above {least:g} and at most" if above else f"from {least:g} to"
+        raise ValueError(f"{name} must be a number {span} {most:g}, not {reprlib.repr(value)}.")
+
+
+def kind_of(name: str, value: object, kinds: type | tuple[type, ...], said: str) -> None:
+    """Raises TypeError where a value is of none of these kinds, in words `said`."""
+    if not isinstance(value, kinds):
+        raise TypeError(f"{name} must be {said}, not {reprlib.repr(value)}.")

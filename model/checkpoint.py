@@ -24,6 +24,7 @@ from headlight.model.analysis.attribution import Attribution
 from headlight.model.analysis.attribution import attribution as attributed
 from headlight.model.analysis.decomposition import Decomposition
 from headlight.model.analysis.decomposition import decomposition as decomposed
+from headlight.model.arguments import kind_of, whole
 from headlight.model.card import markdown
 from headlight.model.checks import check_card, check_means, check_sizes
 from headlight.model.decoding.generate import Generation, Greedy, How, generated
@@ -45,7 +46,13 @@ from headlight.model.probing.run import FINAL, Run
 from headlight.model.probing.sites import attention_at
 from headlight.model.probing.sweeps import Score, Sweep
 from headlight.model.probing.trace import Trace, check_length, ids_of, read_of, trace
-from headlight.model.tokenizer import LARGEST_TOKENIZER, Encoding, Tokenizer, name_after
+from headlight.model.tokenizer import (
+    LARGEST_TOKENIZER,
+    CannotRead,
+    Encoding,
+    Tokenizer,
+    name_after,
+)
 from headlight.model.transformer import Transformer
 from headlight.model.variants import PrunedSoftmax
 
@@ -153,11 +160,19 @@ class Checkpoint:
         return [name_after(tokenizer, *pair) for pair in zip(ids, preceding, strict=False)]
 
     def encode(self, text: str, side: int = 0) -> Encoding:
-        """Encode a text for a side of the model, without special tokens. Raises TooLong for a text
-        that cannot fit."""
+        """Encode a text for a side of the model, without special tokens but those that are typed in
+        it. Raises TooLong for a text that cannot fit, and CannotRead for typed padding."""
+        whole("side", side, 0, len(self.model.sides()) - 1)
         tokenizer = self.tokenizer.target if side else self.tokenizer
-        check_length(tokenizer, self.model.sides()[side], text, self.model.config.max_length)
-        return tokenizer.encode(text)
+        of_side, config = self.model.sides()[side], self.model.config
+        check_length(tokenizer, of_side, text, config.max_length)
+        encoding, pad = tokenizer.encode(text), config.special_ids(of_side.name)[0]
+        if pad >= 0 and pad in encoding.ids:  # which the masks would hide
+            raise CannotRead(
+                f"The {of_side.title} contains {tokenizer.token(pad)}, this model's token for "
+                "padding, which cannot be typed."
+            )
+        return encoding
 
     def classify(self, text: str) -> dict[str, float]:
         """Class → its probability for `text`; for classifiers only."""
@@ -368,6 +383,7 @@ class Checkpoint:
         other: Run | None = None,
     ) -> Run:
         """The run that `trace` traces."""
+        kind_of("masks", masks, Masks, "Masks(…)")
         texts = [self.encode(text)]
         if len(self.model.sides()) == 1:
             if target is not None:

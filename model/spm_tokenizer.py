@@ -10,6 +10,7 @@ from headlight.model.tokenizer import (
     OTHER_SPECIAL,
     SHOWN_SPACE,
     SPACE,
+    CannotRead,
     Encoding,
     named,
     spans_of,
@@ -76,8 +77,10 @@ class SentencePieceTokenizer:
         return token_id in self._special
 
     def encode(self, text: str) -> Encoding:
-        """Ids of `text` alone, without special tokens."""
+        """Ids of `text` alone, without special tokens. Raises CannotRead for one with such."""
         code, rest = self._code(text)
+        for token in filter(rest.__contains__, SPECIAL):
+            raise CannotRead(f"The text contains {token}, a special token, which cannot be typed.")
         spans = self._processor.encode(rest, return_type="offset_mapping")["offsets"]
         symbols = self._processor.encode(rest, return_type=str)
         ids = [self._ids.get(symbol, self._ids[UNKNOWN]) for symbol in symbols]

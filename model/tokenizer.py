@@ -94,10 +94,11 @@ def special(token_id: int, token: str = "", role: str = "") -> Encoding:
 
 
 class Tokenizer:
-    """Sub-word tokens, cased. The text of special tokens in the input is ordinary text."""
+    """Sub-word tokens, cased. The text of special tokens in the input is ordinary text, or, where
+    they may be `typed`, these tokens, as in a chat prompt."""
 
-    def __init__(self, backend: tokenizers.Tokenizer):
-        backend.encode_special_tokens = True
+    def __init__(self, backend: tokenizers.Tokenizer, typed: bool = False):
+        backend.encode_special_tokens = not typed
         backend.no_truncation()
         backend.no_padding()
         self._backend = backend
@@ -335,13 +336,16 @@ class Tokenizer:
         return Encoding(ids, names, spans, roles)
 
     def _encoded(self, ids: Iterable[int], text: str, offsets: Iterable[tuple]) -> Encoding:
-        """Ordinary tokens of a text."""
+        """Tokens of a text, special ones that were typed included."""
         ids, offsets = tuple(ids), tuple(spans_of(text, offsets))
         names = [
             self._symbol(i) if text[start:end] == BYTE and name == BYTE else name
             for i, (start, end), name in zip(ids, offsets, named(text, offsets), strict=True)
         ]
-        return Encoding(ids, tuple(names), offsets, ("",) * len(ids))
+        # Not what is unknown, and so becomes a special token.
+        typed = (self._special.get(i) == text[a:b] for i, (a, b) in zip(ids, offsets, strict=True))
+        roles = tuple(OTHER_SPECIAL if one else "" for one in typed)
+        return Encoding(ids, tuple(names), offsets, roles)
 
     def _symbol(self, token_id: int) -> str:
         """As it stands in the vocabulary; models may have ids that it does not."""

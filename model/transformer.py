@@ -26,7 +26,7 @@ A mask is boolean and broadcasts to (batch, heads, query, key). True = may atten
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 import torch
@@ -54,10 +54,24 @@ class Config:
     special_tokens: ClassVar = ("<pad>", "<s>", "</s>")  # what these three are called
 
     def __post_init__(self):
-        for name in ("vocab_size", "d_model", "n_heads", "d_ff", "max_length"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.type is not int:
+                continue
+            if type(value) is not int:
+                raise ValueError(f"{field.name} must be a whole number, not {value!r}")
+            if value < self._least(field.name):
+                raise ValueError(
+                    f"{field.name} must be at least {self._least(field.name)}, not {value}"
+                )
+        if not 0 <= self.dropout <= 1:  # nor NaN
+            raise ValueError(f"dropout must be a number from 0 to 1, not {self.dropout!r}")
         self.check_heads()
+
+    def _least(self, name: str) -> int:
+        if name in ("vocab_size", "d_model", "n_heads", "d_ff", "max_length"):
+            return 1
+        return -1 if name.endswith("_id") else 0
 
     def check_heads(self) -> None:
         if self.d_model % self.n_heads:

@@ -28,6 +28,7 @@ from torch import Tensor
 from headlight.model.analysis.alignment import ordinary_words
 from headlight.model.analysis.residual import row_shares
 from headlight.model.analysis.statistics import spearman
+from headlight.model.arguments import kind_of, whole
 from headlight.model.pause import pause
 from headlight.model.probing import sweeps
 from headlight.model.probing.applying import PatchInputs, applied
@@ -42,7 +43,7 @@ from headlight.model.probing.sites import (
     predicted_side,
     sides_of,
 )
-from headlight.model.probing.sweeps import Score
+from headlight.model.probing.sweeps import Score, check_token
 from headlight.model.probing.trace import Trace, ids_of, read_of, trace
 from headlight.model.sites import ProbedModel, Site
 from headlight.model.tokenizer import Encoding
@@ -127,6 +128,7 @@ def attribution(
     CannotChange."""
     score = Score(row, token, against)
     traced = trace(model, run, given)
+    check_token(*traced.logits.shape, row, token, against)
     kind = source_kind(model)
     query, key = traced.sides_of(kind)
     ids = torch.tensor(traced.texts[query.name].ids, device=device_of(model))
@@ -134,6 +136,9 @@ def attribution(
     by_head = np.einsum("q,lhqk->lhk", shares, traced.attention[kind].astype(np.float64))
     values = {BY_ATTENTION: by_head.mean(axis=(0, 1))}
     if head is not None:
+        kind_of("head", head, tuple, "a pair (layer, head)")
+        for name, at, count in zip(("the layer", "the head"), head, by_head.shape, strict=False):
+            whole(name, at, 0, count - 1)
         values[HEAD] = by_head[head]
     values |= {
         ROLLOUT: shares @ rollout(traced)[query.name][key.name],

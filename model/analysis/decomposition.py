@@ -32,6 +32,7 @@ from headlight.model.probing.sites import (
     predicted_side,
     sublayers_of,
 )
+from headlight.model.probing.sweeps import check_token
 from headlight.model.probing.trace import CannotRead, ids_of, read_of
 from headlight.model.sites import ProbedModel
 
@@ -120,9 +121,10 @@ def decomposition(
         inputs_of(projections | {"final": final_norm, "generator": model.generator}) as inputs,
         outputs_of(sublayers | {TOKEN: embedding.token, POSITION: embedding.position}) as outputs,
     ):
-        model(*ids, *run.masks.build(model, *ids))
+        logits = model(*ids, *run.masks.build(model, *ids))[0]
 
     pooled = side.predicts == "class"
+    check_token(*logits.shape, 0 if pooled else row, token, against)
     direction, bias = _direction(model.generator, token, against)
     logit = float(inputs["generator"][0][0, 0 if pooled else row].double() @ direction + bias)
     u = row_shares(model, ids[-1][0], row)[:, None] * direction

@@ -8,13 +8,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headlight.model.decoding.search import Candidate, beam_search, first_token, longest, steps_for
+from headlight.model.arguments import kind_of, number, whole
+from headlight.model.decoding.search import (
+    Candidate,
+    beam_search,
+    check_beam,
+    first_token,
+    longest,
+    steps_for,
+)
 from headlight.model.pause import pause
 from headlight.model.probing.applying import PatchInputs, applied
 from headlight.model.probing.changes import look_ahead
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import predicted_side
-from headlight.model.probing.trace import CannotRead, ids_of, read_of
+from headlight.model.probing.trace import CannotRead, ids_of, read_of, vocabulary_of
 from headlight.model.sites import ProbedModel, Side
 from headlight.model.tokenizer import Encoding, Tokenizer
 
@@ -34,6 +42,9 @@ class Beam:
     width: int = 4
     alpha: float = 0.6
 
+    def __post_init__(self):
+        check_beam(self.width, self.alpha)
+
 
 @dataclass(frozen=True)
 class Sampling:
@@ -45,6 +56,12 @@ class Sampling:
     top_k: int = 0
     top_p: float = 1.0
     seed: int = 0
+
+    def __post_init__(self):
+        number("temperature", self.temperature, 0, 1e9, above=True)
+        whole("top_k", self.top_k, 0)
+        number("top_p", self.top_p, 0, 1, above=True)
+        whole("seed", self.seed, -(2**63), 2**63 - 1)
 
 
 How = Greedy | Beam | Sampling
@@ -141,6 +158,11 @@ def generated(
     config, side = model.config, predicted_side(model)
     if why := no_text(side):
         raise CannotRead(why)
+    kind_of("how", how, (Greedy, Beam, Sampling), "Greedy(), Beam(…) or Sampling(…)")
+    if max_tokens is not None:
+        whole("max_tokens", max_tokens, 0)
+    for token in beginning:
+        whole("an id of the beginning", token, 0, vocabulary_of(model, side) - 1)
     nothing = Encoding((), (), ())
     texts = (run.texts[0], *(nothing for _ in model.sides()[1:]))
     read = read_of(model, Run(texts, pad_to=run.pad_to if side.writes else 0))

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from headlight.model.arguments import number, whole
 from headlight.model.decoding import cache, fused
 from headlight.model.families.rotary import turns_of
 from headlight.model.masks import Masks
 from headlight.model.pause import pause
 from headlight.model.probing.sites import kinds_of
-from headlight.model.probing.trace import CannotRead
+from headlight.model.probing.trace import CannotRead, vocabulary_of
 from headlight.model.sites import ProbedModel
 from headlight.model.transformer import Config, Transformer
 
@@ -131,6 +132,23 @@ def longest(config: Config, src_length: int) -> int:
     return min(2 * src_length + 20, config.max_length - 1)
 
 
+def check_beam(width: int, alpha: float) -> None:
+    """Raises ValueError."""
+    whole("the beam's width", width, 1)
+    number("alpha", alpha, -10, 10)
+
+
+def check_source(model: Transformer, src: Tensor, max_length: int, begun: int) -> None:
+    """Raises ValueError for ids that the model does not have, and where a target that has `begun`
+    may not have so many tokens more."""
+    if src.ndim != 2 or not src.numel():
+        raise ValueError(f"src must be (batch, length), at least one id, not {tuple(src.shape)}.")
+    side = model.sides()[0]
+    for token in (int(src.min()), int(src.max())):
+        whole(f"an id of the {side.title}", token, 0, vocabulary_of(model, side) - 1)
+    whole("max_length", max_length, 0, max(model.config.max_length - begun, 0))
+
+
 def most_probable(logits: Tensor) -> Tensor:
     return logits.argmax(dim=-1)
 
@@ -149,6 +167,7 @@ def greedy_decode(
     takes logits, (row, vocab_size), and gives the token of each row."""
     config, bos = model.config, first_token(model.config)
     max_length = longest(config, src.shape[1]) if max_length is None else max_length
+    check_source(model, src, max_length, 1)
     steps = steps_for(model, src, masks, max_length, 1, use_cache)
     tgt = src.new_full((len(src), 1), bos)
     going = list(range(len(src)))  # row → sentence
@@ -215,6 +234,10 @@ def beam_search(
     if start is None:
         start = src.new_full((len(src), 1), first_token(config))
     begun = start.shape[1]
+    check_beam(beam, alpha)
+    check_source(model, src, max_length, begun)
+    if not max_length:
+        return [[] for _ in src]
     steps = steps_for(model, src, masks, begun - 1 + max_length, beam, use_cache)
     tgt = start.repeat_interleave(beam, dim=0)
     for known in range(1, begun):

@@ -84,7 +84,7 @@ def gguf_tokenizer(path: Path, metadata: dict) -> Tokenizer:
         raise CannotLoad(f"{path} has a broken tokenizer: {error!r}.") from None
     if backend.get_vocab_size() != len(tokens):
         raise CannotLoad(f"{path} has a broken tokenizer: some tokens occur twice.")
-    return Tokenizer(backend)
+    return Tokenizer(backend, typed=True)
 
 
 def _byte_level(path: Path, values: dict, tokens: list[str]) -> tokenizers.Tokenizer:

@@ -88,7 +88,7 @@ def _from_json(file: Path, kind: str, said: Described, config: Described) -> Tok
         try_tokenizer(file, content.encode("utf-8"))
         backend = tokenizers.Tokenizer.from_str(content)
         rebuild(backend, file, kind, said, config)
-        return Tokenizer(backend)
+        return Tokenizer(backend, typed=True)
     except CannotLoad:
         raise
     # The library raises plain Exceptions.

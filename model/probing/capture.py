@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from torch import Tensor, nn
 
+from headlight.model.arguments import kind_of
 from headlight.model.sites import ProbedModel
 from headlight.model.transformer import MaskedSoftmax
 
@@ -52,6 +53,7 @@ def capture(model: ProbedModel, wanted: Wanted = is_attention) -> Iterator[dict[
     By default the attention weights of every layer, after the mask and before dropout. A
     module that runs twice in the block leaves its last output.
     """
+    kind_of("model", model, nn.Module, "a model")
     chosen = {name: module for name, module in model.named_modules() if wanted(name, module)}
     with outputs_of(chosen) as outputs:
         yield outputs

@@ -1,7 +1,9 @@
 """A run as a value: everything that determines the result of a pass, except the device."""
 
 from dataclasses import dataclass
+from types import NoneType
 
+from headlight.model.arguments import kind_of, whole
 from headlight.model.masks import Masks
 from headlight.model.probing.changes import Change
 from headlight.model.tokenizer import Encoding
@@ -30,3 +32,10 @@ class Run:
     step: str = FINAL
     changes: tuple[Change, ...] = ()
     other: "Run | None" = None
+
+    def __post_init__(self):
+        for text in self.texts:
+            kind_of("a text of a run", text, Encoding, "an Encoding, as load(…).encode(…) makes it")
+        kind_of("masks", self.masks, Masks, "Masks(…)")
+        kind_of("other", self.other, (Run, NoneType), "a Run, or None")
+        whole("pad_to", self.pad_to, 0)

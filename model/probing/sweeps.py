@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from headlight.model.arguments import whole
 from headlight.model.card import parameter_count
 from headlight.model.pause import pause
 from headlight.model.probing.applying import PatchInputs, applied_by_row
@@ -36,6 +37,16 @@ MOST_WORK = 6 * 10**10  # tokens × parameters of a pass: about a second on two 
 MOST_LOGITS = 512  # rows of logits at once
 
 
+def check_token(
+    rows: int, tokens: int, row: int, token: int | None, against: int | None = None
+) -> None:
+    """Raises ValueError where logits, (row, vocab_size), have no such row or token."""
+    whole("the row", row, 0, rows - 1)
+    whole("the token", token, 0, tokens - 1)
+    if against is not None:
+        whole("the token that it is compared with", against, 0, tokens - 1)
+
+
 @dataclass(frozen=True)
 class Score:
     """A number for a pass: the log-probability of the predicted text, all its tokens together (or
@@ -52,6 +63,8 @@ class Score:
     def of(self, logits: Tensor, following: Tensor) -> Tensor:
         """(batch, length, vocab_size) → (batch,), or (batch, length) of each; `following` is the id
         that each row is to predict, (length,), or NO_ID."""
+        if self.position is not None:
+            check_token(*logits.shape[1:], self.position, self.wanted, self.against)
         if self.position is None:
             wanted = following.clamp(min=0)[:, None]
             # One pass at a time: of all together this would take as much memory again.

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from headlight.model.arguments import kind_of, whole
 from headlight.model.masks import Masks
 from headlight.model.memory import available
 from headlight.model.probing.applying import PatchInputs, applied
@@ -100,12 +101,17 @@ class Pass:
     @property
     def src(self) -> Encoding:
         """What was read of the source: eos ends it, padding follows."""
-        return self.texts["src"]
+        return self._text("src")
 
     @property
     def tgt(self) -> Encoding:
         """What was read of the target: bos begins it, padding follows."""
-        return self.texts["tgt"]
+        return self._text("tgt")
+
+    def _text(self, side: str) -> Encoding:
+        if side not in self.texts:
+            raise ValueError(f"This model reads no {side!r}, only {', '.join(self.texts)}.")
+        return self.texts[side]
 
     @property
     def embedded(self) -> dict[str, np.ndarray]:
@@ -124,6 +130,10 @@ class Pass:
 
     def sides_of(self, kind: str) -> tuple[Side, Side]:
         """Where a kind's queries (rows) and keys (columns) come from."""
+        if kind not in self.kinds:
+            raise ValueError(
+                f"This model has no kind of attention {kind!r}; it has {', '.join(self.kinds)}."
+            )
         site = self.kinds[kind][0]
         return self.sides[site.query_side], self.sides[site.key_side]
 
@@ -153,6 +163,8 @@ class Pass:
     def row_words(self, kind: str, layer: int, head: int) -> tuple[str, ...]:
         """The token that a head follows at each row: the one read there, or the next one."""
         query, _ = self.sides_of(kind)
+        whole("layer", layer, 0, len(self.kinds[kind]) - 1)
+        whole("head", head, 0, self.kinds[kind][layer].n_heads - 1)
         is_predicted = self.shift(kind, layer, head)
         return self.next_tokens if is_predicted else self.texts[query.name].tokens
 
@@ -225,6 +237,8 @@ class Trace(Pass):
 
 def most_probable(logits: torch.Tensor, count: int | None) -> tuple[np.ndarray, np.ndarray]:
     """As Trace.most_probable, of logits (row, vocab_size)."""
+    if count is not None:
+        whole("count", count, 0)
     count = min(count or logits.shape[-1], logits.shape[-1])
     best = logits.softmax(dim=-1).topk(count)
     return best.indices.cpu().numpy(), best.values.cpu().numpy()
@@ -249,8 +263,10 @@ def read_of(model: ProbedModel, run: Run) -> dict[str, Encoding]:
     """Side → what the model reads of it: the text between bos and eos, as the side has them, then
     padding. Raises CannotRead: TooLong, a text of no token at all, or padding where the
     model has no token for it."""
-    config = model.config
-    texts = {}
+    kind_of("run", run, Run, "a Run")
+    config, texts = model.config, {}
+    if len(run.texts) != len(model.sides()):
+        raise ValueError(f"This model reads {len(model.sides())} texts, not {len(run.texts)}.")
     for side, text in zip(model.sides(), run.texts, strict=True):
         text = with_special_tokens(side, text, config)
         pad, _, _ = special_tokens(config, side)
@@ -266,7 +282,14 @@ def read_of(model: ProbedModel, run: Run) -> dict[str, Encoding]:
                 f"padding token (its pad_id is {pad.ids[0]})."
             )
         texts[side.name] = text + pad * padding
+        for token in (min(texts[side.name].ids), max(texts[side.name].ids)):
+            whole(f"an id of the {side.title}", token, 0, vocabulary_of(model, side) - 1)
     return texts
+
+
+def vocabulary_of(model: nn.Module, side: Side) -> int:
+    """How many tokens the vocabulary of a side has."""
+    return embedding_of(model, side).token.num_embeddings
 
 
 def check_length(tokenizer: Tokenizer, side: Side, text: str, max_length: int) -> None:

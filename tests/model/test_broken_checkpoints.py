@@ -132,7 +132,7 @@ BROKEN = {  # what → what makes it so, what the sentence says
     ),
     "means cut off": (cut("means.safetensors"), "cannot be read"),
     "a token that is none": (sizes(pad_id=-7), "-7 for pad_id, which is not a token"),
-    "negative layers": (sizes(n_decoder_layers=-1), "do not fit preset"),
+    "negative layers": (sizes(n_decoder_layers=-1), "n_decoder_layers must be at least 0, not -1"),
 } | {
     f"huge {name}": (sizes(**{name: HUGE}), f"1,000,000,000 for {name}, but its weights allow")
     for name in ("vocab_size", "d_model", "n_heads", "d_ff", "n_encoder_layers",

@@ -29,7 +29,7 @@ from headlight.model.probing.interventions import replace_head
 from headlight.model.transformer import FeedForward, MaskedSoftmax, MultiHeadAttention, Scores
 from headlight.model.variants import FourthRootScores, PrunedSoftmax
 from tests.devices import here, within
-from tests.model.common import max_difference, random_ids, random_model
+from tests.model.common import in_short, max_difference, random_ids, random_model
 
 DECODING = [name for name in presets.PRESETS if any(side.writes for side in presets.sides(name))]
 
@@ -272,7 +272,9 @@ SWAPPED = {  # part → a change of a model that is not the paper's then
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", SWAPPED)
+@pytest.mark.parametrize(
+    "what", in_short(SWAPPED, "no cross-attention", "pruned", "a window", "no norm", "a method")
+)
 @torch.inference_mode()
 def test_a_part_that_somebody_swapped_writes_the_same_by_all_ways(model, src, what):
     """Token by token; and it does something."""

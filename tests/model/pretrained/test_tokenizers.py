@@ -1,6 +1,7 @@
 """Tokenizers of other people's models: transformers' ids, offsets that slice the text."""
 
 import json
+import re
 import sys
 
 import pytest
@@ -10,7 +11,7 @@ from headlight.model.checkpoint import load
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.probing.trace import read_of
 from headlight.model.spm_tokenizer import SentencePieceTokenizer
-from headlight.model.tokenizer import CONTINUES, name_after
+from headlight.model.tokenizer import CONTINUES, CannotRead, name_after
 from tests.model.common import in_short
 from tests.model.pretrained.folders import write
 
@@ -128,12 +129,40 @@ def test_a_token_after_another_is_called_as_in_the_text(checkpoint):
     assert continued
 
 
-def test_a_mask_is_typed_and_other_special_tokens_are_text(tmp_path):
+TYPED = {  # a text with special tokens, which are not at its ends alone
+    "bert": "the dog [SEP] sees [CLS] the [UNK] cat [SEP]",
+    "gpt2": "the dog<|endoftext|> sees it",
+    "llama": "<s>the dog</s> sees",
+    "qwen3": "the dog sees <|endoftext|>",
+}
+
+
+@pytest.mark.parametrize("kind", TYPED)
+def test_special_tokens_that_are_typed_are_those_tokens(kind, tmp_path):
+    write(tmp_path, kind)
+    checkpoint = load(tmp_path)
+    read = next(iter(read_of(checkpoint.model, checkpoint.run(TYPED[kind])).values()))
+    assert list(read.ids) == theirs(tmp_path)(TYPED[kind])["input_ids"]
+    inside = [(token, role) for token, role, span in zip(read.tokens, read.roles, read.offsets,
+              strict=True) if span[1] > span[0] and role]  # fmt: skip
+    wanted = [word for word in re.findall(r"\[\w+\]|<[^>]+>", TYPED[kind])]
+    assert inside == [(word, "special") for word in wanted]
+    assert checkpoint.trace(TYPED[kind]).logits.shape[-1] == len(checkpoint.tokenizer)
+
+
+@pytest.mark.parametrize("kind, token", [("bert", "[PAD]"), ("llama", "<pad>"), ("marian", "</s>")])
+def test_padding_and_ends_that_cannot_be_typed_are_said(kind, token, tmp_path):
+    write(tmp_path, kind)
+    with pytest.raises(CannotRead, match=re.escape(token) + ".* cannot be typed"):
+        load(tmp_path).encode(f"the dog {token} sees")
+
+
+def test_a_mask_is_typed(tmp_path):
     write(tmp_path, "bert")
     checkpoint = load(tmp_path)
-    encoding = checkpoint.tokenizer.encode("the [MASK] sees the [SEP]")
-    mask, separator = map(checkpoint.tokenizer.id_of, ("[MASK]", "[SEP]"))
-    assert encoding.ids.count(mask) == 1 and separator not in encoding.ids
+    encoding = checkpoint.tokenizer.encode("the [MASK] sees the")
+    mask = checkpoint.tokenizer.id_of("[MASK]")
+    assert encoding.ids.count(mask) == 1
     where = encoding.ids.index(mask)
     assert encoding.tokens[where] == "[MASK]" and encoding.offsets[where] == (4, 10)
     trace = checkpoint.trace("the [MASK] sees")
