@@ -169,6 +169,7 @@ def test_a_row_is_covered_until_the_question_is_answered(opened):
     assert tab.answered().text("state") == "As trained"
     lesson.press("listening")
     assert lesson.says() == "You said listening. Try once more."  # with the hint, still covered
+    row.hover()
     assert "is covered until you answer" in tab.finding()
     lesson.press("of")
     assert lesson.says() == "You said of. The answer is group."
