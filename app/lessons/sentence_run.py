@@ -233,6 +233,11 @@ class SentenceRun:
     def keys(self, head: NamedHead) -> tuple[str, ...]:
         return tuple(self.base.texts_of(head.kind)[1].tokens)
 
+    def is_of_one_text(self, head: NamedHead) -> bool:
+        """Whether a head's rows and columns are of the same text."""
+        site = self.base.kinds[head.kind][head.layer]
+        return site.query_side == site.key_side
+
     def label(self, head: NamedHead, row: int) -> str:
         """A row's name: the word that the head follows."""
         tokens, place = self.queries(head), row + head.shift

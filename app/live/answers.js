@@ -97,7 +97,8 @@ export class Reader {
       const { name, query_side, key_side } = sites.find((site) => site.kind === kind && site.layer === layer);
       const { shape: [, heads, rows, columns], data } = weights[name];
       const [queries, keys] = [query_side, key_side].map((side) => this.tokenizer.encoding(ids[side]).tokens);
-      return Array.from({ length: heads }, (_, head) => ({ head, queries, keys,
+      const isOfOneText = query_side === key_side;
+      return Array.from({ length: heads }, (_, head) => ({ head, queries, keys, isOfOneText,
         weights: Array.from({ length: rows }, (_, i) => {
           const start = (head * rows + i) * columns;
           return [...data.subarray(start, start + columns)];

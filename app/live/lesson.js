@@ -35,8 +35,8 @@ const largest = (values) => ranked(values)[0];
 /** The rows of a head, and which of them a selector such as “sharp, new” fits. `weights`: a list for
  * each query. */
 class Rows {
-  constructor({ weights, queries, keys }, shift, used) {
-    Object.assign(this, { weights, queries, keys, shift, used });
+  constructor({ weights, queries, keys, isOfOneText }, shift, used) {
+    Object.assign(this, { weights, queries, keys, isOfOneText, shift, used });
     this.order = weights.map(ranked);
     this.first = weights.map((row, i) => row[this.order[i][0]]);
     this.second = weights.map((row, i) => row[this.order[i][1]] ?? 0);
@@ -46,6 +46,14 @@ class Rows {
   key = (i) => this.order[i][0];
   column = (j) => this.weights.map((row) => row[j]);
   label = (i) => this.queries[i + this.shift] ?? END;
+
+  /** The key that one names who reads down the column of row i's word, and the row of who reads along
+   * the row of column j's word: only where rows and columns are of one text is there such a one. */
+  downTheColumn = (i) => (this.isOfOneText && i + this.shift < this.keys.length
+    ? largest(this.column(i + this.shift)) + this.shift : -1);
+
+  alongTheRow = (j) => (this.isOfOneText && j >= this.shift ? this.key(j - this.shift) - this.shift : -1);
+
   lead = (i) => (this.named[i] && !isMark(this.keys[this.key(i)]) ? this.first[i] - this.second[i] : -1);
   sharp = (i) => this.first[i] >= 0.8 && this.second[i] <= this.first[i] / 2 && this.named[i] &&
     !isMark(this.keys[this.key(i)]);
@@ -131,7 +139,7 @@ const ASKS = {
     const { weights } = rows;
     const names = namesOf(rows.keys);
     const open = rows.order[i].filter((j) => weights[i][j] > 0);
-    const places = { "row for column": i < rows.keys.length ? largest(rows.column(i)) : -1,
+    const places = { "row for column": rows.downTheColumn(i),
       "next row": i + 1 < weights.length ? rows.key(i + 1) : -1, "same place": i };
     const answers = Object.fromEntries(Object.entries(places)
       .filter(([, j]) => open.includes(j)).map(([name, j]) => [name, names[j]]));
@@ -154,7 +162,7 @@ const ASKS = {
     const column = rows.column(j);
     const i = largest(column);
     const answers = { "next column": labels[j + 1 < keys.length ? largest(rows.column(j + 1)) : -1],
-      "same place": labels[j], "column for row": labels[j < weights.length ? rows.key(j) : -1] };
+      "same place": labels[j], "column for row": labels[rows.alongTheRow(j)] };
     const wrong = Object.values(answers).filter((label) => label !== undefined);
     return { kind: "choose", answer: labels[i], misconceptions: mistakes(answers, labels[i]),
       choices: choicesOf(labels[i], wrong, ranked(column).map((row) => labels[row])),

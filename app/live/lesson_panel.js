@@ -23,9 +23,13 @@ const button = (text, onclick, attributes = {}) => {
 
 /** Whether a question still waits for an answer. */
 export const isOpen = (question, given) => Boolean(question && !question.problem &&
-  question.kind !== "read" && !given);
+  question.kind !== "read" && (!given || given.again));
 
-/** Draws step `number` of `lesson`. given: {answer, shown}, or null while the question is open. focus:
+/** Whether a wrong answer leaves something to try: it is then asked once more. */
+export const leavesSome = ({ kind, choices }) => ["number", "find"].includes(kind) || choices?.length > 2;
+
+/** Draws step `number` of `lesson`. given: {answer, shown, again}, `again` after a first wrong
+ * answer, or null. focus:
  * the name of the selected head, such as “cross 0 1”; titleOf: a name in words. tell: answer(answer), show() for Show me, go(number), 0 to leave. */
 export function drawStep(root, lesson, number, question, given, focus, titleOf, tell) {
   if (!number) return root.replaceChildren(button(`Start the lesson: ${lesson.title}`, () => tell.go(1)));
@@ -42,8 +46,8 @@ export function drawStep(root, lesson, number, question, given, focus, titleOf, 
   const isOver = isLast && !open && !question.problem;
   if (question.problem) nodes.push(element("p", { role: "status" }, question.problem));
   else nodes.push(...formatted(step.text, values));
-  if (open) nodes.push(...asking(step, question, values, focus, titleOf, tell));
-  if (given) nodes.push(...feedback(step, question, given, values, titleOf));
+  if (open) nodes.push(...asking(step, question, given, values, focus, titleOf, tell));
+  if (given && !open) nodes.push(...feedback(step, question, given, values, titleOf));
   if (isOver)
     for (const [name, text] of [["Remember.", lesson.remember], ["But.", lesson.limit]])
       if (text) nodes.push(element("p", {}, element("b", {}, `${name} `)), ...formatted(text, values));
@@ -57,12 +61,16 @@ export function drawStep(root, lesson, number, question, given, focus, titleOf, 
   root.replaceChildren(...nodes);
 }
 
-/** What one answers with. */
-function asking(step, question, values, focus, titleOf, tell) {
+/** What one answers with; `tried`: a first wrong answer, or null. */
+function asking(step, question, tried, values, focus, titleOf, tell) {
   const nodes = [];
+  if (tried)
+    nodes.push(element("p", { role: "status" }, `${said(question, tried.answer)} Try once more.`),
+      ...formatted(step.hint ?? "", values));
   if (question.kind === "choose")
-    nodes.push(element("div", { class: "choices" },
-      ...question.choices.map((choice) => button(choice, () => tell.answer(choice)))));
+    nodes.push(element("div", { class: "choices" }, ...question.choices
+      .filter((choice) => choice !== tried?.answer)
+      .map((choice) => button(choice, () => tell.answer(choice)))));
   if (question.kind === "number") {
     const box = element("input", { "aria-label": "Your answer", autocomplete: "off" });
     const form = element("form", {}, box, element("button", {}, "Answer"));
@@ -80,22 +88,26 @@ function asking(step, question, values, focus, titleOf, tell) {
   }
   if (question.kind === "find") nodes.push(button(`Answer: ${titleOf(focus)}`, () => tell.answer(focus)));
   if (question.kind === "do") nodes.push(element("p", { class: "caption" }, "Waiting for your change."));
-  if (step.hint) nodes.push(element("details", {}, element("summary", {}, "Hint"), ...formatted(step.hint, values)));
+  if (step.hint && !tried) nodes.push(element("details", {}, element("summary", {}, "Hint"), ...formatted(step.hint, values)));
   return [...nodes, button("Show me", tell.show)];
 }
+
+const said = ({ kind }, answer) => (kind === "find" ? "That is not it." : ended(`You said ${quoted(answer)}`));
+/** Punctuation alone would be read as that of the sentence. */
+const quoted = (text) => (/[\p{L}\p{N}<]/u.test(text) ? text : `“${text}”`);
+const ended = (text) => (/[.?!]$/.test(text) ? text : `${text}.`);
 
 /** Whether the answer was right, why not, and the reveal. */
 function feedback(step, question, { answer, shown }, values, titleOf) {
   const everything = { ...values, ...question.shown };
-  const right = { choose: () => question.answer, number: () => percent(question.answer),
+  const right = { choose: () => quoted(question.answer), number: () => percent(question.answer),
     find: () => titleOf(question.answer[0]) }[question.kind]?.();
-  const answers = right ? `The answer is ${right}.` : "";
+  const answers = right ? ended(`The answer is ${right}`) : "";
   const reveal = formatted(step.reveal, everything);
   if (shown) return [element("p", { role: "status" }, `Shown, so it does not count. ${answers}`), ...reveal];
   if (question.kind === "do") return [element("p", { role: "status" }, "Done."), ...reveal];
   const { right: isRight, sentence, misconception } = mark(question, answer);
   if (isRight) return [element("p", { role: "status" }, sentence), ...reveal];
   const why = misconception ? step.sentences[misconception] : sentence === "No." ? "" : sentence;
-  const said = question.kind === "find" ? "That is not it." : `You said ${answer}.`;
-  return [element("p", { role: "status" }, `${said} ${answers}`), ...formatted(why, everything), ...reveal];
+  return [element("p", { role: "status" }, `${said(question, answer)} ${answers}`), ...formatted(why, everything), ...reveal];
 }

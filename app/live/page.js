@@ -7,7 +7,8 @@ import { shortName } from "../components/shared/names.js";
 import { percent } from "../components/shared/numbers.js";
 import { WordLines } from "../components/word_lines/lines.js";
 import { hidden, paintedCell, parse, toggled, VERBS, weighed, written } from "./changes.js";
-import { drawStep, isOpen } from "./lesson_panel.js";
+import { mark } from "./lesson.js";
+import { drawStep, isOpen, leavesSome } from "./lesson_panel.js";
 import { AFTER, classMoved, FINISHED, FORMER, hasMoved, moved, nowWrites, peeking, stays } from "./findings.js";
 
 const MASKS = { // switch → its name, and what it does
@@ -434,7 +435,8 @@ function drawLesson() {
   const open = Boolean(step) && isOpen(now, answered());
   const { kind, layer, head: at } = options.focus;
   drawStep(byId("lesson"), data.lesson, state.step, now, answered(), `${kind} ${layer} ${at}`, titleOf, {
-    answer: (answer) => told({ answer }), show: () => told({ shown: true }), go: goToStep });
+    answer: (answer) => told({ answer, again: !answered() && leavesSome(now) && !mark(now, answer).right }),
+    show: () => told(answered() ? { ...answered(), again: false } : { shown: true }), go: goToStep });
   const covers = open && now.kind !== "do";
   if (covers) turnTo("attention");
   byId("change").hidden = covers;

@@ -72,6 +72,8 @@ def _draw_step(now: Running, page: Page) -> None:
     _draw_place(now, page)
     if now.given:
         _draw_feedback(now)
+    elif now.first:
+        st.warning(f"{_said(now, now.first.answer)}Try once more. {now.question.hint}")
     is_over = now.step.number == len(steps) and not now.is_open
     if is_over:
         for title, text in (("Remember", now.lesson.remember), ("But", now.lesson.limit)):
@@ -117,6 +119,8 @@ def _draw_question(now: Running) -> None:
     width = "content" if session.values()["projector"] else "stretch"
     if question.kind == CHOOSE:
         for i, choice in enumerate(question.choices):
+            if now.first and choice == now.first.answer:
+                continue
             st.button(
                 formats.escaped(choice),
                 on_click=running_lesson.answer,
@@ -181,21 +185,19 @@ def _draw_feedback(now: Running) -> None:
             question.answer.tolist(),
         )
     if given.shown:
-        shown = (
-            f" The answer is {_written(now, question.answer)}." if question.kind in WRITTEN else ""
-        )
-        st.info(f"Shown, so it does not count.{shown}")
+        answer = f" {_answer(now)}" if question.kind in WRITTEN else ""
+        st.info(f"Shown, so it does not count.{answer}")
     elif mark.right:
         st.success(mark.sentence)
     elif question.kind in WRITTEN:
         why = "" if mark.sentence == "No." else f" {mark.sentence}"
-        yours = f"You said {_written(now, mine)}. " if mine is not None else ""
-        st.warning(f"{yours}The answer is {_written(now, question.answer)}.{why}")
+        yours = _said(now, mine) if mine is not None else ""
+        st.warning(f"{yours}{_answer(now)}{why}")
     else:
         st.warning("That is not it." if mark.sentence == "No." else mark.sentence)
     if question.reveal:
         st.markdown(question.reveal_after(mine))
-    if not mark.right or given.shown:
+    if (not mark.right or given.shown) and running_lesson.another(now):
         st.button(
             "Ask me again",
             icon=":material/replay:",
@@ -205,11 +207,24 @@ def _draw_feedback(now: Running) -> None:
         )
 
 
+def _said(now: Running, answer) -> str:
+    return f"You said {_ended(_written(now, answer))} "
+
+
+def _answer(now: Running) -> str:
+    return f"The answer is {_ended(_written(now, now.question.answer))}"
+
+
+def _ended(text: str) -> str:
+    """With a full stop, where it does not end in one."""
+    return text if text.rstrip("*").endswith((".", "?", "!")) else f"{text}."
+
+
 def _written(now: Running, answer) -> str:
     """An answer in words."""
     question = now.question
     if question.kind == CHOOSE:
-        return f"*{formats.escaped(str(answer))}*"
+        return f"*{running_lesson.written(str(answer))}*"
     if question.kind == NUMBER:
         if isinstance(answer, str):
             return formats.escaped(answer)

@@ -3,10 +3,11 @@ veiled until the question is answered. The browser keeps the answers, see `to_br
 
 import argparse
 import json
+import re
 import secrets
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from headlight.app.lessons.answers import (
 )
 from headlight.app.lessons.lesson import SHIPPED_LESSONS, LiveLesson, Step, load_folder
 from headlight.app.lessons.lesson_file import LessonError
-from headlight.app.lessons.question import DO, FIND, READ, Question, Veil
+from headlight.app.lessons.question import DO, FIND, NUMBER, READ, Question, Veil
 from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun
 from headlight.app.state import catalog, session
 from headlight.app.state.pages import HOME, PAGES
@@ -43,6 +44,7 @@ ON_PAGES = (*DECODED_WITH, "branches", "at", "vectors")  # settings of pages tha
 GRID_COVERS = {"row", "column", "next tokens", "names"}
 NOT_IN_GRID = {"change", "scores", "shapes", "positions", "lines", "needed words"}
 LEARN_PAGE = "learn"
+DRAWS = 6  # of a question, to find another one
 
 
 @dataclass
@@ -61,7 +63,8 @@ class StudentProgress:
 @dataclass(frozen=True)
 class Running:
     """The step of a lesson on a run. `question` is None, and `problem` a sentence, where this
-    sentence leaves nothing to ask. `given`: the answer to this question, if there is one."""
+    sentence leaves nothing to ask. `given`: the answer to this question, if there is one; `first`:
+    a wrong one, after which it is asked once more."""
 
     step: Step
     run: SentenceRun
@@ -69,6 +72,12 @@ class Running:
     given: GivenAnswer | None = None
     attempt: int = 1
     problem: str = ""
+    first: GivenAnswer | None = None
+
+    @property
+    def key(self) -> tuple:
+        """Of this question among all."""
+        return self.lesson.name, self.step.number, self.attempt, self.run.name, self.run.sentence
 
     @property
     def lesson(self) -> LiveLesson:
@@ -109,7 +118,9 @@ class LessonMemo:
     leads_to: str = ""  # the page to which the browser is to go
     shown: int = 0  # counts the steps shown
     refused: str = ""  # why the last answer was none
-    asked_again: tuple[str, int, int] | None = None  # lesson, step, answers to it by then
+    asked_again: tuple | None = None  # lesson, step, answers to it by then, and the attempt
+    tries_again: tuple | None = None  # the key of a question whose first answer was wrong
+    second: tuple[tuple, GivenAnswer] | None = None  # such a key and the second answer
     query: list[float] | None = None  # dragged on the page Query, key, value
     runs: dict[tuple[str, str], SentenceRun] = field(default_factory=dict)  # by model and sentence
     progress: StudentProgress = field(default_factory=StudentProgress)
@@ -184,6 +195,25 @@ def _run_on(model: str, sentence: str) -> SentenceRun:
 # The step of this script run
 
 
+def open_link() -> None:
+    """A link that names a lesson and no more opens it on its own model and sentence. Before the
+    first run's settings are made valid."""
+    named = set(st.query_params) & SETTINGS.keys()
+    lesson = lessons().get(st.query_params.get("lesson", ""))
+    if session.memo().context is not None or not lesson or named - {"lesson", "step_of_lesson"}:
+        return
+    number = SETTINGS["step_of_lesson"].parse(st.query_params.get_all("step_of_lesson"))
+    number = number if SETTINGS["step_of_lesson"].could_be(number) else 1
+    try:
+        run = _run_of(lesson)
+        step = lesson.steps[min(number, len(lesson.steps)) - 1]
+        wanted = _wanted(step, step.run(run, _load))
+    except (LessonError, FileNotFoundError, ValueError):
+        return  # the page says why
+    session.memo().text_model = wanted["model"]
+    st.session_state.update(wanted)
+
+
 def settle() -> Running | None:
     """Finds the step that the settings name, before anything is drawn, and whether what is done by
     now answers it. None without a lesson; a lesson that cannot run leaves a sentence."""
@@ -218,14 +248,27 @@ def _running(lesson: LiveLesson, step: Step) -> Running:
         run = _run_on(run.name, line)
     answers = [a for a in progress().answers.get(lesson.name, ()) if a.step == step.number]
     given = [a for a in answers if (a.model, a.sentence) == (run.name, run.sentence)]
-    again = memo().asked_again == (lesson.name, step.number, len(answers))
-    attempt = given[-1].attempt if given and not again else len(answers) + 1
+    asked_for = memo().asked_again or ()
+    again = asked_for[:3] == (lesson.name, step.number, len(answers))
+    attempt = given[-1].attempt if given else len(answers) + 1
+    attempt = asked_for[3] if again else attempt
     seed = seed_of(progress().seed, lesson.name, step.number, attempt)
     try:
-        question = step.question(run, seed, formats.escaped)
+        question = step.question(run, seed, written)
     except (NoQuestion, CannotRead) as error:
         return Running(step, run, None, problem=str(error))
-    return Running(step, run, question, given[-1] if given and not again else None, attempt)
+    now = Running(step, run, question, given[-1] if given and not again else None, attempt)
+    if now.given and memo().tries_again == now.key:
+        return replace(now, given=None, first=now.given)
+    if now.given and memo().second and memo().second[0] == now.key:
+        return replace(now, given=memo().second[1])
+    return now
+
+
+def written(text: str) -> str:
+    """What is filled into a lesson's text, in Markdown; punctuation alone is quoted, or it would
+    be read as that of the sentence."""
+    return formats.escaped(text if re.search(r"[\w<]", text) else f"“{text}”")
 
 
 def running() -> Running | None:
@@ -404,6 +447,9 @@ def answer(value: Any) -> None:
 def show() -> None:
     """Show me: the answer, which then does not count."""
     now = running()
+    if now.first is not None:
+        memo().tries_again = None
+        return
     right = now.question.answer
     if now.step.kind == FIND:
         right = min(right)
@@ -417,8 +463,28 @@ def show() -> None:
 def ask_again() -> None:
     """Another question of the same step, which does not count."""
     now = running()
-    answers = [a for a in progress().answers.get(now.lesson.name, ()) if a.step == now.step.number]
-    memo().asked_again = now.lesson.name, now.step.number, len(answers)
+    name, number = now.lesson.name, now.step.number
+    memo().asked_again = name, number, len(_answers(name, number)), another(now)
+
+
+def another(now: Running) -> int | None:
+    """The next attempt that asks another question of the step; None where it has no other."""
+    name, number = now.lesson.name, now.step.number
+
+    def asked(attempt: int) -> tuple:
+        question = now.step.question(now.run, seed_of(progress().seed, name, number, attempt))
+        return question.text, str(question.answer)
+
+    def find() -> int | None:
+        here = asked(now.attempt)
+        return next((n for n in range(first, first + DRAWS) if asked(n) != here), None)
+
+    first = len(_answers(name, number)) + 1
+    return now.run.once(("another", progress().seed, name, number, now.attempt, first), find)
+
+
+def _answers(name: str, number: int) -> list[GivenAnswer]:
+    return [a for a in progress().answers.get(name, ()) if a.step == number]
 
 
 def _answer(value: Any, shown: bool) -> None:
@@ -427,11 +493,19 @@ def _answer(value: Any, shown: bool) -> None:
     if now is None or not now.is_open:
         return
     try:
-        now.question.mark(value)
+        mark = now.question.mark(value)
     except ValueError as error:
         notes.refused = str(error)
         return
+    if now.first is not None:  # the first one counts
+        notes.tries_again = None
+        notes.second = now.key, replace(now.first, answer=_plain(value))
+        return
     _record(now, value, shown)
+    question = now.question
+    leaves_some = question.kind in (NUMBER, FIND) or len(question.choices) > 2
+    if leaves_some and not mark.right and not shown:
+        notes.tries_again = now.key
 
 
 def _record(now: Running, value: Any, shown: bool = False) -> None:

@@ -34,6 +34,7 @@ def logo() -> str:
 def draw(page: Page, run: Callable[[], None]) -> None:
     """Draw a page, which `run` runs. Its picture is drawn before most of the bar, whose lines keep
     their height meanwhile."""
+    running_lesson.open_link()
     with st.container(key="top_bar", gap=None):
         browser_events()  # in no line that Present hides: there it could not see a colour change
         with row("bar"):

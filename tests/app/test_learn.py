@@ -9,6 +9,7 @@ import pytest
 from headlight.app.lessons.answers import Marker, read
 from headlight.app.lessons.lesson import load_folder
 from headlight.app.lessons.question import CHOOSE, DO, FIND, NUMBER, PAINT, READ
+from headlight.app.shell import lesson as lesson_page
 from headlight.app.shell import running_lesson
 from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import SETTINGS
@@ -118,6 +119,8 @@ def through(page, name, right):
         if now.step.kind != READ:
             assert now.is_open
             give(page, right)
+            if running(page).first is not None:  # asked once more
+                click(page, "show_answer")
             now = running(page)
             assert now.given is not None
             mark = now.question.mark(now.given.answer)
@@ -277,6 +280,55 @@ def test_a_covered_page_shows_the_texts_that_tell_nothing(page):
     click(page, "step_on")
     said = " ".join(text.value for text in page.markdown)
     assert "**Source:**" in said and "**Target:**" not in said
+
+
+def test_a_wrong_answer_leaves_one_more_try(page):
+    """With the hint, and without the answer; the first one counts."""
+    begin(page, FIRST)
+    while running(page).step.kind != CHOOSE or len(running(page).question.choices) < 3:
+        click(page, "step_on")
+    question = running(page).question
+    give(page, right=False)
+    now, (said,) = running(page), page.warning
+    assert now.is_open and "once more" in said.value and question.hint in said.value
+    assert "The answer is" not in said.value and not page.success
+    assert not any(question.reveal in text.value for text in page.markdown)
+    assert len([b for b in page.button if b.key.startswith("choice")]) == len(question.choices) - 1
+    give(page)
+    assert page.success and not running(page).is_open
+    (answer,) = memo(page).lesson.progress.answers[FIRST]
+    assert not question.mark(answer.answer).right
+    assert not any(b.key == "ask_again" for b in page.button)
+
+
+def test_ask_me_again_asks_something_else(page):
+    begin(page, "3-score")
+    while running(page).step.kind != NUMBER:
+        click(page, "step_on")
+    asked = {running(page).question.text}
+    for _ in range(3):
+        give(page, right=False)
+        click(page, "show_answer")
+        click(page, "ask_again")
+        assert running(page).is_open and running(page).question.text not in asked
+        asked.add(running(page).question.text)
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_link_that_names_a_lesson_alone_opens_it_on_its_own_sentence(page, name):
+    page.query_params["lesson"] = name
+    for _ in range(2):
+        page.run()
+        assert not page.exception and not memo(page).lesson.problem
+        run, shown = running(page).run, memo(page).context.values
+        assert (shown["model"], shown["line"]) == (run.name, run.sentence)
+
+
+def test_punctuation_is_quoted_and_no_full_stop_doubled():
+    written = running_lesson.written
+    assert (written("."), written("dog"), written("<s>")) == ("“\\.”", "dog", "\\<s\\>")
+    assert lesson_page._ended("*Rows do not\\.*") == "*Rows do not\\.*"
+    assert lesson_page._ended("*dog*") == "*dog*."
 
 
 def test_what_a_browser_kept_is_taken_up(page):

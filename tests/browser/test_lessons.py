@@ -99,6 +99,9 @@ class Student:
         """By the controls that the page offers; what nobody can do wrongly is shown."""
         getattr(self, f"_{question.kind}")(question, right)
         self.visit.settle()
+        if not right and self.region.get_by_text("Try once more").count():
+            self.press("show_answer")
+            self.visit.settle()
 
     def _choose(self, question, right):
         wanted = next(c for c in question.choices if (c == question.answer) is right)

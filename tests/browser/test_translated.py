@@ -64,6 +64,7 @@ def seen(page) -> list[str]:
 def test_the_app(visit, titles):
     visit.open("?model=en-fr")
     visit.page.evaluate(f"() => {{ {TRANSLATE} }}")
+    expect(visit.page.locator(".st-key-output").first).to_have_attribute("lang", "fr")
     translated = 0
     for title in titles:
         if title != "Attention":

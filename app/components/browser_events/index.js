@@ -59,11 +59,12 @@ function watchRuns() {
     delete root.dataset.slow;
     if (place !== location.pathname) document.querySelector(".st-key-panel")?.scrollTo(0, 0);
     place = location.pathname;
-    if (idle()) nameLanguage();
+    setTimeout(nameLanguage, REST); // it is drawn by then
     if (idle()) return;
     runs++;
     timer = setTimeout(() => (root.dataset.slow = ""), SLOW);
   };
+  setTimeout(nameLanguage, REST); // the first run may be over
   const attributeFilter = ["data-test-script-state"];
   new MutationObserver(hear).observe(app(), { attributes: true, attributeFilter });
 }

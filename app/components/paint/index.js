@@ -39,6 +39,7 @@ function row({ labels }, send, tell) {
   const changed = () => {
     const each = shares(painted());
     numbers.forEach((number, i) => (number.textContent = whole(each[i])));
+    sliders.forEach((slider, i) => slider.setAttribute("aria-valuetext", whole(each[i])));
     button.disabled = !painted().some(Boolean);
     tell({ shares: each, weights: painted().map((number) => number / 100), weigh });
   };

@@ -101,7 +101,7 @@ class RowType(QuestionType):
         # Keys that a mask forbids are no choice.
         allowed = [int(j) for j in rows.order[i] if run.base.allowed(head.kind)[i, j]]
         answers = {
-            "row for column": int(weights[:, i].argmax()) if i < weights.shape[1] else None,
+            "row for column": self._down_the_column(run, head, i),
             "next row": rows.key(i + 1) if i + 1 < len(weights) else None,
             "same place": i,
         }
@@ -119,6 +119,23 @@ class RowType(QuestionType):
             veil=veil_of_row(head, i),
         )
 
+    def _down_the_column(self, run: SentenceRun, head: NamedHead, i: int) -> int | None:
+        """The key that one names who reads down the column of row i's word: only where rows and
+        columns are of one text is there such a column."""
+        weights, place = run.weights(head), i + head.shift
+        if not run.is_of_one_text(head) or place >= weights.shape[1]:
+            return None
+        key = int(weights[:, place].argmax()) + head.shift
+        return key if key < weights.shape[1] else None
+
+    def _along_the_row(self, run: SentenceRun, head: NamedHead, j: int) -> int | None:
+        """The row that one names who reads along the row of column j's word."""
+        weights, row = run.weights(head), j - head.shift
+        if not run.is_of_one_text(head) or row < 0:
+            return None
+        found = int(weights[row].argmax()) - head.shift
+        return found if found >= 0 else None
+
     def _largest_row(self, draw: Draw) -> Question:
         run, head, rows = draw.run, draw.of_head, draw.rows()
         weights, keys = run.weights(head), run.keys(head)
@@ -130,16 +147,15 @@ class RowType(QuestionType):
         labels = names_of(tuple(run.label(head, i) for i in range(len(weights))))
         i = int(weights[:, j].argmax())
         after = int(weights[:, j + 1].argmax()) if j + 1 < len(keys) else None
-        along = int(weights[j].argmax()) if j < len(weights) else None
         answers = {
             "next column": after,
             "same place": j,
-            "column for row": along,
+            "column for row": self._along_the_row(run, head, j),
         }
         answers = {
             name: labels[row]
             for name, row in answers.items()
-            if row is not None and row < len(labels)
+            if row is not None and 0 <= row < len(labels)
         }
         others = [labels[row] for row in np.argsort(-weights[:, j], kind="stable")]
         return Question(

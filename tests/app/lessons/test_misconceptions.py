@@ -1,6 +1,8 @@
 """An answer that a misconception gives is named as such. What one gets under it is computed here,
 from the numbers that the question shows or from the weights."""
 
+from random import Random
+
 import numpy as np
 import pytest
 
@@ -24,10 +26,44 @@ def row_and_index(q, d):
     return weights_of(q, d), d.chosen[-1]
 
 
+def rows_by_name(d):
+    """Names of the rows → their place, and of the columns, as they stand on the screen."""
+    count = len(weights_of(None, d))
+    rows = names_of(tuple(d.run.label(d.head, i) for i in range(count)))
+    return rows, names_of(d.run.keys(d.head))
+
+
 def down_the_column(q, d):
+    """The column that is called like the row, and the row that is largest there."""
     w, i = row_and_index(q, d)
-    names, row = names_of(d.run.keys(d.head)), int(w[:, min(i, w.shape[1] - 1)].argmax())
-    return names[row] if i < w.shape[1] and row < len(names) else None
+    rows, columns = rows_by_name(d)
+    if d.head.kind == "cross" or rows[i] not in columns:
+        return None
+    found = rows[int(w[:, columns.index(rows[i])].argmax())]
+    return found if found in columns else None
+
+
+def along_the_row(q, d):
+    rows, _ = rows_by_name(d)
+    column = q.given["column"]
+    if d.head.kind == "cross" or column not in rows:
+        return None
+    return rows_by_name(d)[1][int(weights_of(q, d)[rows.index(column)].argmax())]
+
+
+def next_column(q, d):
+    rows, columns = rows_by_name(d)
+    j = columns.index(q.given["column"]) + 1
+    return rows[int(weights_of(q, d)[:, j].argmax())] if j < len(columns) else None
+
+
+def same_row(q, d):
+    rows, columns = rows_by_name(d)
+    return dict(enumerate(rows)).get(columns.index(q.given["column"]))
+
+
+def same_column(q, d):
+    return dict(enumerate(rows_by_name(d)[1])).get(d.chosen[-1])
 
 
 def next_row(q, d):
@@ -89,6 +125,9 @@ def attends_to_the_next(q, d):
 
 CASES = {  # (type, misconception) → keys, head, kind, model, what one gets under it
     ("row", "row for column"): ({"ask": "largest key"}, "any", "", "en-de", down_the_column),
+    ("row", "same place"): ({"ask": "largest key"}, "any", "", "en-de", same_column),
+    ("row", "column for row"): ({"ask": "largest row"}, "any", "encoder", "en-de", along_the_row),
+    ("row", "next column"): ({"ask": "largest row"}, "any", "", "en-de", next_column),
     ("row", "next row"): ({"ask": "largest key"}, "any", "", "en-de", next_row),
     ("shares", "not renormalised"): (
         {"ask": "weight after hiding"}, "any", "", "en-de", second),
@@ -196,6 +235,53 @@ def test_a_misconception_is_named(case):
 def test_200_cases_of_a_misconception(case):
     tried, hit = named(case, 200)
     assert tried >= 20 and hit >= 0.98 * tried  # a sentence has only so many tokens
+
+
+WRONG = [15, pytest.param(2000 // len(CASES) + 1, marks=pytest.mark.long)]
+
+
+@pytest.mark.parametrize("count", WRONG)
+@pytest.mark.parametrize("case", CASES.items(), ids=lambda case: f"{case[0][0]}: {case[0][1]}")
+def test_no_wrong_answer_is_called_a_misconception_that_does_not_give_it(case, count):
+    """Drawn at random, and judged by what is computed here alone."""
+    (type_name, name), (keys, head, kind, model, mistaken) = case
+    chance, tried = Random(name), 0
+    for seed in range(6 * count):
+        run = run_of(model, SENTENCES[model][seed % len(SENTENCES[model])])
+        kinds = ("encoder", "decoder", "cross") if type_name == "row" else (kind,)
+        try:
+            question, draw = drawn(type_name, keys, run, seed, head, kinds[seed % len(kinds)])
+        except NoQuestion:
+            continue
+        answer = wrong(question, chance)
+        if answer is None:
+            continue
+        tried += 1
+        mark = question.mark(answer)
+        if mark.misconception == name:
+            truth = mistaken(question, draw)
+            if isinstance(answer, float):
+                assert truth == pytest.approx(answer, abs=2 * question.tolerance + 1e-6)
+            else:
+                assert np.array_equal(truth, answer), (answer, truth)
+        if tried == count:
+            break
+
+
+def wrong(question, chance):
+    """An answer of the question's kind that may be anything but right."""
+    if question.kind == "choose":
+        return chance.choice([c for c in question.choices if c != question.answer])
+    if question.kind == "number":
+        near = [m.answer for m in question.misconceptions]
+        answer = chance.choice([*near, chance.uniform(-2, 2), question.answer * chance.random()])
+        is_right = abs(answer - question.answer) <= 2 * question.tolerance + 1e-6
+        return None if is_right else float(answer)
+    if question.kind == "paint" and question.answer.ndim == 2:
+        return np.array(chance.choices([True, False], k=question.answer.size)).reshape(
+            question.answer.shape
+        )
+    return None
 
 
 def test_at_least_8_types_know_misconceptions_and_all_have_a_sentence():
