@@ -424,10 +424,10 @@ def _visible(character: str) -> str:
 def spans_of(text: str, offsets: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """The characters that each token covers. Where a normaliser makes several tokens of one
     character, such as 1, ⁄ and 2 of ½, a library may say of the later ones that they cover none:
-    they cover it, too. A token's spaces do not count."""
+    they cover it, too. Spaces before a token's letters do not count."""
     spans = []
     for start, end in offsets:
-        start += len(text[start:end]) - len(text[start:end].lstrip(" "))
+        start += len(text[start:end]) - len(text[start:end].lstrip(" ") or text[start:end])
         before = text[start - 1 : start] if start == end else ""
         spans.append((start - 1, end) if before and not before.isspace() else (start, end))
     return spans
