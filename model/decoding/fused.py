@@ -53,6 +53,13 @@ def _built(layer: type[DecoderLayer]) -> tuple[dict[str, type], set[str]]:
         return _parts(layer(Config(1, d_model=1, n_heads=1, d_ff=1)))
 
 
+def without_padding(logits: Tensor, config: Config) -> Tensor:
+    """Where a target begins with the padding token, as Marian's, it is never written."""
+    if config.bos_id == config.pad_id >= 0:
+        logits[:, config.pad_id] = -torch.inf
+    return logits
+
+
 class FusedSteps:
     """As decoding.Steps, for a decoder that `fits`; always with a cache."""
 
@@ -74,7 +81,7 @@ class FusedSteps:
         x = self.embedding(tgt[:, step:])[:, 0]
         for layer, cache in zip(self.layers, self.cache, strict=True):
             x = layer(x, cache, step, self.beam, self.memory_mask)
-        return self.model.generator(self.model.decoder.norm(x))
+        return without_padding(self.model.generator(self.model.decoder.norm(x)), self.model.config)
 
     def reorder(self, rows: Tensor) -> None:
         self.cache[:, : self.length] = self.cache[:, : self.length, rows]

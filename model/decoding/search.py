@@ -75,10 +75,7 @@ class Steps:
             decode, tgt = self.one_by_one.model.decode, tgt[:, -1:]
             tgt_mask = tgt_mask if tgt_mask is None else tgt_mask[..., -1:, :]
         hidden = decode(tgt, self.memory, tgt_mask, self.memory_mask)
-        logits, config = self.model.generator(hidden[:, -1]), self.model.config
-        if config.bos_id == config.pad_id:  # Marian never writes its padding token
-            logits[:, config.pad_id] = -torch.inf
-        return logits
+        return fused.without_padding(self.model.generator(hidden[:, -1]), self.model.config)
 
     def reorder(self, rows: Tensor) -> None:
         """Targets take the places of others of the same sentence."""
