@@ -210,8 +210,7 @@ def open_link() -> None:
         wanted = _wanted(step, step.run(run, _load))
     except (LessonError, FileNotFoundError, ValueError):
         return  # the page says why
-    session.memo().text_model = wanted["model"]
-    st.session_state.update(wanted)
+    session.open_with(**wanted)
 
 
 def settle() -> Running | None:

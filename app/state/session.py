@@ -305,6 +305,12 @@ def choose(**chosen) -> None:
     values().update({key: value for key, value in chosen.items() if key in SETTINGS})
 
 
+def open_with(**chosen) -> None:
+    """Set settings, the model among them, before those of a session's first run are made valid."""
+    memo().text_model = chosen["model"]
+    st.session_state.update(chosen)
+
+
 def choose_again(**chosen) -> None:
     """Set settings as the next run begins, unless others are chosen until then: a browser that
     follows a link at once may send what its widgets showed before."""
