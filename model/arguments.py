@@ -9,7 +9,7 @@ from headlight.model.messages import LONGEST_MESSAGE, short
 
 
 class Parser(argparse.ArgumentParser):
-    """One whose messages are short, whatever was typed."""
+    """Its messages are short, whatever was typed."""
 
     def error(self, message: str):
         super().error(short(message, LONGEST_MESSAGE))
@@ -28,7 +28,7 @@ def parser_of(command: str, doc: str) -> Parser:
 
 
 def whole(name: str, value: object, least: int, most: int | None = None) -> None:
-    """Raises ValueError where a value is no whole number in a range, both ends included."""
+    """Raises ValueError unless the value is a whole number in this range, ends included."""
     fits = isinstance(value, Integral) and not isinstance(value, bool)
     if not fits or value < least or (most is not None and value > most):
         span = f"of at least {least:,}" if most is None else f"from {least:,} to {most:,}"
@@ -36,15 +36,15 @@ def whole(name: str, value: object, least: int, most: int | None = None) -> None
 
 
 def number(name: str, value: object, least: float, most: float, above: bool = False) -> None:
-    """Raises ValueError where a value is no number in a range, both ends included, or `above` the
-    first."""
+    """Raises ValueError unless the value is a number in this range, ends included; with `above`,
+    without its lower end."""
     fits = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
     if not fits or not least <= value <= most or (above and value == least):
         span = f"above {least:g} and at most" if above else f"from {least:g} to"
         raise ValueError(f"{name} must be a number {span} {most:g}, not {reprlib.repr(value)}.")
 
 
-def kind_of(name: str, value: object, kinds: type | tuple[type, ...], said: str) -> None:
-    """Raises TypeError where a value is of none of these kinds, in words `said`."""
-    if not isinstance(value, kinds):
-        raise TypeError(f"{name} must be {said}, not {reprlib.repr(value)}.")
+def kind_of(name: str, value: object, types: type | tuple[type, ...], expected: str) -> None:
+    """Raises TypeError for a value of another type; `expected` is what it should be, in words."""
+    if not isinstance(value, types):
+        raise TypeError(f"{name} must be {expected}, not {reprlib.repr(value)}.")
