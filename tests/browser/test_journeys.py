@@ -115,13 +115,17 @@ def test_the_answer_of_a_lesson_stands_nowhere_until_it_is_given_and_then_stays(
     assert choices.count() == 4
     assert not re.search(rf"{re.escape(word)} attends|({keys}) \(\d", text)
     assert "Next token" not in text
+    answered, first = page.locator(".st-key-lesson_region .stAlert"), choices.first.inner_text()
     choices.first.click()
     visit.idle()
-    assert len(set(page.evaluate(COVERED, row))) > 1
-    answered = page.locator(".st-key-lesson_region .stAlert")
     said = answered.inner_text()
+    if len(set(page.evaluate(COVERED, row))) == 1:  # a wrong one counts, and may be mended once
+        said = f"You said {first}."
+        choices.last.click()
+        visit.idle()
+    assert len(set(page.evaluate(COVERED, row))) > 1
     visit.open(page.url.split("/", 3)[3])
-    expect(answered).to_have_text(said)
+    expect(answered).to_contain_text(said)
     assert step(visit) == 3
     press(visit, "step_on")
     assert step(visit) == 4
