@@ -32,7 +32,7 @@ USERS_OWN = "raise SystemExit('a file of the user was imported')"
 
 def tracked() -> list[str]:
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    command += [*SHIPPED, "*.py", "*.toml", "*.txt", "*.md", "LICENSE"]
+    command += [*SHIPPED, "headlight", "*.py", "*.toml", "*.txt", "*.md", "LICENSE"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return [name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
 
