@@ -20,7 +20,7 @@ from headlight.app.wording import formats, part_names
 from headlight.model.analysis.head_metrics import total_variation
 from headlight.model.probing.head_steps import ABLATIONS, HeadSteps
 from headlight.model.probing.run import Run
-from headlight.model.probing.trace import Trace
+from headlight.model.probing.trace import Pass
 
 CONTROLS = (
     Setting(
@@ -45,7 +45,7 @@ CONTROLS = (
 PAGE = Page("Inside a head", INSIDE, "By hand", place=1, head=True, settings=CONTROLS)
 
 
-def selected() -> tuple[ModelView, Run, Trace]:
+def selected() -> tuple[ModelView, Run, Pass]:
     """The run without changes: the lesson shows the unchanged model's arithmetic."""
     run = selection.run_unchanged()
     view = selection.view(run)

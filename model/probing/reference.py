@@ -66,10 +66,11 @@ class Reference(nn.Module):
     """torch.nn.Transformer with the weights of `model`, between the same embeddings and
     generator. Raises ValueError for a model whose layers it cannot express."""
 
-    def __init__(self, model: Transformer):
+    def __init__(self, model: ProbedModel):
         super().__init__()
         if odd := without_counterpart(model):
             raise ValueError(f"torch.nn.Transformer has no counterpart for {', '.join(odd)}.")
+        assert isinstance(model, Transformer)
         model = view(model)  # the embeddings and generator here are ours alone
         config = self.config = model.config
         eps = next(iter(_eps(model)), 1e-5)
