@@ -63,7 +63,7 @@ def draw_picker(page: Page, **options) -> None:
         for key in ("kind", "layer", "head"):
             widgets.draw(key, widget_options=options)
         if page.key in OF_A_CELL:
-            _draw_cell(picker.open, options)
+            _draw_cell(bool(picker.open), options)
 
 
 def _draw_cell(is_open: bool, options: Mapping) -> None:
