@@ -58,7 +58,7 @@ def open_page(page, entry, **chosen):
     for popover in ("what_if", "branches_box"):
         page.session_state[popover] = True
     page.query_params.update(START | chosen)
-    return page.switch_page(entry.file).run()
+    return page.switch_page(entry.key).run()
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
