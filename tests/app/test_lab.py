@@ -1,4 +1,4 @@
-"""The positions lab and the Residual page: what they show is what was computed."""
+"""The positions lab and the page Residual stream: what they show is what was computed."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""The Look-up page: what its pictures are given is what the head computed."""
+"""The page Query–key–value: what its pictures are given is what the head computed."""
 
 import json
 import re

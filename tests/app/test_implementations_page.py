@@ -12,7 +12,7 @@ from headlight.model import load
 from headlight.model.analysis import family, lineage
 from headlight.model.presets import PRESETS
 from headlight.model.provenance import SOURCES
-from tests.app.common import plain_text, session
+from tests.app.common import App, plain_text
 from tests.conftest import long_but
 
 TEXT = "Two dogs run on the beach."
@@ -27,7 +27,7 @@ def default():
 @pytest.fixture(scope="module")
 def app():
     """One start for all tests here."""
-    page = session()
+    page = App()
     page.query_params["source"] = TEXT
     yield page.run()
     st.cache_resource.clear()
@@ -70,7 +70,7 @@ def test_what_was_typed_outlives_a_change_of_model(app):
 
 
 def show(page, picture, **chosen):
-    app = session()
+    app = App()
     app.query_params.update(dict(source=TEXT, picture=picture) | chosen)
     app.switch_page(page).run()
     assert not app.exception and not app.error
