@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from headlight.app import selection
 from headlight.app.results import passes
 from headlight.app.shell import sweeps
-from headlight.app.shell.layout import draw_where_open, head_label, menu, row, shows_head
+from headlight.app.shell.layout import draw_where_open, head_label, menu, row, shows_head, st_page
 from headlight.app.shell.what_if import (
     OTHER_RUN,
     draw_minimal_pairs,
@@ -48,7 +48,7 @@ def draw_title(page: Page) -> PageRow:
             with row("views", "content"):
                 for view in views:
                     label = f"**{view.view}**" if view == page else view.view
-                    st.page_link(view.file, label=label)
+                    st.page_link(st_page(view), label=label)
         picker, controls = row("picker", "content"), row("controls", "content")
         st.space("stretch")
         return PageRow(picker, controls, row("page_menus", "content"))

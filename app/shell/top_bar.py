@@ -4,7 +4,7 @@ the address, so that the address of a page is all one needs to come back to it."
 import streamlit as st
 
 from headlight.app.shell import menus
-from headlight.app.shell.layout import row
+from headlight.app.shell.layout import row, st_page
 from headlight.app.state import widgets
 from headlight.app.state.pages import GROUPS, Page
 
@@ -17,7 +17,7 @@ def draw_menu(logo: str, page: Page) -> None:
     with row("menu", "content"):
         st.html(logo, width="content")
         for group, pages in GROUPS.items():
-            st.page_link(pages[0].file, label=f"**{group}**" if group == page.group else group)
+            st.page_link(st_page(pages[0]), label=f"**{group}**" if group == page.group else group)
 
 
 def draw_texts() -> None:
