@@ -87,7 +87,7 @@ def _draw_cell(is_open: bool, options: Mapping) -> None:
 def draw_menus(page: Page) -> None:
     _close_after_change()
     with menu("What if", "what_if", icon=":material/science:") as what_if:
-        widgets.draw("changes")
+        draw_where_open(what_if, ["changes"], page)
         with st.container(horizontal=True):
             draw_where_open(what_if, OTHER_RUN, page)
         if what_if.open:
