@@ -5,6 +5,7 @@ import io
 import json
 import re
 import zipfile
+from pathlib import Path
 
 from markdown_it import MarkdownIt
 from streamlit.testing.v1 import AppTest
@@ -30,18 +31,16 @@ LATE = re.compile(
 )
 
 
-def session() -> AppTest:
+class App(AppTest):
     """The app without a browser, of which any page may be the first to be drawn, as by a link:
-    switch_page(...).run(). Streamlit itself would know the pages after a first run."""
-    page = AppTest.from_file(str(ROOT / "app" / "router.py"), default_timeout=60)
-    page._registered_pages = {
-        calc_hash(entry.path): {
-            "script_path": str(ROOT / "app" / entry.file),
-            "url_pathname": entry.path,
-        }
-        for entry in PAGES.values()
-    }
-    return page
+    switch_page(...).run(). Streamlit's own switches between files alone."""
+
+    def __init__(self, root: Path = ROOT, timeout: int = 60):
+        super().__init__(root / "app" / "router.py", default_timeout=timeout)
+
+    def switch_page(self, key: str) -> "App":
+        self._page_hash = calc_hash(PAGES[key].path)
+        return self
 
 
 def complete(chosen) -> dict:

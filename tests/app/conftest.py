@@ -16,7 +16,7 @@ from headlight.app import theme
 from headlight.app.results import memoize
 from headlight.app.state import catalog
 from headlight.model import load, presets
-from tests.app.common import session
+from tests.app.common import App
 from tests.model.common import depths
 
 LARGE = 8 * 10**8  # bytes of a worker
@@ -33,7 +33,7 @@ def new_page(models, monkeypatch):
         st.cache_data.clear()
 
     def make() -> AppTest:
-        page = session()
+        page = App()
         page.session_state["display"] = True  # what it holds is drawn where it is open
         return page
 
@@ -51,7 +51,7 @@ def opened(page, request):
 
     def open_with(model="en-de", source=request.module.TEXT, **more):
         page.query_params.update(model=model, source=source, **more)
-        return page.switch_page(f"views/{request.module.VIEW}.py").run()
+        return page.switch_page(request.module.VIEW).run()
 
     return open_with
 

@@ -22,7 +22,6 @@ import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from streamlit.testing.v1 import AppTest
 
 from headlight.app import charts
 from headlight.app.export import bertviz_html, bundle, pictures, tables
@@ -41,9 +40,8 @@ from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.probing.changes import CannotChange, parse, written
 from headlight.model.probing.trace import CannotRead
 from headlight.model.training.data import DataError
-from tests.app.common import files_of, plain_text, view_of
+from tests.app.common import App, files_of, plain_text, view_of
 from tests.app.test_settings import HERE
-from tests.conftest import ROOT
 from tests.model.common import random_model, tiny_tokenizer
 
 ALL = hypothesis.settings.default.max_examples
@@ -321,11 +319,11 @@ def test_a_checkpoint_that_anyone_wrote_is_loaded_or_refused_in_a_sentence(saved
 )  # fmt: skip
 def test_a_session_lives_whatever_is_typed(page, text, target, line, other, address, name, entry):
     texts = {"model": name, "target": target, "changes": line, "other": other}
-    session = AppTest.from_file(str(ROOT / "app" / "router.py"), default_timeout=60)
+    session = App()
     session.query_params.update(address | texts)
     session.run()
     well(session)
-    well(session.switch_page(entry.file).run())
+    well(session.switch_page(entry.key).run())
     well(session.text_area(key="source").set_value(text).run())
     well(session.text_input(key="changes").set_value("").run())
     well(session.text_area(key="source").set_value("the dog sees the cat").run())

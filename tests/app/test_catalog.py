@@ -234,7 +234,7 @@ def test_two_sessions_that_ask_for_a_model_at_once_have_it_read_once(page, monke
 @pytest.mark.parametrize("view", ["attention", "heads", "generate"])
 def test_a_text_that_the_tokenizer_fails_on_is_told(page, view):
     page.query_params.update(model="its tokenizer fails", source="qk" * 28, target="ein Hund")
-    page.switch_page(f"views/{view}.py").run()
+    page.switch_page(view).run()
     assert not page.exception
     assert "fails on this text: Onig: Regex search error" in plain_text(page.error[0].value)
     assert "Your text is still in the box." in plain_text(page.error[0].value)

@@ -176,7 +176,7 @@ def test_without_the_causal_mask_it_is_said_what_peeks(changed):
     )
     assert change_texts.probability("target", now, before) in words(page)
     for view in ("attention", "inside"):
-        page.switch_page(f"views/{view}.py").run()
+        page.switch_page(view).run()
         page.session_state["kind"] = "cross"
         page.run()
         page.button(key="select_peek").click().run()
@@ -209,9 +209,9 @@ def test_a_line_that_cannot_be_followed_is_answered_and_kept(changed, line):
     """On each page, one of the lines."""
     page = changed(line)
     for entry in [*PAGES.values()][[*UNREADABLE].index(line) :: len(UNREADABLE)]:
-        page.switch_page(entry.file).run()
+        page.switch_page(entry.key).run()
         assert not page.exception, entry.title
-    page.switch_page("views/attention.py").run()
+    page.switch_page("attention").run()
     assert any(UNREADABLE[line] in plain_text(error.value) for error in page.error)
     assert page.session_state["changes"] == line
     page.button(key="switch_head").click().run()
@@ -220,7 +220,7 @@ def test_a_line_that_cannot_be_followed_is_answered_and_kept(changed, line):
 
 def test_positions_says_that_it_leaves_changes_out(changed):
     page = changed("all.1.1=off; all=hide:2", model="en-de")
-    page.switch_page("views/positions.py").run()
+    page.switch_page("positions").run()
     assert any("leaves your changes out" in text.value for text in page.caption)
 
 
@@ -341,7 +341,7 @@ def test_in_present_the_head_is_named_while_a_change_is_told(changed, line, n_na
 
 def test_pytorch_is_given_the_changes_or_it_is_said_that_it_cannot_be(changed):
     page = changed("cross.1.2=off; encoder=hide:2", model="en-de", source="A dog runs.")
-    page.switch_page("views/compare.py").run()
+    page.switch_page("compare").run()
     assert not page.exception and not page.error
     table = page.dataframe[0].value
     assert table["agrees"].all() and len(table) == 49
@@ -399,7 +399,7 @@ def test_a_change_that_does_nothing_is_told_to_do_nothing(changed, more):
 def test_characters_of_another_sentence_are_its_own(changed):
     page = changed(model="en-de", source="Hi.", other="The little dog runs. 🙂", shows="Comparison")
     assert any("U+1F642" in info.value for info in page.info) and not page.exception
-    page.switch_page("views/tokenizer.py").run()
+    page.switch_page("tokenizer").run()
     tokens = [*page.dataframe[0].value["token"]]
     assert not page.exception and tokens == ["H", "·i", ".", "</s>"]
     assert not any("one by one" in text.value for text in page.caption)
@@ -425,7 +425,7 @@ def test_arithmetic_is_that_of_the_model_as_it_is(changed, view):
     page = changed(
         "all=off; cross.1=temperature:0.5", at="Concatenation", vectors="Query–key plane"
     )
-    page.switch_page(f"views/{view}.py").run()
+    page.switch_page(view).run()
     assert any("leaves your changes out" in text.value for text in page.caption)
     assert not page.exception and "gives NOT" not in words(page)
 
@@ -480,7 +480,7 @@ def test_heads_of_a_long_text_are_not_all_tried_unasked(changed):
     for length, tried in ((3, True), (450, False)):
         page = changed(model="en-de", source="dog " * length, target="Hund",
                        measured_on="This sentence")  # fmt: skip
-        page.switch_page("views/heads.py").run()
+        page.switch_page("heads").run()
         assert not page.exception and ("ablation" in page.dataframe[0].value) == tried
         page.text_area(key="source").set_value("dog " * 450)
 
@@ -508,7 +508,7 @@ def test_another_step_is_compared_and_patched_from(changed, models):
     for entry in PAGES.values():
         if "what_if" in entry.idle or entry.key == "attention":
             continue
-        page.switch_page(entry.file).run()
+        page.switch_page(entry.key).run()
         assert not page.exception, entry.title
         said_why = [plain_text(error.value) for error in page.error]
         assert not said_why or "cannot be applied to torch.nn.Transformer" in said_why[0], said_why
@@ -601,7 +601,7 @@ def most_harmful(checkpoint, run: Run, name: str, score=sweeps.Score()) -> str:
 )
 def test_a_sweep_is_drawn_and_listed(changed, name):
     page = changed(model="en-de", source=MAN, other=WOMAN, sweep=name)
-    page = finished(page.switch_page("views/ablation.py").run())
+    page = finished(page.switch_page("ablation").run())
     assert not page.exception and not page.error
     en_de = load("en-de")
     run = en_de.run(MAN)
@@ -626,14 +626,14 @@ def test_a_sweep_is_drawn_and_listed(changed, name):
 
 def test_without_another_run_nothing_can_be_patched(changed):
     page = changed(model="en-de", source=MAN)
-    page.switch_page("views/ablation.py").run()
+    page.switch_page("ablation").run()
     assert page.segmented_control(key="sweep").options == list(SWEPT)[:3]
     assert "To patch heads or the residual stream, choose a comparison" in words(page)
 
 
 def test_a_score_may_be_of_one_token_or_of_two(changed):
     page = changed(model="en-de", source=MAN)
-    page.switch_page("views/ablation.py").run()
+    page.switch_page("ablation").run()
     page.selectbox(key="score_at").set_value(2).run()
     page.text_input(key="score_token").set_value("Mann").run()
     page.text_input(key="score_against").set_value("Frau").run()
@@ -644,7 +644,7 @@ def test_a_score_may_be_of_one_token_or_of_two(changed):
     logits = [en_de.trace(MAN, changes=line).logits[1] for line in ("", worst)]
     plain, off = (row[man] - row[woman] for row in logits)
     assert page.dataframe[0].value["effect"].iloc[0] == pytest.approx(off - plain, abs=2e-3)
-    page.switch_page("views/attention.py").run()
+    page.switch_page("attention").run()
     page.selectbox(key="order").set_value("ablation").run()
     assert not page.exception and page.text_input(key="score_token").value == "Mann"
     page.text_input(key="score_token").set_value("Donaudampfschiff").run()
@@ -668,7 +668,7 @@ def passes(monkeypatch):
 
 def test_a_long_sweep_is_made_pass_by_pass_and_can_be_stopped(changed, passes):
     page = changed(model="en-de", source="A woman stops in the middle of the road.")
-    page.switch_page("views/ablation.py").run()
+    page.switch_page("ablation").run()
     assert len(passes) == 1 and len(page.dataframe[0].value) == passes[0] < 48
     assert page.get("progress") and page.get("progress")[0].proto.text.startswith(f"{passes[0]} of")
     page.button(key="stop_heads").click().run()
@@ -678,7 +678,7 @@ def test_a_long_sweep_is_made_pass_by_pass_and_can_be_stopped(changed, passes):
     assert "of 48 measured" not in words(page) and page.get("progress")
     page.segmented_control(key="sweep").set_value("Heads off").run()
     for view in ("heads", "attention"):
-        page.switch_page(f"views/{view}.py").run()
+        page.switch_page(view).run()
         if view == "heads":
             page.selectbox(key="measured_on").set_value(options_module.THIS_SENTENCE).run()
             assert page.dataframe[0].value["ablation"].count() == passes[0]
@@ -691,7 +691,7 @@ def test_a_long_sweep_is_made_pass_by_pass_and_can_be_stopped(changed, passes):
 
 def test_a_sweep_goes_on_where_it_was(changed, passes):
     page = changed(model="en-de", source="A man stops in the middle of the street.")
-    page.switch_page("views/ablation.py").run()
+    page.switch_page("ablation").run()
     finished(page)
     assert len(page.dataframe[0].value) == sum(passes) == 48 and len(passes) > 3
     assert not page.get("progress") and not [b for b in page.button if b.label == "Stop"]
@@ -704,7 +704,7 @@ def test_a_sweep_of_a_long_text_is_not_made(changed):
         other="A cat runs. " * 40,
         target="Ein Hund. " * 40,
     )
-    page.switch_page("views/ablation.py").run()
+    page.switch_page("ablation").run()
     assert not page.error
     page.segmented_control(key="sweep").set_value("Heads patched, per token").run()
     assert any("tokens through the model" in info.value for info in page.info)

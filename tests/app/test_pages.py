@@ -8,8 +8,6 @@ from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import MASKS
 from tests.conftest import ROOT
 
-VIEWS = [page.script for page in PAGES.values()]
-
 
 def test_no_module_of_ours_is_loaded_twice(page):
     import sys
@@ -68,8 +66,8 @@ def test_what_does_not_fit_is_refused_on_every_page(page):
     page.query_params["model"] = "short"
     page.query_params["source"] = "the dog sees the cat and the cat sees the dog"
     page.run()
-    for view in set(VIEWS) - {"family", "learn", "lineage", "lookup"}:  # they need no run
-        page.switch_page(f"views/{view}.py").run()
+    for view in set(PAGES) - {"family", "learn", "lineage", "lookup"}:  # they need no run
+        page.switch_page(view).run()
         assert not page.exception
         assert "at most 12" in page.error[0].value
     page.button(key="translate_again").click().run()

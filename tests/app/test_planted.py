@@ -24,7 +24,7 @@ from headlight.model import commands, load
 from headlight.model.presets import FAMILIES
 from headlight.model.probing.changes import VERBS
 from headlight.model.probing.reference import Reference
-from tests.app.common import complete, view_of
+from tests.app.common import App, complete, view_of
 from tests.conftest import ROOT
 from tests.model.pretrained.folders import write
 
@@ -126,11 +126,11 @@ PLANTS = {  # kind → file → what it holds, or a part of it → what comes be
 MOST_FILES = {"page": 1, "setting": 2, "change": 2, "family": 1}
 
 
-def opened(file: str = "", **chosen) -> AppTest:
-    page = AppTest.from_file(str(Path("app", "router.py").resolve()), default_timeout=60)
+def opened(key: str = "", **chosen) -> AppTest:
+    page = App(Path.cwd())
     page.query_params.update({"model": "en-de", "source": TEXT} | chosen)
     page.run()
-    page = page.switch_page(file).run() if file else page
+    page = page.switch_page(key).run() if key else page
     assert not page.exception, page.exception
     return page
 
@@ -139,11 +139,11 @@ def check_page() -> None:
     """In the menu, under its address, with its setting in the address, and in what is exported."""
     entry = PAGES["token_count"]
     assert GROUPS["Experiments"][-1] == entry and entry.path == "token_count"
-    page = opened(PAGES["ablation"].file)
+    page = opened("ablation")
     assert "Token count" in {link.proto.label for link in page.get("page_link")}
     trace = load("en-de").trace(TEXT)
     for times in (2, 3):
-        page = opened(entry.file, **({"times": "3"} if times == 3 else {}))
+        page = opened(entry.key, **({"times": "3"} if times == 3 else {}))
         assert page.selectbox(key="times").value == times
         shown = [text.value for text in page.markdown]
         assert f"{times} × 4 tokens" in shown, shown  # a, dog, runs and the full stop
@@ -194,7 +194,7 @@ def check_family() -> None:
     st.cache_resource.clear()
     page = opened(model="tiny")
     assert not page.error and page.session_state["model"] == "tiny"
-    page = opened(PAGES["model"].file, model="tiny", kind="decoder", layer="1")
+    page = opened("model", model="tiny", kind="decoder", layer="1")
     page.session_state["_memo"].block = "decoder", 0, "self_attn", "norm"
     page.run()
     told = " ".join(text.value for text in page.markdown)

@@ -33,7 +33,7 @@ def pruned(tmp_path, page, monkeypatch):
 @pytest.mark.long
 def test_every_page_opens_on_a_head_that_is_gone(pruned):
     for page in PAGES.values():
-        pruned.switch_page(page.file).run()
+        pruned.switch_page(page.key).run()
         assert not pruned.exception, page.key
         if page.key == "compare":
             assert any("PrunedSoftmax" in info.value for info in pruned.info)
@@ -55,14 +55,14 @@ def test_its_missing_heads_are_blank(pruned):
     trace = passes.trace_of(model, model.checkpoint.run("a b c d e"))
     there = trace.attention["cross"].any(axis=(2, 3))
     assert there.tolist() == [[False, False], [True, True]]
-    pruned.switch_page("views/heads.py").run()
+    pruned.switch_page("heads").run()
     table = pruned.dataframe[0].value.set_index(["attention", "layer", "head"])
     assert table.loc["cross", 1, 1].isna()[["entropy", "nearest", "distance"]].all()
     assert table["weights"]["cross", 1, 1] == table["weights"]["cross", 1, 2]  # all hatched
     assert table["ablation"]["cross", 1, 1] == pytest.approx(0, abs=1e-6)
     assert not table.loc["cross", 2, 1].isna()[["entropy", "nearest"]].any()
     for view in ("heads", "attention"):
-        pruned.switch_page(f"views/{view}.py").run()
+        pruned.switch_page(view).run()
         assert any(text.value == head_card.PRUNED for text in pruned.markdown), view
         assert not pruned.warning  # of masks that leave nothing
     pruned.segmented_control(key="layer").set_value(2).run()

@@ -161,7 +161,7 @@ def test_the_word_is_the_same_on_pages(page, number):
     page.query_params.update(model=name, source=TEXTS[name], vectors=SELECTED_HEAD, **settings)
     page.run()
     for view in ("lookup", "inside"):
-        page.switch_page(f"views/{view}.py").run()
+        page.switch_page(view).run()
         assert not page.exception
         (picker,) = (box for box in page.selectbox if box.key == "follow")
         assert f"{row + 1} {word_of(*place)}" in picker.options

@@ -234,11 +234,11 @@ def test_a_mask_that_does_not_concern_the_model_is_not_lost(page):
 
 def test_the_pages_own_controls_are_remembered(page):
     opened(page, model="uneven", source="the dog sees", target="ein Hund")
-    page.switch_page("views/inside.py").run()
+    page.switch_page("inside").run()
     page.segmented_control(key="at").set_value("Softmax").run()
     page.selectbox(key="follow").set_value("2 ei").run()
-    page.switch_page("views/attention.py").run()
-    page.switch_page("views/inside.py").run()
+    page.switch_page("attention").run()
+    page.switch_page("inside").run()
     assert page.segmented_control(key="at").value == "Softmax"
     assert page.selectbox(key="follow").value == "2 ei"
     page.text_area(key="source").set_value("a cat").run()
@@ -254,11 +254,11 @@ def test_the_selected_cell_is_the_same_on_attention_and_by_hand(page):
     where = dict(kind="cross", layer="1", head="2", follow="2", to="3")
     opened(page, model="uneven", source="the dog sees", target="ein Hund", **where)
     assert cell() == {"query": 1, "key": 2}
-    page.switch_page("views/inside.py").run()
+    page.switch_page("inside").run()
     chosen = [page.selectbox(key=key).value.partition(" ")[0] for key in ("follow", "to")]
     assert chosen == ["2", "3"]
     page.selectbox(key="follow").select_index(1).run()
-    page.switch_page("views/attention.py").run()
+    page.switch_page("attention").run()
     assert cell() == {"query": 0, "key": 2}
     assert page.selectbox(key="follow").value.startswith("1 ")  # in its menu, and so in the address
     page.toggle(key="words").set_value(True).run()
@@ -268,7 +268,7 @@ def test_the_selected_cell_is_the_same_on_attention_and_by_hand(page):
 def test_a_link_holds_the_pages_controls(page):
     links = {"first": "1 dog", "base": "1,000", "lab": "Wavelengths", "side": "target"}
     opened(page, model="uneven", source="the dog sees", target="ein Hund", **links)
-    page.switch_page("views/positions.py").run()
+    page.switch_page("positions").run()
     assert page.select_slider(key="base").value == 1000
     assert page.segmented_control(key="side").value == "target"
     page.segmented_control(key="lab").set_value("Swap two words").run()
@@ -388,7 +388,7 @@ def test_only_the_session_touches_the_session_state():
         "components/player/__init__.py": 1, "components/walk/__init__.py": 1,
         "components/word_lines/__init__.py": 1,
         "shell/lesson.py": 1, "shell/menus.py": 1, "shell/panel.py": 1, "shell/what_if.py": 3,
-        "views/_head_displays.py": 1, "views/take_away.py": 1,
+        "views/_head_displays.py": 1, "views/export.py": 1,
     }  # fmt: skip
     found = {}
     for file in (ROOT / "app").rglob("*.py"):

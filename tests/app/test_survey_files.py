@@ -143,7 +143,7 @@ def test_pages_say_it_and_work_on_without(folder, page, whole, fault):
     page.query_params.update(model="copied", source="a b c")
     page.run()
     assert not page.exception and not page.error
-    page.switch_page("views/heads.py").run()
+    page.switch_page("heads").run()
     assert not page.exception and not page.error
     assert page.selectbox(key="measured_on").value == THIS_SENTENCE
     assert len(page.dataframe) == 1

@@ -1,4 +1,4 @@
-"""The Look-up page: what its pictures are given is what the head computed."""
+"""The page Query–key–value: what its pictures are given is what the head computed."""
 
 import json
 import re
@@ -49,7 +49,7 @@ def opened(new_page):
         asked = dict(vectors=SELECTED_HEAD, model="en-de", source=TEXT) | chosen
         page = new_page()
         page.query_params.update({key: str(value) for key, value in asked.items()})
-        page.switch_page("views/lookup.py").run()
+        page.switch_page("lookup").run()
         assert not page.exception
         return page
 

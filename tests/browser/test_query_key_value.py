@@ -1,4 +1,4 @@
-"""The Look-up page: vectors moved by mouse, finger and keys, and the plane of a head."""
+"""The page Query–key–value: vectors moved by mouse, finger and keys, and the plane of a head."""
 
 import re
 

@@ -32,7 +32,7 @@ def heads(page):
 
 def opened(page, model="en-de", **more):
     page.query_params.update(model=model, source=SENTENCE, **more)
-    page.switch_page("views/heads.py").run()
+    page.switch_page("heads").run()
     assert not page.exception
     return page
 
@@ -136,7 +136,7 @@ def test_it_is_said_what_the_numbers_were_measured_on(heads, survey, shown_as):
 )  # fmt: skip
 def test_tables_tick_the_row_of_the_selected_head(page, view, key):
     page = opened(page)
-    page.switch_page(f"views/{view}.py").run()
+    page.switch_page(view).run()
     if view == "alignment":
         page.selectbox(key="aligned_by").set_value(SELECTED)
     ticked = set()
@@ -157,8 +157,8 @@ def test_tables_tick_the_row_of_the_selected_head(page, view, key):
 
 def test_the_filter_stays_from_page_to_page(heads):
     heads.selectbox(key="pattern").set_value("previous token").run()
-    heads.switch_page("views/attention.py").run()
-    heads.switch_page("views/heads.py").run()
+    heads.switch_page("attention").run()
+    heads.switch_page("heads").run()
     assert heads.selectbox(key="pattern").value == "previous token"
     assert 0 < len(table(heads)) < 48
 
@@ -318,7 +318,7 @@ def test_the_sentences_that_show_a_head(page):
 @pytest.mark.parametrize("model", ["induction", "reviews"])
 def test_every_survey_is_shown_in_every_way(page, model):
     page.query_params.update(model=model)
-    page.switch_page("views/heads.py").run()
+    page.switch_page("heads").run()
     assert page.selectbox(key="measured_on").value == SURVEY
     assert "ablation, loss, 95%" in table(page) and table(page)["ablation, loss, 95%"].all()
     for way in (SCATTER, SENTENCES):
@@ -332,12 +332,12 @@ def test_a_head_in_one_sentence_and_always(page, survey):
     page = opened(page, kind="cross", layer="3", head="2")
     verdict, change = survey.importance("cross", 2, 1)
     for view in ("attention", "inside", "compare"):
-        page.switch_page(f"views/{view}.py").run()
+        page.switch_page(view).run()
         (answer,) = [text for text in page.caption if verdict in text.value]
         assert change in answer.help and change not in answer.value, view
     said = survey.in_words("cross", 2, 1)
     for view in ("heads", "attention"):
-        page.switch_page(f"views/{view}.py").run()
+        page.switch_page(view).run()
         assert any(said in text.value for text in page.markdown), view
     page.selectbox(key="model").set_value("en-fr").run()
     assert any("always behave like this?" in text.value for text in page.markdown)

@@ -42,7 +42,9 @@ CONTROLS = (
         options=ABLATIONS,
     ),
 )
-PAGE = Page("Inside a head", INSIDE, "By hand", place=1, head=True, settings=CONTROLS)
+PAGE = Page(
+    "Inside a head", INSIDE, "By hand", place=1, path="inside", head=True, settings=CONTROLS
+)
 
 
 def selected() -> tuple[ModelView, Run, Trace]:

@@ -123,7 +123,15 @@ CONTROLS = (
         look={"label_visibility": "collapsed", "width": 160},
     ),
 )
-PAGE = Page("Positional encoding", MODEL, "Positions", place=3, idle=CHANGES, settings=CONTROLS)
+PAGE = Page(
+    "Positional encoding",
+    MODEL,
+    "Positions",
+    place=3,
+    path="positions",
+    idle=CHANGES,
+    settings=CONTROLS,
+)
 
 
 def choose_cell(positions: Sequence[str], position: int, dimension: int) -> None:

@@ -40,7 +40,15 @@ CONTROLS = (
         look={"width": "content"},
     ),
 )
-PAGE = Page("Query–key–value", INSIDE, "Query, key, value", place=2, head=True, settings=CONTROLS)
+PAGE = Page(
+    "Query–key–value",
+    INSIDE,
+    "Query, key, value",
+    place=2,
+    path="lookup",
+    head=True,
+    settings=CONTROLS,
+)
 
 BARE = {"label_visibility": "collapsed", "width": 170}
 

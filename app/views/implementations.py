@@ -34,6 +34,7 @@ PAGE = Page(
     CHECK,
     "Implementations",
     place=2,
+    path="family",
     untrained=True,
     idle=("switches", "hold", "step", "player", *OUTPUT_SETTINGS, *CHANGES),
     settings=CONTROLS,

@@ -12,7 +12,7 @@ from headlight.model import load
 from headlight.model.analysis import family, lineage
 from headlight.model.presets import PRESETS
 from headlight.model.provenance import SOURCES
-from tests.app.common import plain_text, session
+from tests.app.common import App, plain_text
 from tests.conftest import long_but
 
 TEXT = "Two dogs run on the beach."
@@ -27,7 +27,7 @@ def default():
 @pytest.fixture(scope="module")
 def app():
     """One start for all tests here."""
-    page = session()
+    page = App()
     page.query_params["source"] = TEXT
     yield page.run()
     st.cache_resource.clear()
@@ -38,11 +38,11 @@ def test_every_preset_reads_the_users_sentence(app, small_presets, preset):
     """On Attention and on PyTorch, which depend on its parts; and on one of the other pages."""
     app.session_state["model"] = f"{preset}, untrained"
     for page in ("attention", PAGES[[*PRESETS].index(preset) % len(PAGES)]):
-        app.switch_page(f"views/{page}.py").run()
+        app.switch_page(page).run()
         assert not app.exception and not app.error, page
         assert any("Random weights" in text.value for text in app.markdown)
         assert app.text_area(key="source").value == TEXT
-    app.switch_page("views/compare.py").run()
+    app.switch_page("compare").run()
     assert not app.exception and not app.error
     said = [info.value for info in app.info if "no counterpart" in info.value]
     if preset in ("paper", "pre_norm", "hyunwoongko"):
@@ -55,14 +55,14 @@ def test_every_preset_reads_the_users_sentence(app, small_presets, preset):
 
 
 def test_the_target_of_an_untrained_model_is_the_trained_ones(app, default):
-    app.switch_page("views/attention.py")
+    app.switch_page("attention")
     app.selectbox(key="model").set_value("annotated, untrained").run()
     written = default.tokenizer.decode(default.translate(TEXT).ids)
     assert app.text_input(key="target").proto.placeholder == written
 
 
 def test_what_was_typed_outlives_a_change_of_model(app):
-    app.switch_page("views/attention.py")
+    app.switch_page("attention")
     app.selectbox(key="model").set_value(DEFAULT_MODEL).run()
     for model in ("reviews", "paper, untrained", "bloem, untrained"):
         app.selectbox(key="model").set_value(model).run()
@@ -70,9 +70,9 @@ def test_what_was_typed_outlives_a_change_of_model(app):
 
 
 def show(page, picture, **chosen):
-    app = session()
+    app = App()
     app.query_params.update(dict(source=TEXT, picture=picture) | chosen)
-    app.switch_page(f"views/{page}.py").run()
+    app.switch_page(page).run()
     assert not app.exception and not app.error
     assert app.segmented_control(key="picture").value == picture
     explained = '<div translate="yes">\n\n', "\n\n</div>"  # see `explain` of frame.py
@@ -112,7 +112,7 @@ def test_each_system_is_told(system):
 
 @pytest.mark.parametrize("text", ["", "dog " * 2000])
 def test_a_text_that_cannot_be_read_is_answered(app, text):
-    app.switch_page("views/family.py")
+    app.switch_page("family")
     app.text_area(key="source").set_value(text).run()
     assert not app.exception
     answers = [plain_text(one.value) for one in (*app.info, *app.error)]
@@ -141,7 +141,7 @@ def test_each_swap_is_told_with_what_it_changes(effects):
 
 
 def test_the_line_says_what_cannot_be_read(app):
-    app.switch_page("views/lineage.py")
+    app.switch_page("lineage")
     app.text_area(key="source").set_value("dog " * 2000).run()
     assert not app.exception
     assert any(plain_text(one.value).startswith("The source is 2,001") for one in app.error)

@@ -40,7 +40,7 @@ def follow(page):
     """As the link of the step does."""
     now = running(page)
     if now.page != memo(page).page:
-        page.switch_page(PAGES[now.page].file).run()
+        page.switch_page(now.page).run()
     assert running(page).page == memo(page).page
     return running(page)
 
@@ -52,7 +52,7 @@ def click(page, key):
 
 def begin(page, name):
     page.run()
-    page.switch_page("views/learn.py").run()
+    page.switch_page("learn").run()
     click(page, f"start {name}")
     return follow(page)
 
@@ -177,7 +177,7 @@ def test_back_and_leave(page):
     click(page, "leave_lesson")
     assert running(page) is None and settings_of(page)["source"] == before["source"]
     assert not settings_of(page)["causal"] and settings_of(page)["pad_to"] == 12
-    page.switch_page("views/learn.py").run()
+    page.switch_page("learn").run()
     click(page, f"start {FIRST}")
     assert running(page).step.number == 5  # after the last answer
 
@@ -186,7 +186,7 @@ def test_a_lesson_begins_with_none_of_the_settings_before(page):
     """A browser that follows its link at once may send them again."""
     page.query_params.update(OWN)
     page.run()
-    page.switch_page("views/learn.py").run()
+    page.switch_page("learn").run()
     click(page, f"start {FIRST}")
     page.session_state["causal"], page.session_state["pad_to"] = False, 12
     follow(page)
@@ -242,7 +242,7 @@ def test_nothing_is_given_away_while_a_question_is_open(page):
     for key, entry in PAGES.items():
         if key in ("attention", "learn"):
             continue
-        page.switch_page(entry.file).run()
+        page.switch_page(entry.key).run()
         assert not page.exception
         (box,) = (box.value for box in page.info)
         assert "question" in box and not page.get("download_button"), key
@@ -250,7 +250,7 @@ def test_nothing_is_given_away_while_a_question_is_open(page):
     page.run()
     assert not page.get("download_button")
     assert any("answer the open question" in caption.value for caption in page.caption)
-    page.switch_page(PAGES["attention"].file).run()
+    page.switch_page("attention").run()
     page.session_state["words"] = True  # other rows: the grid could not cover the right one
     page.run()
     assert any("Covered" in box.value for box in page.info)
@@ -264,7 +264,7 @@ def test_nothing_is_given_away_while_a_question_is_open(page):
         page.run()
         assert not any("Covered" in box.value for box in page.info), key
     click(page, "show_answer")
-    page.switch_page(PAGES["heads"].file).run()
+    page.switch_page("heads").run()
     assert page.dataframe and not page.info[1:]
 
 
@@ -364,7 +364,7 @@ def test_a_folder_of_ones_own_lessons(page, monkeypatch, tmp_path):
     try:
         begin(page, "own")
         assert running(page).lesson.name == "own" and len(running_lesson.lessons()) == 8
-        page.switch_page("views/learn.py").run()
+        page.switch_page("learn").run()
         assert any("broken" in box.value.replace("\\", "") for box in page.warning)
     finally:
         running_lesson._loaded.clear()

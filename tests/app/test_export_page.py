@@ -13,7 +13,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from headlight.app.export import bundle
 from headlight.app.export.bundle import Model
@@ -23,11 +22,10 @@ from headlight.app.state import catalog
 from headlight.app.state.settings import shared
 from headlight.model import Masks, load
 from headlight.model.checkpoint import parameters_sha256, untrained
-from tests.app.common import complete, files_of, plain_text, view_of
+from tests.app.common import App, complete, files_of, plain_text, view_of
 from tests.app.export.test_bundle import BROKEN, recorded, set_to
-from tests.conftest import ROOT
 
-PAGE = "views/take_away.py"
+PAGE = "take-away"
 SEEN = {
     "model": "uneven", "source": "the dog sees", "target": "ein Hund", "causal": False,
     "kind": "decoder", "layer": 5, "head": 3, "scale": "per row", "words": True, "least": 0.1,
@@ -64,7 +62,7 @@ def take_away(page):
 def test_the_preview_says_nothing_of_another_session(page):
     """Both are of one run; what each of them chose besides stands in the file."""
     for other in ("A secret sentence.", "Two dogs."):
-        session = AppTest.from_file(str(ROOT / "app" / "router.py"), default_timeout=60)
+        session = App()
         session.query_params.update(model="en-de", source="A dog runs.", other=other)
         session.run()
         (shown,) = session.switch_page(PAGE).run().get("image")
@@ -104,7 +102,7 @@ def test_a_pack_brings_back_the_page_it_was_of_and_its_controls(take_away, model
     page = drop(take_away, recorded(content, permalink="inside?", settings=inside_of(content)))
     assert page.success and "identical" in page.success[0].value
     assert [link for link in page.get("page_link") if "Back to Inside a head" in link.proto.label]
-    page.switch_page("views/inside.py").run()
+    page.switch_page("inside").run()
     assert not page.exception and page.segmented_control(key="at").value == "Softmax"
     assert page.button_group(key="without").value == ["scaling"]
     assert page.selectbox(key="follow").value == "2 ei"
@@ -114,8 +112,8 @@ def test_a_pack_brings_back_the_page_it_was_of_and_its_controls(take_away, model
 def test_a_pack_is_of_the_page_one_was_on_before(page):
     page.query_params.update(model="uneven", source="the dog", target="ein Hund", at="Softmax")
     page.run()
-    page.switch_page("views/inside.py").run()
-    page.switch_page("views/take_away.py").run()
+    page.switch_page("inside").run()
+    page.switch_page("take-away").run()
     notes = page.session_state["_memo"]
     values = notes.context.values
     assert notes.last_page == "inside" and values["at"] == "Softmax"

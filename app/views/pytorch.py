@@ -14,7 +14,7 @@ from headlight.app.state.page_settings import FOLLOW, KEY
 from headlight.app.state.pages import CHECK, Page
 from headlight.app.wording import exercises, model_texts, notices, part_names, system_texts
 
-PAGE = Page("PyTorch", CHECK, "PyTorch", place=1, head=True, settings=(FOLLOW, KEY))
+PAGE = Page("PyTorch", CHECK, "PyTorch", place=1, path="compare", head=True, settings=(FOLLOW, KEY))
 
 HEADS_WITHIN = 1e-5
 LOGITS_WITHIN = 1e-5  # times the largest logit, where that is above 1

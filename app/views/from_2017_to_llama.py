@@ -31,6 +31,7 @@ PAGE = Page(
     MODEL,
     "From 2017 to Llama",
     place=4,
+    path="lineage",
     untrained=True,
     idle=("switches", "hold", "step", "player", *OUTPUT_SETTINGS, *CHANGES),
     settings=CONTROLS,

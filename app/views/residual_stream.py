@@ -44,7 +44,9 @@ CONTROLS = (
         "expander",
     ),
 )
-PAGE = Page("Residual stream", EXPERIMENTS, "Residual stream", place=3, settings=CONTROLS)
+PAGE = Page(
+    "Residual stream", EXPERIMENTS, "Residual stream", place=3, path="residual", settings=CONTROLS
+)
 
 MAX_LENS_ROWS = 200  # rows of the lens
 TALLEST = 500  # pixels of its table
