@@ -198,9 +198,11 @@ def _run_on(model: str, sentence: str) -> SentenceRun:
 def open_link() -> None:
     """A link that names a lesson and no more opens it on its own model and sentence. Before the
     first run's settings are made valid."""
+    if session.memo().context is not None:
+        return
     named = set(st.query_params) & SETTINGS.keys()
     lesson = lessons().get(st.query_params.get("lesson", ""))
-    if session.memo().context is not None or not lesson or named - {"lesson", "step_of_lesson"}:
+    if not lesson or named - {"lesson", "step_of_lesson"}:
         return
     number = SETTINGS["step_of_lesson"].parse(st.query_params.get_all("step_of_lesson"))
     number = number if SETTINGS["step_of_lesson"].could_be(number) else 1
