@@ -27,6 +27,7 @@ from headlight.app.lessons.lesson_file import LessonError
 from headlight.app.lessons.question import DO, FIND, NUMBER, READ, Question, Veil
 from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun
 from headlight.app.state import catalog, session
+from headlight.app.state.cache import once
 from headlight.app.state.pages import HOME, PAGES
 from headlight.app.state.settings import SETTINGS
 from headlight.app.wording import formats
@@ -138,7 +139,7 @@ def memo() -> LessonMemo:
 # Available lessons
 
 
-@st.cache_resource(show_spinner=False)
+@once
 def _loaded() -> tuple[dict[str, LiveLesson], list[LessonError]]:
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--lessons", type=Path, help="a folder of your own lessons")

@@ -7,6 +7,7 @@ import re
 import zipfile
 from pathlib import Path
 
+import streamlit as st
 from markdown_it import MarkdownIt
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
@@ -15,7 +16,7 @@ from headlight.app import theme
 from headlight.app.components.packing import GridOptions
 from headlight.app.export.view import View
 from headlight.app.results import memoize, sweep_results
-from headlight.app.state import catalog
+from headlight.app.state import cache, catalog
 from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import SETTINGS, shared
 from headlight.app.wording.formats import MARKS
@@ -41,6 +42,13 @@ class App(AppTest):
     def switch_page(self, key: str) -> "App":
         self._page_hash = calc_hash(PAGES[key].path)
         return self
+
+
+def forget_all() -> None:
+    """Drop what is computed once per process, or cached."""
+    cache.forget_all()
+    st.cache_resource.clear()
+    st.cache_data.clear()
 
 
 def complete(chosen) -> dict:

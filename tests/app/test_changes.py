@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from headlight.app.results import memoize
@@ -20,7 +19,7 @@ from headlight.model.masks import Masks
 from headlight.model.probing import sweeps
 from headlight.model.probing.changes import written
 from headlight.model.probing.run import FINAL, Run
-from tests.app.common import finished, plain_text, words
+from tests.app.common import finished, forget_all, plain_text, words
 from tests.conftest import long_but
 
 
@@ -517,9 +516,9 @@ def test_another_step_is_compared_and_patched_from(changed, models):
 @pytest.fixture
 def small(small_presets):
     """Presets at small sizes, which other tests do not see."""
-    st.cache_resource.clear()
+    forget_all()
     yield
-    st.cache_resource.clear()
+    forget_all()
 
 
 def test_other_models_are_those_with_the_same_tokens_layers_and_heads(changed, small):

@@ -1,7 +1,6 @@
 """A pruned checkpoint in the app: every page opens, and its missing heads are blank."""
 
 import pytest
-import streamlit as st
 
 from headlight.app.results import passes
 from headlight.app.state import catalog
@@ -11,6 +10,7 @@ from headlight.model.checkpoint import load
 from headlight.model.corpus.prune_command import write_pruned
 from headlight.model.corpus.pruning import heads_of
 from headlight.model.probing.run import FINAL
+from tests.app.common import forget_all
 
 
 @pytest.fixture
@@ -19,15 +19,13 @@ def pruned(tmp_path, page, monkeypatch):
     copy = load("copy")
     write_pruned(copy, heads_of(copy, "cross")[:2], tmp_path / "pruned")
     monkeypatch.setattr("sys.argv", ["main.py", "--models", str(tmp_path)])
-    for cache in (st.cache_resource, st.cache_data):
-        cache.clear()
+    forget_all()
     page.query_params.update(
         model="pruned", source="a b c d e", kind="cross", layer="1", head="1",
         measured_on="This sentence",
     )  # fmt: skip
     yield page.run()
-    for cache in (st.cache_resource, st.cache_data):
-        cache.clear()
+    forget_all()
 
 
 @pytest.mark.long
