@@ -34,7 +34,6 @@ COMMANDS: Commands = {
         "write word alignments of sentence pairs",
     ),
     "survey": ("headlight.model.corpus.survey_command", "measure all heads over many sentences"),
-    "prune": ("headlight.model.corpus.prune_command", "switch heads off one after another"),
     "pretrained": ("headlight.model.pretrained.command", "add other people's models"),
     "presets": ("headlight.model.presets", "list the presets, or the parameters of one"),
 }

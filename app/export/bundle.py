@@ -23,7 +23,7 @@ import numpy as np
 from headlight.app.export import pictures, tables
 from headlight.app.export.view import View, permalink
 from headlight.app.state.pages import PAGES
-from headlight.app.state.settings import SETTINGS, as_named_now
+from headlight.app.state.settings import SETTINGS
 from headlight.app.wording.formats import size
 from headlight.app.wording.part_names import head_name, kind_name
 from headlight.model.pause import pause
@@ -291,7 +291,6 @@ def _record(content: bytes) -> dict:
     settings, model, versions_there = (record.get(key) for key in ("settings", "model", "versions"))
     if not isinstance(settings, dict):
         raise Unreadable(f"Its {RECORD} has no settings.")
-    settings = as_named_now(settings)
     link = record.get("permalink")
     paths = {page.path: page.key for page in PAGES.values()}
     page = paths.get(link.partition("?")[0]) if isinstance(link, str) else None

@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from headlight.app.state import session, widgets
 from headlight.app.state.options import OF_LAYER, SELECTED
-from headlight.app.state.pages import EXPORT, Page
+from headlight.app.state.pages import EXPORT, HOME, Page
 from headlight.app.state.settings import SETTINGS
 
 
@@ -41,6 +41,11 @@ def row(key: str, width: str = "stretch") -> DeltaGenerator:
     return st.container(
         horizontal=True, wrap=False, vertical_alignment="center", key=key, gap="small", width=width
     )
+
+
+def st_page(page: Page) -> st.Page:
+    """A page as Streamlit knows it: for the menu, and for links to it."""
+    return st.Page(page.draw, title=page.title, url_path=page.path, default=page.key == HOME)
 
 
 def shows_head(page: Page) -> bool:

@@ -12,7 +12,7 @@ from headlight.app.components.paint import paint
 from headlight.app.lessons import formatting
 from headlight.app.lessons.question import CHOOSE, DO, FIND, NUMBER, PAINT, Mark
 from headlight.app.shell import running_lesson
-from headlight.app.shell.layout import is_chosen
+from headlight.app.shell.layout import is_chosen, st_page
 from headlight.app.shell.running_lesson import Running
 from headlight.app.state import session, widgets
 from headlight.app.state.messages import show_message
@@ -98,7 +98,7 @@ def _draw_place(now: Running, page: Page) -> None:
     if place and place != page.key:
         with st.container(key="lesson_link"):
             st.page_link(
-                PAGES[place].file,
+                st_page(PAGES[place]),
                 label=f"This step continues on the page {PAGES[place].title}",
                 icon=":material/arrow_forward:",
             )

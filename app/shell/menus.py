@@ -11,7 +11,7 @@ from headlight.app.live import build
 from headlight.app.results import memoize
 from headlight.app.server import lan
 from headlight.app.shell import running_lesson
-from headlight.app.shell.layout import concerns, menu
+from headlight.app.shell.layout import concerns, menu, st_page
 from headlight.app.state import catalog, session, widgets
 from headlight.app.state.pages import EXPORT, PAGES
 from headlight.app.wording import formats
@@ -57,7 +57,7 @@ def draw_share() -> None:
             copy_link()
             with st.container(key="export_link"):
                 st.page_link(
-                    PAGES[EXPORT].file,
+                    st_page(PAGES[EXPORT]),
                     label="Pictures, numbers, a web page, or a ZIP with which others can verify "
                     "your result",
                     icon=":material/download:",

@@ -9,32 +9,12 @@ from headlight.app import selection
 from headlight.app.components.model_map import model_map
 from headlight.app.results import layer_results, passes
 from headlight.app.shell import frame
+from headlight.app.shell.layout import st_page
 from headlight.app.state import session, widgets
-from headlight.app.state.pages import HOME, MODEL, PADDING_MASKS, PAGES, Page
-from headlight.app.state.setting import Setting
+from headlight.app.state.pages import HOME, PAGES
 from headlight.app.wording import block_texts, exercises, part_names
 from headlight.model.analysis.architecture import Block, alike
 from headlight.model.pretrained.contents import ROUNDED
-
-CONTROLS = (
-    Setting(
-        "all_layers",
-        "All layers",
-        False,
-        "toggle",
-        "Off: identical layers are drawn once, marked N ×.",
-    ),
-)
-PAGE = Page(
-    "Architecture",
-    MODEL,
-    "Architecture",
-    place=1,
-    path="model",
-    head=True,
-    idle=("head", "switch_head", *PADDING_MASKS),
-    settings=CONTROLS,
-)
 
 
 def kind_at(shown: Sequence[Block], block: Block) -> str:
@@ -98,7 +78,7 @@ def page() -> None:
         st.markdown(f"**{part_names.block_name(trace, block)}**")
         with st.container(key="open_block"):
             st.page_link(
-                opens.file,
+                st_page(opens),
                 label=block_texts.link(trace, block, opens.title),
                 icon=":material/arrow_forward:",
                 icon_position="right",
@@ -124,6 +104,3 @@ def page() -> None:
         "its output and its parameters.",
         exercises.largest_part(block_texts.parameter_shares(shown)),
     )
-
-
-page()

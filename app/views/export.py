@@ -10,24 +10,12 @@ from headlight.app.export.view import View, settings_json, stem
 from headlight.app.results import memoize, passes
 from headlight.app.shell import frame
 from headlight.app.shell.grid_display import grid_options
+from headlight.app.shell.layout import st_page
 from headlight.app.state import catalog, messages, session, widgets
-from headlight.app.state.options import ALL, ONE
-from headlight.app.state.pages import PAGES, SHARE, Page
-from headlight.app.state.setting import Setting
+from headlight.app.state.options import ONE
+from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import SETTINGS
 from headlight.app.wording import formats
-
-CONTROLS = (
-    Setting(
-        "weights_of",
-        "Weights of",
-        ALL,
-        "segmented",
-        "As the model used them, whatever Display hides or merges.",
-        options=(ALL, ONE),
-    ),
-)
-PAGE = Page("Export", SHARE, path="take-away", head=True, reading=True, settings=CONTROLS)
 
 PICTURES = {  # label → extension, media type, writer, part of the file name
     f"{what} as {ending.upper()}": (ending, kind, partial(make, ending=ending), name)
@@ -123,7 +111,7 @@ def page() -> None:
                     agreement.verdict, st.info
                 )
                 show(f"The view is restored. Numbers: **{agreement.verdict}**. {text}")
-            st.page_link(PAGES[pack.page].file, label=f"Back to {PAGES[pack.page].title}")
+            st.page_link(st_page(PAGES[pack.page]), label=f"Back to {PAGES[pack.page].title}")
 
     with preview:
         # it may wait long for other users' drawings, and must not hold its turn meanwhile
@@ -190,6 +178,3 @@ def page() -> None:
         "“Display”. Each file is made on demand. To see the evidence pack at work, download it, "
         "change everything, then drop it here: the view comes back, and its numbers are checked."
     )
-
-
-page()

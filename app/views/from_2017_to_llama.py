@@ -7,35 +7,8 @@ from headlight.app.components.figure import figure
 from headlight.app.results import system_results
 from headlight.app.shell import frame
 from headlight.app.state import session, widgets
-from headlight.app.state.page_settings import PICTURE
-from headlight.app.state.pages import CHANGES, MODEL, OUTPUT_SETTINGS, Page
-from headlight.app.state.setting import Setting
 from headlight.app.wording import exercises, system_texts
-from headlight.model.analysis import lineage
 from headlight.model.analysis.lineage import LINE, N_KEY_HEADS, SIZES
-
-CONTROLS = (
-    PICTURE,
-    Setting(
-        "swap",
-        "Part",
-        next(iter(lineage.LINE)),
-        "select",
-        "One part is replaced; everything else stays the same.",
-        options=tuple(lineage.LINE),
-        look={"label_visibility": "collapsed", "width": 180},
-    ),
-)
-PAGE = Page(
-    "From 2017 to Llama",
-    MODEL,
-    "From 2017 to Llama",
-    place=4,
-    path="lineage",
-    untrained=True,
-    idle=("switches", "hold", "step", "player", *OUTPUT_SETTINGS, *CHANGES),
-    settings=CONTROLS,
-)
 
 ALL_PARTS, PART = PICTURES = "One part after another", "One part"
 
@@ -77,6 +50,3 @@ def page() -> None:
             "weight that went elsewhere because of this swap, as a mean over layers. The paper's "
             "model reads your sentence as source and target."
         )
-
-
-page()

@@ -8,37 +8,11 @@ from headlight.app.components.matrices import Matrix, matrices
 from headlight.app.results import layer_results, passes, system_results
 from headlight.app.shell import frame
 from headlight.app.state import session, widgets
-from headlight.app.state.page_settings import PICTURE
-from headlight.app.state.pages import CHANGES, CHECK, OUTPUT_SETTINGS, Page
-from headlight.app.state.setting import Setting
 from headlight.app.views import _small_examples as little_examples
 from headlight.app.wording import exercises, system_texts
 from headlight.model.analysis.family import FAMILY_SIZES, N_LAYERS
 from headlight.model.presets import PRESETS, parameters
 from headlight.model.provenance import SOURCES
-
-CONTROLS = (
-    PICTURE,
-    Setting(
-        "system",
-        "System",
-        "paper",
-        "select",
-        "The source's text, its code and our version side by side, with the mistakes we corrected.",
-        options=tuple(PRESETS),
-        look={"label_visibility": "collapsed", "width": 180},
-    ),
-)
-PAGE = Page(
-    "Implementations",
-    CHECK,
-    "Implementations",
-    place=2,
-    path="family",
-    untrained=True,
-    idle=("switches", "hold", "step", "player", *OUTPUT_SETTINGS, *CHANGES),
-    settings=CONTROLS,
-)
 
 LENGTHS, SYSTEM, DIFFERENCES, POSITIONS = PICTURES = (
     "Norm before or after",
@@ -132,6 +106,3 @@ def page() -> None:
         "weights are random and the same every time, so you see how they are built.",
         exercises.LONGER,
     )
-
-
-page()

@@ -13,38 +13,11 @@ from headlight.app.shell import frame
 from headlight.app.state import session, widgets
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.options import CLEAREST_ROW, LARGEST_WEIGHT, STEPS
-from headlight.app.state.page_settings import FOLLOW, KEY
-from headlight.app.state.pages import INSIDE, Page
-from headlight.app.state.setting import Setting
 from headlight.app.wording import formats, part_names
 from headlight.model.analysis.head_metrics import total_variation
-from headlight.model.probing.head_steps import ABLATIONS, HeadSteps
+from headlight.model.probing.head_steps import HeadSteps
 from headlight.model.probing.run import Run
 from headlight.model.probing.trace import Trace
-
-CONTROLS = (
-    Setting(
-        "at",
-        "Step",
-        STEPS[2],
-        "segmented",
-        options=STEPS,
-        look={"label_visibility": "collapsed"},
-    ),
-    FOLLOW,
-    KEY,
-    Setting(
-        "without",
-        "Leave out",
-        [],
-        "pills",
-        "“positions” is removed from the whole model, the others only from this attention layer.",
-        options=ABLATIONS,
-    ),
-)
-PAGE = Page(
-    "Inside a head", INSIDE, "By hand", place=1, path="inside", head=True, settings=CONTROLS
-)
 
 
 def selected() -> tuple[ModelView, Run, Trace]:
@@ -147,6 +120,3 @@ def page() -> None:
         "formula, its numbers, and the lines of code that computed them. Framed: the query and the "
         "key that you follow. Use ← and → to step."
     )
-
-
-page()

@@ -11,11 +11,7 @@ from headlight.app.components.matrices import Matrix, matrices
 from headlight.app.results import passes, position_results
 from headlight.app.shell import frame
 from headlight.app.state import session, widgets
-from headlight.app.state.options import BASES
-from headlight.app.state.options import LAB as SECTIONS
-from headlight.app.state.page_settings import PICTURE
-from headlight.app.state.pages import CHANGES, MODEL, Page
-from headlight.app.state.setting import MAX_POSITION, Setting
+from headlight.app.state.options import NO_CELL
 from headlight.app.views._positions_lab import (
     DRAW_SECTION,
     FORMULA,
@@ -25,113 +21,6 @@ from headlight.app.views._positions_lab import (
     Lab,
 )
 from headlight.app.wording import exercises, model_texts, part_names
-from headlight.model.probing import position_tables
-
-NO_CELL = "no position"
-CONTROLS = (
-    Setting(
-        "side",
-        "Text",
-        "source",
-        "segmented",
-        "The encoder reads the source, the decoder the target.",
-    ),
-    Setting(
-        "lab",
-        "Experiment",
-        SECTIONS[0],
-        "segmented",
-        "The table and its sum with the embeddings, what the table contains, and how the model "
-        "behaves without it.",
-        options=SECTIONS,
-        look={"label_visibility": "collapsed", "width": "content"},
-    ),
-    Setting(
-        "base",
-        "Base N",
-        10_000,
-        "steps",
-        "The paper's table with another base instead of 10,000. The model keeps its own table.",
-        options=BASES,
-        format="{:,}",
-    ),
-    Setting(
-        "pair",
-        "Pair of dimensions",
-        8,
-        "slider",
-        "Pair 0 is dimensions 0 and 1, the fastest wave.",
-        most=MAX_POSITION,
-    ),
-    Setting(
-        "k",
-        "Offset k",
-        3,
-        "slider",
-        "How far apart the two positions are.",
-        least=1,
-        most=MAX_POSITION,
-    ),
-    Setting(
-        "instead",
-        "Positions",
-        "none",
-        "segmented",
-        "Replaces the model's positional table for source and target. Words, weights and masks "
-        "stay the same.",
-        options=position_tables.POSITION_KINDS,
-    ),
-    Setting(
-        "shift",
-        "Shift by",
-        10,
-        "slider",
-        "The first row of the table that is used.",
-        least=1,
-        most=100,
-    ),
-    Setting(
-        "first",
-        "Swap, positions from 0",
-        "",
-        "select",
-        "A source token. The target stays the same.",
-    ),
-    Setting(
-        "second",
-        "with",
-        "",
-        "select",
-        "A source token. The target stays the same.",
-    ),
-    PICTURE,
-    Setting(
-        "position",
-        "Position",
-        NO_CELL,
-        "select",
-        "The position of the cell that is read out. You can also click a cell.",
-        look={"label_visibility": "collapsed", "width": 150},
-    ),
-    Setting(
-        "dimension",
-        "Dimension",
-        0,
-        "select",
-        "The dimension of the cell that is read out.",
-        most=MAX_POSITION,
-        look={"label_visibility": "collapsed", "width": 160},
-    ),
-)
-PAGE = Page(
-    "Positional encoding",
-    MODEL,
-    "Positions",
-    place=3,
-    path="positions",
-    idle=CHANGES,
-    settings=CONTROLS,
-)
 
 
 def choose_cell(positions: Sequence[str], position: int, dimension: int) -> None:
@@ -261,6 +150,3 @@ def page() -> None:
             "sines and cosines.",
             exercises.REPEATED if chosen not in DRAW_SECTION and trace.sides[side].table else None,
         )
-
-
-page()

@@ -10,11 +10,7 @@ from headlight.app.components.matrices import compared, matrices
 from headlight.app.results import head_results, passes, system_results
 from headlight.app.shell import frame
 from headlight.app.state import messages, session
-from headlight.app.state.page_settings import FOLLOW, KEY
-from headlight.app.state.pages import CHECK, Page
 from headlight.app.wording import exercises, model_texts, notices, part_names, system_texts
-
-PAGE = Page("PyTorch", CHECK, "PyTorch", place=1, path="compare", head=True, settings=(FOLLOW, KEY))
 
 HEADS_WITHIN = 1e-5
 LOGITS_WITHIN = 1e-5  # times the largest logit, where that is above 1
@@ -123,6 +119,3 @@ def page() -> None:
             },
             alt="Largest difference for every head and for the logits",
         )
-
-
-page()

@@ -12,43 +12,11 @@ from headlight.app.components.colour_key import PRIMARY_COLOUR, Swatch, colour_k
 from headlight.app.results import head_results, passes
 from headlight.app.shell import frame, running_lesson
 from headlight.app.state import messages, session, widgets
-from headlight.app.state.options import CLEAREST_ROW, SELECTED_HEAD, WORDS
-from headlight.app.state.page_settings import FOLLOW
-from headlight.app.state.pages import INSIDE, Page
-from headlight.app.state.setting import Setting
+from headlight.app.state.options import CLEAREST_ROW, WORDS
 from headlight.app.theme import FOCUS
 from headlight.app.views._small_examples import KEYS, QUERY, VALUES
 from headlight.app.wording import exercises, model_texts, part_names
 from headlight.model.analysis.projection import answer, principal_plane
-
-CONTROLS = (
-    FOLLOW,
-    Setting(
-        "vectors",
-        "Vectors",
-        WORDS,
-        "segmented",
-        "Three words with vectors to drag, or the queries and keys of the selected head.",
-        options=(WORDS, SELECTED_HEAD),
-    ),
-    Setting(
-        "scaled",
-        "Divide scores by √2",
-        True,
-        "toggle",
-        "√2, because these vectors have two numbers. Off: the same order, but more peaked weights.",
-        look={"width": "content"},
-    ),
-)
-PAGE = Page(
-    "Query–key–value",
-    INSIDE,
-    "Query, key, value",
-    place=2,
-    path="lookup",
-    head=True,
-    settings=CONTROLS,
-)
 
 BARE = {"label_visibility": "collapsed", "width": 170}
 
@@ -127,6 +95,3 @@ def page() -> None:
         words()
     else:
         selected_head(controls)
-
-
-page()

@@ -11,11 +11,10 @@ from headlight.app import charts, selection
 from headlight.app.components.figure import figure
 from headlight.app.results import exercise_results, layer_results, passes, word_results
 from headlight.app.shell import frame, sweeps
+from headlight.app.shell.layout import st_page
 from headlight.app.state import session, widgets
 from headlight.app.state.catalog import ModelView
-from headlight.app.state.page_settings import PICTURE
-from headlight.app.state.pages import EXPERIMENTS, HOME, PAGES, Page
-from headlight.app.state.setting import Setting
+from headlight.app.state.pages import HOME, PAGES
 from headlight.app.views import _terms
 from headlight.app.wording import (
     change_texts,
@@ -27,26 +26,6 @@ from headlight.app.wording import (
 from headlight.model.analysis import residual
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import has_final_norm, predicted_side
-
-CONTROLS = (
-    Setting(
-        "stack",
-        "Stack",
-        "decoder",
-        "segmented",
-        "The encoder reads the source, the decoder the target.",
-    ),
-    PICTURE,
-    Setting(
-        "ranks",
-        "Rank of the final prediction",
-        False,
-        "expander",
-    ),
-)
-PAGE = Page(
-    "Residual stream", EXPERIMENTS, "Residual stream", place=3, path="residual", settings=CONTROLS
-)
 
 MAX_LENS_ROWS = 200  # rows of the lens
 TALLEST = 500  # pixels of its table
@@ -175,7 +154,7 @@ def draw_writers(view: ModelView, run: Run) -> None:
     focus = session.focus()
     head = part_names.head_name(trace, focus.kind, focus.layer, focus.head)
     frame.explanation().page_link(
-        PAGES[HOME].file,
+        st_page(PAGES[HOME]),
         label=f"Open {PAGES[HOME].title} at {head}",
         icon=":material/arrow_forward:",
         icon_position="right",
@@ -252,6 +231,3 @@ def page() -> None:
         draw_writers(view, run)
     else:
         draw_vectors(view, run, picture)
-
-
-page()

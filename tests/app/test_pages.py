@@ -1,6 +1,7 @@
 """What pages have in common; tests/app/test_every_page.py draws each with every model."""
 
 import ast
+import re
 
 import pytest
 
@@ -20,6 +21,12 @@ def test_no_module_of_ours_is_loaded_twice(page):
     assert str(ROOT / "app" / "state" / "session.py") in files
     assert len(files) == len(set(files))
     assert {"session", "charts", "sidebar"}.isdisjoint(sys.modules)
+
+
+def test_a_page_s_module_is_called_like_its_title():
+    for entry in PAGES.values():
+        name = re.sub(r"\W+", "_", entry.title.lower())
+        assert entry.module in (name, f"{name}_page"), entry.title
 
 
 @pytest.mark.parametrize(

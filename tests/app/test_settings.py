@@ -14,7 +14,7 @@ from headlight.app.state import session, settings, widgets
 from headlight.app.state.lines import lines_of
 from headlight.app.state.pages import PAGES
 from headlight.app.state.setting import ABSENT, Structure
-from headlight.app.state.settings import MASKS, SETTINGS, as_named_now, headers
+from headlight.app.state.settings import MASKS, SETTINGS, headers
 from headlight.model.probing.run import FINAL
 from tests.app.common import complete, forget_all
 from tests.conftest import ROOT
@@ -405,19 +405,3 @@ def test_a_row_is_read_by_its_number():
     parse = SETTINGS["score_at"].parse
     assert parse(["3 kleines → Mädchen"]) == parse(["3"]) == 3
     assert parse(["x 3"]) is ABSENT
-
-
-@pytest.mark.parametrize(
-    ("recorded", "shows"),
-    [
-        ({"shows": "Without", "causal": True}, "Before"),
-        ({"shows": "With the changes"}, "After"),
-        ({"shows": "This run", "src_padding": False}, "After"),
-        ({"shows": "This run", "src_padding": True}, "Current"),
-        ({"shows": ["Without"]}, ["Without"]),
-        ({"shows": "Comparison", "causal": False}, "Comparison"),
-    ],
-)
-def test_an_older_file_s_settings_get_their_names_of_now(recorded, shows):
-    assert as_named_now(recorded) == recorded | {"shows": shows}
-    assert as_named_now({"causal": False}) == {"causal": False}

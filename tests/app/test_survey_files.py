@@ -15,7 +15,6 @@ from headlight.app.wording import head_card
 from headlight.model.analysis.head_metrics import measured
 from headlight.model.checkpoint import SHIPPED, load
 from headlight.model.corpus.clearest import surveyed_habit
-from headlight.model.corpus.pruning_page import head_table
 from headlight.model.corpus.survey import CARD, FILE, Survey
 from headlight.model.pretrained.weights import CannotLoad
 
@@ -61,7 +60,6 @@ def show(survey, checkpoint, trace):
     _head_table.head_table(kinds, trace, pictures, survey=survey)
     texts = [_head_table.surveyed_on(survey, True)]
     for site in checkpoint.model.sites():
-        head_table(survey, site.kind)
         for head in range(site.n_heads):
             place = site.kind, site.layer, head
             surveyed_habit(survey, *place)
