@@ -75,7 +75,7 @@ def masks() -> Masks:
 def changes() -> tuple[Change, ...]:
     """The changes to the model. Raises CannotChange."""
     parsed = parse(values()["changes"])
-    check(parsed, context().structure.parts)
+    check(parsed, context().known.parts)
     return parsed
 
 

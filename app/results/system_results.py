@@ -16,10 +16,11 @@ from headlight.model.presets import GENERATOR
 from headlight.model.probing.reference import Reference, ReferenceTrace
 from headlight.model.probing.run import Run
 from headlight.model.probing.trace import ids_of, read_of
+from headlight.model.sites import ProbedModel
 
 
 @st.cache_resource(max_entries=2, show_spinner="Building one model of each system …")
-def _members(vocab_size: int, max_length: int) -> dict[str, torch.nn.Module]:
+def _members(vocab_size: int, max_length: int) -> dict[str, ProbedModel]:
     with GENERATOR:
         return family.members(vocab_size, max_length)
 
@@ -39,7 +40,7 @@ def family_of(view: ModelView, run: Run) -> dict:
 
 
 @st.cache_resource(max_entries=2, show_spinner="Building the models between the paper and Llama …")
-def _lineage(vocab_size: int, max_length: int) -> dict[str, torch.nn.Module]:
+def _lineage(vocab_size: int, max_length: int) -> dict[str, ProbedModel]:
     with GENERATOR:
         return lineage.members(vocab_size, max_length)
 

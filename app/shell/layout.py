@@ -57,7 +57,7 @@ def shows_head(page: Page) -> bool:
 def head_label() -> str:
     """The selected head, as its picker names it."""
     chosen = session.values()
-    name = session.context().structure.kinds[chosen["kind"]][0].title.capitalize()
+    name = session.context().known.kinds[chosen["kind"]][0].title.capitalize()
     return f"{name} · layer {chosen['layer']} · head {chosen['head']}"
 
 

@@ -85,6 +85,12 @@ class Running:
         return self.step.lesson
 
     @property
+    def asked(self) -> Question:
+        """`question`, where there is one."""
+        assert self.question is not None
+        return self.question
+
+    @property
     def is_open(self) -> bool:
         """Whether an answer is awaited."""
         return self.question is not None and self.step.kind != READ and self.given is None
@@ -231,7 +237,7 @@ def settle() -> Running | None:
         running = _running(lesson, lesson.steps[_number(lesson) - 1])
         notes.running = running
         act = _act_now(running) if running.is_open and running.step.kind == DO else None
-        if act and running.question.done(act):
+        if act and running.asked.done(act):
             _record(running, act)
             notes.running = _running(lesson, running.step)
     except LessonError as error:
@@ -278,10 +284,17 @@ def running() -> Running | None:
     return memo().running
 
 
+def shown_step() -> Running:
+    """The same, where one is shown."""
+    now = running()
+    assert now is not None
+    return now
+
+
 def veils() -> tuple[Veil, ...]:
     """What is covered now, so that an open question gives nothing away."""
     now = running()
-    return now.question.veil if now and now.is_open else ()
+    return now.asked.veil if now and now.is_open else ()
 
 
 def covers(page: str) -> bool:
@@ -452,7 +465,7 @@ def show() -> None:
     if now.first is not None:
         memo().tries_again = None
         return
-    right = now.question.answer
+    right = now.asked.answer
     if now.step.kind == FIND:
         right = min(right)
     _answer(right, shown=True)
@@ -495,7 +508,7 @@ def _answer(value: Any, shown: bool) -> None:
     if now is None or not now.is_open:
         return
     try:
-        mark = now.question.mark(value)
+        mark = now.asked.mark(value)
     except ValueError as error:
         notes.refused = str(error)
         return
@@ -504,7 +517,7 @@ def _answer(value: Any, shown: bool) -> None:
         notes.second = now.key, replace(now.first, answer=_plain(value))
         return
     _record(now, value, shown)
-    question = now.question
+    question = now.asked
     leaves_some = question.kind in (NUMBER, FIND) or len(question.choices) > 2
     if leaves_some and not mark.right and not shown:
         notes.tries_again = now.key

@@ -203,7 +203,8 @@ def pairs(name: str) -> list[tuple[str, str]]:
     """Minimal pairs for a model: two sentences that differ in one word."""
     path = EXAMPLES / f"{trained(name)}.pairs.tsv"
     lines = lines_of(path.read_text(encoding="utf-8")) if path.is_file() else []
-    return [tuple(line.split("\t")) for line in lines]
+    both = [line.partition("\t") for line in lines]
+    return [(one, other) for one, _, other in both]
 
 
 def devices() -> list[str]:
@@ -241,8 +242,8 @@ def cards() -> dict[str, str]:
 @once
 def language(name: str) -> str:
     """The code of the language that a model writes; "" where that is not known."""
-    folder = folders().get(trained(name))
     try:
+        folder = folders()[trained(name)]
         if is_ours(folder):
             card = json.loads(read_within(folder / "config.json", LONGEST_CARD))["card"]
         else:
@@ -254,8 +255,8 @@ def language(name: str) -> str:
 
 
 def _card(name: str) -> str:
-    folder = folders().get(trained(name))
     try:
+        folder = folders()[trained(name)]
         if not is_ours(folder):
             return _foreign_card(contents_of(folder))
         file = folder / "config.json"
@@ -289,7 +290,10 @@ def _models() -> ByteBoundedCache:
     """Weights, shared by all sessions. The two used last stay: they may be compared."""
 
     def gone(model) -> None:
-        _views().forget(lambda key: key[1:] == model)  # views would keep the weights alive
+        def is_of_it(key) -> bool:
+            return key[1:] == model
+
+        _views().forget(is_of_it)  # views would keep the weights alive
 
     return ByteBoundedCache(MODEL_BYTES, least=2, gone=gone)
 

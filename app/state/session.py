@@ -386,7 +386,7 @@ def shows_tokens() -> bool:
 
 def focus() -> Focus:
     chosen = values()
-    numbers = [site.layer + 1 for site in context().structure.kinds[chosen["kind"]]]
+    numbers = [site.layer + 1 for site in context().known.kinds[chosen["kind"]]]
     return Focus(chosen["kind"], numbers.index(chosen["layer"]), chosen["head"] - 1)
 
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitAPIException
 
 from headlight.app.state.session import choose, context, memo, values
@@ -18,6 +19,7 @@ from headlight.app.state.settings import SETTINGS
 MAX_BUTTONS = 12  # more options than these become a list
 
 
+Box = ModuleType | DeltaGenerator  # the whole page, `st`, or an element of it
 _is_closed: ContextVar[bool] = ContextVar("is_closed", default=False)
 
 
@@ -32,7 +34,7 @@ def in_menu(is_open: bool) -> Iterator[None]:
         _is_closed.reset(token)
 
 
-def draw(key: str, box=st, widget_options: Mapping = MappingProxyType({}), **limits):
+def draw(key: str, box: Box = st, widget_options: Mapping = MappingProxyType({}), **limits):
     """Draw a setting as declared and return its value (for an expander, the expander). A page can
     override its limits: `options`, `least`, `most`, `default`. `grid_options`: further arguments of
     the widget."""
@@ -126,12 +128,13 @@ def _correct(key: str, value) -> None:
 
 def _widget(setting: Setting, allowed: Limits, box, widget_options: Mapping):
     label, kind = setting.label, type(setting.default)
-    common = {"key": setting.key, "help": setting.help} | setting.look | widget_options
+    common = {"key": setting.key, "help": setting.help, **setting.look, **widget_options}
     if setting.address:
         common["bind"] = "query-params"
     options, default = list(allowed.options), allowed.default
+    least, most = allowed.least, allowed.most
     if kind in (int, float):
-        least, most = kind(allowed.least), kind(allowed.most)
+        least, most = kind(least), kind(most)
     form = setting.format.format
     match setting.widget:
         case "toggle":

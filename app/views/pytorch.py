@@ -6,7 +6,7 @@ import streamlit as st
 
 from headlight.app import selection
 from headlight.app.charts import blank_empty_rows
-from headlight.app.components.matrices import compared, matrices
+from headlight.app.components.matrices import matrices
 from headlight.app.results import head_results, passes, system_results
 from headlight.app.shell import frame
 from headlight.app.state import messages, session
@@ -32,7 +32,9 @@ def page() -> None:
         )
         raise messages.NothingToShow
     trace = passes.whole_trace_of(view, run)
-    reference, timing = system_results.reference_of(view, run)
+    compared = system_results.reference_of(view, run)
+    assert compared is not None  # there is a twin
+    reference, timing = compared
 
     query, key = part_names.axes(trace, focus.kind, focus.layer, focus.head)
     ours = trace.attention[focus.kind][focus.layer, focus.head]
@@ -62,7 +64,7 @@ def page() -> None:
             st.warning(undefined)
         elif passes.not_finite_of(view, run)[0]:
             st.badge("Nothing to compare", color="orange")
-        elif table["agrees"].all():
+        elif bool(table["agrees"].to_numpy().all()):
             st.badge("PASS: they agree", icon=":material/check:", color="green")
         else:
             st.badge("FAIL: they differ", icon=":material/close:", color="red")
