@@ -171,7 +171,9 @@ STYLE = f"""
 .st-key-panel .katex {{ font-size: 0.78em; }}
 .st-key-panel .katex-display {{ overflow: visible !important; }}
 .st-key-content {{ gap: 0.3rem; }}
-.st-key-page > :has(> .st-key-controls) {{ flex: 0 1 auto; min-width: 0; margin-right: auto; }}
+.st-key-page > :has(> .st-key-controls) {{ flex: 0 1 auto; min-width: 0; }}
+.st-key-page > :is(.st-key-what_if, :has(> .st-key-what_if)) {{ margin-left: auto; }}
+.st-key-numbers_panel p {{ margin-bottom: 0.5rem; }}
 .st-key-top_bar .stHorizontalBlock.st-key-controls {{ overflow-x: auto; }}
 .st-key-walk_row :is(p, label, input, button) {{ font-size: {SMALL}; }}
 .st-key-at button {{ padding: 0.1rem 0.4rem; min-height: 0; }}

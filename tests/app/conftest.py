@@ -19,6 +19,7 @@ from tests.app.common import App, forget_all
 from tests.model.common import depths
 
 LARGE = 8 * 10**8  # bytes of a worker
+MENUS = "display", "what_if", "output", "head_picker"
 RESULTS = 128 * 2**20  # bytes: of a file of tests they are rarely asked for again
 
 
@@ -32,7 +33,8 @@ def new_page(models, monkeypatch):
 
     def make() -> AppTest:
         page = App()
-        page.session_state["display"] = True  # what it holds is drawn where it is open
+        for menu in MENUS:  # what they hold is drawn where they are open
+            page.session_state[menu] = True
         return page
 
     return make
