@@ -32,9 +32,9 @@ def page() -> None:
         )
         raise messages.NothingToShow
     trace = passes.whole_trace_of(view, run)
-    compared = system_results.reference_of(view, run)
-    assert compared is not None  # there is a twin
-    reference, timing = compared
+    twin = system_results.reference_of(view, run)
+    assert twin is not None
+    reference, timing = twin
 
     query, key = part_names.axes(trace, focus.kind, focus.layer, focus.head)
     ours = trace.attention[focus.kind][focus.layer, focus.head]

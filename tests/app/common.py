@@ -5,6 +5,7 @@ import io
 import json
 import re
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import streamlit as st
@@ -34,10 +35,18 @@ LATE = re.compile(
 
 class App(AppTest):
     """The app without a browser, of which any page may be the first to be drawn, as by a link:
-    switch_page(...).run(). Streamlit's own switches between files alone."""
+    switch_page(...).run(). Streamlit's own switches between files alone. Its `menus` are open: what
+    they hold is drawn only then."""
+
+    menus: Sequence[str] = ()
 
     def __init__(self, root: Path = ROOT, timeout: int = 60):
         super().__init__(root / "app" / "router.py", default_timeout=timeout)
+
+    def run(self, *, timeout: float | None = None) -> "App":
+        for menu in self.menus:
+            self.session_state[menu] = True
+        return super().run(timeout=timeout)
 
     def switch_page(self, key: str) -> "App":
         self._page_hash = calc_hash(PAGES[key].path)

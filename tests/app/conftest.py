@@ -33,8 +33,7 @@ def new_page(models, monkeypatch):
 
     def make() -> AppTest:
         page = App()
-        for menu in MENUS:  # what they hold is drawn where they are open
-            page.session_state[menu] = True
+        page.menus = MENUS
         return page
 
     return make

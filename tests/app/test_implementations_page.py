@@ -27,6 +27,7 @@ def default():
 def app():
     """One start for all tests here."""
     page = App()
+    page.menus = "head_picker", "output"
     page.query_params["source"] = TEXT
     yield page.run()
     forget_all()
