@@ -6,7 +6,7 @@ import streamlit as st
 
 from headlight.app import selection
 from headlight.app.charts import blank_empty_rows
-from headlight.app.components.matrices import matrices
+from headlight.app.components.matrices import compared, matrices
 from headlight.app.results import head_results, passes, system_results
 from headlight.app.shell import frame
 from headlight.app.state import messages, session

@@ -127,6 +127,7 @@ def test_what_moves_most_is_said(changed):
     ids = [*target.ids, en_de.model.config.eos_id]
     page = changed(model="en-de", source=MAN)
     for line in ("decoder.4.4=off", "cross=hide:2", "source=positions:none", "cross.3=uniform"):
+        page.run()  # the menu has closed
         page.text_input(key="changes").set_value(line).run()
         shares = []
         for changes in ("", line):
