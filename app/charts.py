@@ -157,14 +157,14 @@ def lines(values: Mapping[str, Sequence[float]], across: Axis, up: str) -> go.Fi
             )
         )
     turned = sum(map(len, across.labels)) + len(across.labels) > MOST_LETTERS
-    figure.update_xaxes(**across.layout(900) | {"tickangle": -90 if turned else 0})
+    figure.update_xaxes({**across.layout(900), "tickangle": -90 if turned else 0})
     figure.update_yaxes(title={"text": up, "font": {"size": FONT}}, tickfont={"size": FONT})
     figure.update_layout(legend={"font": {"size": FONT}})
     return _finish(figure, height=400)
 
 
 def curves(
-    values: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    values: Mapping[str, tuple[Sequence[float] | np.ndarray, Sequence[float] | np.ndarray]],
     across: str,
     up: str,
     log: bool = False,

@@ -8,6 +8,7 @@ show(load("en-de").trace("A dog runs."))
 
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 HERE = Path(__file__).resolve().parent
@@ -16,34 +17,24 @@ HERE = Path(__file__).resolve().parent
 if (HERE / "app").is_symlink() or not (HERE / "app").is_dir():
     __path__ = [str(HERE.parent), str(HERE)]
 
-# Imported when first used: PyTorch alone takes seconds, and the app answers before that.
-_MODULES = {"show": "headlight.app.notebook"} | dict.fromkeys(
-    (
-        "Beam",
-        "Config",
-        "Greedy",
-        "Masks",
-        "Run",
-        "Sampling",
-        "Trace",
-        "Transformer",
-        "build",
-        "capture",
-        "load",
-        "load_foreign",
-        "trace",
-        "view",
-    ),
-    "headlight.model",
-)
-__all__ = [*_MODULES]
+if TYPE_CHECKING:
+    from headlight.app.notebook import show as show
+    from headlight.model import *  # noqa: F403
 
 
 def __getattr__(name: str):
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+    """`show` and the public names of model/ (its `__all__`), imported when first used: PyTorch
+    alone takes seconds, and the app answers before that."""
+    if name == "show":
+        return import_module("headlight.app.notebook").show
+    if name == "__all__" or not name.startswith("_"):
+        model = import_module("headlight.model")
+        if name == "__all__":
+            return ["show", *model.__all__]
+        if name in model.__all__:
+            return getattr(model, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+    return sorted({*globals(), *__getattr__("__all__")})

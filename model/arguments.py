@@ -1,7 +1,6 @@
 """The arguments of commands, and of functions that anybody may call."""
 
 import argparse
-import math
 import reprlib
 from numbers import Integral, Real
 
@@ -15,10 +14,10 @@ class Parser(argparse.ArgumentParser):
         super().error(short(message, LONGEST_MESSAGE))
 
 
-def parser_of(command: str, doc: str) -> Parser:
+def parser_of(command: str, doc: str | None) -> Parser:
     """A parser for `headlight COMMAND`, whose module docstring is the help text: `--help`
     begins with the first paragraph of `doc` and ends with the others."""
-    about, _, more = doc.partition("\n\n")
+    about, _, more = (doc or "").partition("\n\n")
     return Parser(
         prog=f"headlight {command}",
         description=about,
@@ -29,8 +28,12 @@ def parser_of(command: str, doc: str) -> Parser:
 
 def whole(name: str, value: object, least: int, most: int | None = None) -> None:
     """Raises ValueError unless the value is a whole number in this range, ends included."""
-    fits = isinstance(value, Integral) and not isinstance(value, bool)
-    if not fits or value < least or (most is not None and value > most):
+    if not (
+        isinstance(value, Integral)
+        and not isinstance(value, bool)
+        and least <= int(value)
+        and (most is None or int(value) <= most)
+    ):
         span = f"of at least {least:,}" if most is None else f"from {least:,} to {most:,}"
         raise ValueError(f"{name} must be a whole number {span}, not {reprlib.repr(value)}.")
 
@@ -38,8 +41,12 @@ def whole(name: str, value: object, least: int, most: int | None = None) -> None
 def number(name: str, value: object, least: float, most: float, above: bool = False) -> None:
     """Raises ValueError unless the value is a number in this range, ends included; with `above`,
     without its lower end."""
-    fits = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-    if not fits or not least <= value <= most or (above and value == least):
+    if not (
+        isinstance(value, Real)
+        and not isinstance(value, bool)
+        and least <= float(value) <= most  # not NaN
+        and not (above and value == least)
+    ):
         span = f"above {least:g} and at most" if above else f"from {least:g} to"
         raise ValueError(f"{name} must be a number {span} {most:g}, not {reprlib.repr(value)}.")
 

@@ -14,9 +14,9 @@ import math
 from statistics import NormalDist
 
 import yaml
+from torch import nn
 
 from headlight.model.sites import ProbedModel
-from headlight.model.transformer import Transformer
 
 MEASURES = {"bleu_lc": "BLEU, lowercased", "bleu": "BLEU", "chrf": "chrF",
             "accuracy": "% accuracy", "exact": "% exact", "perplexity": "perplexity"}  # fmt: skip
@@ -56,12 +56,12 @@ def headline(card: dict) -> str:
     return f"{written} ({best['decode']})"
 
 
-def parameter_count(model: ProbedModel) -> int:
+def parameter_count(model: nn.Module) -> int:
     """The number of trainable parameters; shared ones count once."""
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-def markdown(card: dict, model: Transformer, preset: str, name: str) -> str:
+def markdown(card: dict, model: ProbedModel, preset: str, name: str) -> str:
     """The text of README.md; `name` is that of the folder. Above it stands the front matter that
     model hubs read."""
     parts = [
@@ -211,7 +211,7 @@ def _link(name: str, kind: str, layer: int, head: int) -> str:
     return f"[{kind}, layer {layer + 1}, head {head + 1}](http://localhost:8501/?{query})"
 
 
-def _recipe(card: dict, model: Transformer, preset: str) -> str:
+def _recipe(card: dict, model: ProbedModel, preset: str) -> str:
     sizes = [{"size": name, "value": value} for name, value in vars(model.config).items()]
     parts = [
         "## Recipe",
@@ -261,15 +261,15 @@ def curve(history: list[dict]) -> str:
     import matplotlib  # imported late: slow, and only needed after training
     from matplotlib.figure import Figure
 
-    fixed = {"svg.fonttype": "none", "svg.hashsalt": "headlight"}  # the same file every time
-    with matplotlib.rc_context(fixed), io.StringIO() as file:
-        axes = Figure(figsize=(8, 4), layout="constrained").add_subplot(
-            xlabel="epoch", ylabel="loss per token"
-        )
+    # The same file every time.
+    fixed = matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "headlight"})
+    with fixed, io.StringIO() as file:
+        figure = Figure(figsize=(8, 4), layout="constrained")
+        axes = figure.add_subplot(xlabel="epoch", ylabel="loss per token")
         epochs = [row["epoch"] for row in history]
         for name, label in (("loss", "training"), ("val_loss", "validation")):
             axes.plot(epochs, [row[name] for row in history], label=label)
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.locator_params("x", integer=True)
         axes.legend()
-        axes.figure.savefig(file, format="svg", metadata={"Date": None})
+        figure.savefig(file, format="svg", metadata={"Date": None})
         return file.getvalue()

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -46,6 +47,7 @@ from headlight.model.probing.run import FINAL, Run
 from headlight.model.probing.sites import attention_at
 from headlight.model.probing.sweeps import Score, Sweep
 from headlight.model.probing.trace import Trace, check_length, ids_of, read_of, trace
+from headlight.model.sites import ProbedModel
 from headlight.model.tokenizer import (
     LARGEST_TOKENIZER,
     CannotRead,
@@ -53,14 +55,16 @@ from headlight.model.tokenizer import (
     Tokenizer,
     name_after,
 )
-from headlight.model.transformer import Transformer
 from headlight.model.variants import PrunedSoftmax
+
+if TYPE_CHECKING:
+    import pandas
 
 MEANS = "means.safetensors"
 SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "checkpoints"
 
 
-def save(folder: Path, model: Transformer, preset: str, tokenizer: Tokenizer, card: dict) -> None:
+def save(folder: Path, model: ProbedModel, preset: str, tokenizer: Tokenizer, card: dict) -> None:
     """Write a folder that `load` reads; weights in float16, each shared one once."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -70,7 +74,7 @@ def save(folder: Path, model: Transformer, preset: str, tokenizer: Tokenizer, ca
     _write_config(folder, model, preset, card)
 
 
-def _write_config(folder: Path, model: Transformer, preset: str, card: dict) -> None:
+def _write_config(folder: Path, model: ProbedModel, preset: str, card: dict) -> None:
     config = {"preset": preset, "sizes": dataclasses.asdict(model.config), "card": card}
     text = json.dumps(config, indent=2, ensure_ascii=False)
     replace_file(folder / "README.md", markdown(card, model, preset, folder.name))
@@ -121,7 +125,7 @@ Changes = str | Sequence[Change]
 class Checkpoint:
     """A model ready to use: weights, tokenizer and card. The model is in eval mode."""
 
-    model: Transformer
+    model: ProbedModel
     tokenizer: Tokenizer
     card: dict
     preset: str
@@ -226,8 +230,9 @@ class Checkpoint:
         top_k, top_p, seed), from a `beginning` on, as text or as ids. `trace_run(generation.run)`
         is the pass over it. A decoder alone goes on from the text. Raises CannotRead for a model
         that writes nothing, and CannotChange."""
-        run = text
-        if isinstance(text, str):
+        if isinstance(text, Run):
+            run = text
+        else:
             nothing = Encoding((), (), ())
             run = Run((self.encode(text), *(nothing for _ in self.model.sides()[1:])))
         if isinstance(beginning, str):
@@ -272,7 +277,8 @@ class Checkpoint:
         """`Pass.shifts`, from the card. Measured with the final weights, they label the rows at
         earlier training steps too: over the same text a row keeps its name."""
         kind = alignment.aligning_kind(self.model.sites(), self.model.sides())
-        return {kind: self.alignment.shifts} if self.alignment else {}
+        known = self.alignment
+        return {kind: known.shifts} if kind and known else {}
 
     @property
     def alignment(self) -> HeadAlignment | None:
@@ -302,7 +308,7 @@ class Checkpoint:
         what: str = "heads",
         score: Score = Score(),
         donor: "Checkpoint | None" = None,
-    ) -> "pandas.DataFrame":  # noqa: F821
+    ) -> "pandas.DataFrame":
         """What each "heads" off, each of the "tokens" hidden, each of the "sublayers" skipped, or
         each of the "patches" from `run.other` (of the model `donor`, or of this one) does to a
         score, one row each; see SWEEPS in probing/sweeps.py for all of them."""
@@ -469,7 +475,7 @@ def untrained(preset: str, like: Checkpoint, seed: int = 0) -> Checkpoint:
     """A preset at its own sizes that reads the tokens of `like`, and tells its classes apart, with
     random weights that follow from `seed` alone; on the CPU."""
     sizes = presets.own_sizes(preset, len(like.tokenizer))
-    card = {"title": presets.PRESETS[preset].system, "weights": "random"}
+    card: dict = {"title": presets.PRESETS[preset].system, "weights": "random"}
     if like.classes:
         sizes["n_classes"] = len(like.classes)
         card["classes"] = like.classes
@@ -479,7 +485,7 @@ def untrained(preset: str, like: Checkpoint, seed: int = 0) -> Checkpoint:
     return Checkpoint(model.eval().requires_grad_(False), like.tokenizer, card, preset)
 
 
-def parameters_sha256(model: Transformer) -> str:
+def parameters_sha256(model: ProbedModel) -> str:
     """SHA-256 of all parameters in order: name, shape and float32 values of each."""
     digest = hashlib.sha256()
     for name, parameter in model.named_parameters():

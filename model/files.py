@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # opening a pipe waits for its other end, but on Windows
 
@@ -72,7 +72,7 @@ def read_within(path: Path, most: int) -> bytes:
     return content
 
 
-def read_json(path: Path, most: int) -> object:
+def read_json(path: Path, most: int) -> Any:
     """What a JSON file of at most so many bytes holds. Raises OSError, and ValueError, with a
     sentence."""
     content = read_within(path, most)

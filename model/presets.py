@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 from headlight.model.arguments import Parser
 from headlight.model.card import parameter_count
-from headlight.model.families.family import Preset
+from headlight.model.families.family import Preset, Sizes
 from headlight.model.families.registry import families
-from headlight.model.sites import ProbedModel, Side
+from headlight.model.sites import LayerList, ProbedModel, Side
 from headlight.model.transformer import (
     Config,
     DecoderLayer,
@@ -266,7 +266,7 @@ def build(name: str, **sizes) -> ProbedModel:
         return preset.build(preset.config(**sizes))
 
 
-def own_sizes(name: str, vocab_size: int = 0) -> dict[str, float]:
+def own_sizes(name: str, vocab_size: int = 0) -> Sizes:
     """The sizes that the system is shown at: those of its own code or text, and others where it
     names none (see Preset.whose_sizes); with another vocabulary if given."""
     preset = preset_of(name)
@@ -291,7 +291,7 @@ def parameters(name: str, vocab_size: int = 0) -> int:
         return parameter_count(build(name, **own_sizes(name, vocab_size)))
 
 
-def _swap(model: ProbedModel, kind: type, make: Callable[[], nn.Module]) -> None:
+def _swap(model: nn.Module, kind: type, make: Callable[[], nn.Module]) -> None:
     """Replace each part whose type is exactly `kind` by `make()`."""
     for name, part in list(model.named_modules()):
         if type(part) is kind:
@@ -300,12 +300,10 @@ def _swap(model: ProbedModel, kind: type, make: Callable[[], nn.Module]) -> None
 
 def _norm_first(model: Transformer) -> None:
     config = model.config
-    for stack, layer in (
-        (model.encoder, PreNormEncoderLayer),
-        (model.decoder, PreNormDecoderLayer),
-    ):
-        stack.layers = nn.ModuleList(layer(config) for _ in stack.layers)
-        stack.norm = nn.LayerNorm(config.d_model)
+    encoder, decoder = model.encoder, model.decoder
+    encoder.layers = LayerList(PreNormEncoderLayer(config) for _ in encoder.layers)
+    decoder.layers = LayerList(PreNormDecoderLayer(config) for _ in decoder.layers)
+    encoder.norm, decoder.norm = (nn.LayerNorm(config.d_model) for _ in range(2))
 
 
 def _with_dropout(config: Config, bias: bool = True) -> DropoutFeedForward:
@@ -352,6 +350,9 @@ def main(arguments: list[str] | None = None) -> None:
     model = build(name, **sizes)
     for parameter, tensor in model.named_parameters():
         print(f"{parameter:44}  {' × '.join(map(str, tensor.shape)):>14}  {tensor.numel():>11,}")
-    listed = ", ".join(f"{key} {value:,}" for key, value in sizes.items())
+    listed = ", ".join(
+        f"{key} {value:,}" if type(value) in (int, float) else f"{key} {value}"
+        for key, value in sizes.items()
+    )
     whose = preset_of(name).whose_sizes
     print(f"{parameter_count(model):,} parameters at {whose}: {listed}")

@@ -1,13 +1,14 @@
 """What a model says of itself: the texts it reads (`Side`), where attention happens (`Site`), and
 the class of all models that do (`ProbedModel`)."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from torch import Tensor, nn
 
 if TYPE_CHECKING:
-    from headlight.model.transformer import Config
+    from headlight.model.transformer import Config, FeedForward, MultiHeadAttention
 
 
 @dataclass(frozen=True)
@@ -67,15 +68,36 @@ class Site:
     window: int = 0
 
 
+class Layer(nn.Module):
+    """A layer of a stack. `sublayers`: each with its norm, in the order of the forward pass;
+    `norm_first`: whether that norm comes before it, not after the sum."""
+
+    sublayers: ClassVar[Mapping[str, str]]
+    norm_first: ClassVar[bool] = False
+    feed_forward: "FeedForward"
+
+
+OneLayer = TypeVar("OneLayer", bound=nn.Module, covariant=True)
+
+
+class LayerList(nn.ModuleList, Generic[OneLayer]):
+    """A ModuleList of which type checkers know what it holds."""
+
+    if TYPE_CHECKING:
+
+        def __iter__(self) -> Iterator[OneLayer]: ...
+
+
 def sites_of(
-    kind: str, title: str, stack: str, layers: nn.ModuleList, sides: tuple[str, str],
+    kind: str, title: str, stack: str, layers: LayerList[Layer], sides: tuple[str, str],
     attention: str, masks: tuple[str, ...],
 ) -> list[Site]:  # fmt: skip
     """The sites of one kind: the sublayer `attention` of those of the `layers` that have it."""
     sites = []
     for i, layer in enumerate(layers):
         if attention in layer.sublayers:
-            name, module = f"{stack}.layers.{i}.{attention}", layer.get_submodule(attention)
+            name = f"{stack}.layers.{i}.{attention}"
+            module: MultiHeadAttention = getattr(layer, attention)
             heads = module.n_heads, module.n_key_heads
             sites.append(Site(kind, i, name, *sides, title, masks, *heads))
     return sites
@@ -104,6 +126,11 @@ class ProbedModel(nn.Module):
         as forward takes them."""
         raise NotImplementedError
 
-    def logits(self, x: Tensor, ids: Tensor | None = None) -> Tensor:
+    def logits(self, x: Tensor, ids: Tensor) -> Tensor:
         """Logits from final hidden states and the ids of the predicted side."""
         raise NotImplementedError
+
+    @property
+    def window(self) -> int:
+        """The widest window of its attention; 0: none has one."""
+        return max((site.window for site in self.sites()), default=0)

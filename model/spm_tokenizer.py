@@ -2,6 +2,7 @@
 language, and a vocabulary of their own that numbers what these split a text into."""
 
 from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path
 
 from headlight.model.files import read_json, read_within
@@ -12,6 +13,7 @@ from headlight.model.tokenizer import (
     SPACE,
     CannotRead,
     Encoding,
+    Tokenizer,
     named,
     spans_of,
     visible,
@@ -20,18 +22,17 @@ from headlight.model.tokenizer import (
 UNKNOWN, SPECIAL = "<unk>", ("</s>", "<pad>")
 
 
-class SentencePieceTokenizer:
+class SentencePieceTokenizer(Tokenizer):
     """As `Tokenizer`, of one language; `target` is the other one's. What begins with a code for a
     language, as in `>>fra<< Hello`, is told by one token which language to write."""
 
     kind = "Unigram"
-    merges: dict = {}  # noqa: RUF012
 
     def __init__(self, processor, ids: dict[str, int], target: "SentencePieceTokenizer | None"):
         self._processor, self._ids = processor, ids
         self._symbols = {token_id: symbol for symbol, token_id in ids.items()}
         self._special = {ids[name]: name for name in SPECIAL if name in ids}
-        self.target = target or self
+        self._target = target or self
 
     @classmethod
     def of_one(cls, file: Path) -> "SentencePieceTokenizer":
@@ -44,10 +45,10 @@ class SentencePieceTokenizer:
         return cls(processor, ids | {SPECIAL[1]: len(ids)}, None)
 
     @classmethod
-    def load(cls, folder: Path, separate: bool) -> "SentencePieceTokenizer":
+    def of_two(cls, folder: Path, separate: bool) -> "SentencePieceTokenizer":
         """From source.spm, target.spm and vocab.json, with target_vocab.json where vocabularies are
         `separate`. Raises OSError, and ValueError with a sentence."""
-        target = None
+        target: SentencePieceTokenizer | None = None
         for side in ("target", "source"):
             of_target = separate and side == "target"
             vocabulary = folder / ("target_vocab.json" if of_target else "vocab.json")
@@ -65,6 +66,15 @@ class SentencePieceTokenizer:
 
     def __len__(self) -> int:
         return len(self._ids)
+
+    @property
+    def target(self) -> "SentencePieceTokenizer":
+        return self._target
+
+    @cached_property
+    def merges(self) -> dict[tuple[str, str], tuple[int, str]]:
+        """It merges nothing."""
+        return {}
 
     @property
     def last_id(self) -> int:
@@ -164,7 +174,6 @@ class SentencePieceTokenizer:
         return words
 
     def first_symbols(self, word: str) -> tuple[str, ...]:
-        """It merges nothing."""
         return (word,)
 
     def readable(self, symbol: str) -> str:

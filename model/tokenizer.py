@@ -35,7 +35,8 @@ class CannotRead(ValueError):
 
     def __reduce__(self):
         """So that it can leave a child process: subclasses are not made from their sentence."""
-        return copyreg.__newobj__, (type(self), *self.args), vars(self)
+        make = copyreg.__newobj__  # pyright: ignore[reportAttributeAccessIssue]  # not in its stub
+        return make, (type(self), *self.args), vars(self)
 
 
 @contextmanager
@@ -257,7 +258,8 @@ class Tokenizer:
     def word_ids(self, text: str) -> list[int]:
         """For each token of a text, which of its pre-tokens it comes from."""
         with _failing():
-            return self._backend.encode(text, add_special_tokens=False).word_ids
+            words = self._backend.encode(text, add_special_tokens=False).word_ids
+        return [word for word in words if word is not None]  # all: only special ones have none
 
     @cached_property
     def merges(self) -> dict[tuple[str, str], tuple[int, str]]:

@@ -32,7 +32,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from headlight.model.sites import ProbedModel, Side, Site, sites_of
+from headlight.model.sites import Layer, LayerList, ProbedModel, Side, Site, sites_of
 
 
 @dataclass(frozen=True)
@@ -181,8 +181,8 @@ class FeedForward(nn.Module):
 class TokenEmbedding(nn.Embedding):
     """A learned vector per token, times √d_model (section 3.4). (batch, length) → + d_model"""
 
-    def forward(self, ids: Tensor) -> Tensor:
-        return super().forward(ids) * math.sqrt(self.embedding_dim)
+    def forward(self, input: Tensor) -> Tensor:
+        return super().forward(input) * math.sqrt(self.embedding_dim)
 
 
 # Positions (section 3.5)
@@ -193,6 +193,8 @@ class PositionalEncoding(nn.Module):
 
     Returns the table alone, (position, d_model); whoever calls adds it.
     """
+
+    table: Tensor
 
     def __init__(self, max_length: int, d_model: int, base: float = 10000.0):
         super().__init__()
@@ -211,9 +213,9 @@ class Embedding(nn.Module):
 
     def __init__(self, config: Config):
         super().__init__()
-        self.token = TokenEmbedding(config.vocab_size, config.d_model)
-        self.position = PositionalEncoding(config.max_length, config.d_model)
-        self.dropout = nn.Dropout(config.dropout)
+        self.token: nn.Embedding = TokenEmbedding(config.vocab_size, config.d_model)
+        self.position: nn.Module = PositionalEncoding(config.max_length, config.d_model)
+        self.dropout: nn.Module = nn.Dropout(config.dropout)
 
     def forward(self, ids: Tensor) -> Tensor:
         return self.dropout(self.token(ids) + self.position(ids.shape[1]))
@@ -222,12 +224,10 @@ class Embedding(nn.Module):
 # Layers and stacks (section 3.1)
 
 
-class EncoderLayer(nn.Module):
+class EncoderLayer(Layer):
     """Self-attention, then feed-forward; after each: add, then norm (section 3.1)."""
 
-    # Each sublayer with its norm, in the order of the forward pass.
     sublayers: ClassVar = {"self_attn": "norm1", "feed_forward": "norm2"}
-    norm_first: ClassVar = False  # whether a sublayer's norm comes before it, not after the sum
 
     def __init__(self, config: Config):
         super().__init__()
@@ -242,11 +242,10 @@ class EncoderLayer(nn.Module):
         return self.norm2(x + self.dropout(self.feed_forward(x)))
 
 
-class DecoderLayer(nn.Module):
+class DecoderLayer(Layer):
     """Causal self-attention, attention to the encoder's output, feed-forward (section 3.1)."""
 
     sublayers: ClassVar = {"self_attn": "norm1", "cross_attn": "norm2", "feed_forward": "norm3"}
-    norm_first: ClassVar = False
 
     def __init__(self, config: Config):
         super().__init__()
@@ -275,8 +274,9 @@ class Encoder(nn.Module):
 
     def __init__(self, config: Config):
         super().__init__()
-        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_encoder_layers))
-        self.norm = nn.Identity()
+        layers = (EncoderLayer(config) for _ in range(config.n_encoder_layers))
+        self.layers: LayerList[EncoderLayer] = LayerList(layers)
+        self.norm: nn.Module = nn.Identity()
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         for layer in self.layers:
@@ -289,8 +289,9 @@ class Decoder(nn.Module):
 
     def __init__(self, config: Config):
         super().__init__()
-        self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.n_decoder_layers))
-        self.norm = nn.Identity()
+        layers = (DecoderLayer(config) for _ in range(config.n_decoder_layers))
+        self.layers: LayerList[DecoderLayer] = LayerList(layers)
+        self.norm: nn.Module = nn.Identity()
 
     def forward(
         self,

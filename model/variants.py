@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -47,9 +48,9 @@ class TwoVocabularies(Config):
         )
 
 
-def special_ids(sizes: Mapping[str, object]) -> Iterator[tuple[str, int, int]]:
-    """Of the fields of a Config: the name of each that is a special token, its id, and how many
-    tokens the vocabulary has that it is in, once for each side."""
+def special_ids(sizes: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:
+    """For each special token among the fields of a Config, once per side: the field's name, the
+    token's id, and the size of the vocabulary that holds it."""
     source = sizes["vocab_size"]
     for name in ("pad_id", "bos_id", "eos_id"):
         if name in sizes:
@@ -104,6 +105,8 @@ class UnbiasedNorm(nn.Module):
     """weight · (x − mean) / √(unbiased variance + eps), and a shift only if `bias`
     (mr-raccoon-97/vanilla-transformer)."""
 
+    bias: nn.Parameter | None
+
     def __init__(self, d_model: int, bias: bool, eps: float = 1e-5):
         super().__init__()
         self.weight = nn.Parameter(torch.ones(d_model))
@@ -132,8 +135,8 @@ class DropoutFeedForward(FeedForward):
 class LogSoftmaxLinear(nn.Linear):
     """A generator whose output is log-probabilities."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x).log_softmax(dim=-1)
+    def forward(self, input: Tensor) -> Tensor:
+        return super().forward(input).log_softmax(dim=-1)
 
 
 class PositionsFromOne(PositionalEncoding):
@@ -248,7 +251,8 @@ class LearnedPositions(nn.Embedding):
     explained = "one learned vector per position"
     picture = "It was learned: one vector per position, like the word embeddings."
 
-    def forward(self, length: int) -> Tensor:
+    # As any table of positions, it is called with a length and not with ids.
+    def forward(self, length: int) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self.weight[:length]
 
 
@@ -372,6 +376,7 @@ class LocalTransformer(Transformer):
     away, in the decoder to earlier ones alone (Beltagy et al. 2020, section 3.1)."""
 
     def sites(self) -> tuple[Site, ...]:
+        assert isinstance(self.config, LocalConfig)
         window = self.config.window
         return tuple(
             site if site.kind == "cross" else replace(site, window=window)

@@ -107,14 +107,14 @@ def order(values: np.ndarray, text: Callable[[float], str], largest_first: bool 
     writes."""
     flat = values.ravel()
     tiles = np.argsort(-flat if largest_first else flat, kind="stable")
-    values = [
+    texts = [
         # Values near zero have no sign.
         text(float(value) if abs(value) >= 0.005 else 0.0).replace("-", "−")
         if value == value  # NaN: not measured
         else ""
         for value in flat
     ]
-    return {"tiles": tiles.tolist(), "values": values}
+    return {"tiles": tiles.tolist(), "values": texts}
 
 
 def order_by(
@@ -186,8 +186,9 @@ def pack_trace(
     def read(one, kind):
         return shown.each(one.attention[kind], *one.texts_of(kind))
 
-    signed = 0.0
+    signed, read_as = 0.0, {}
     if isinstance(trace, LongTrace):
+        assert attention is not None
         weights = {kind: _tiles(trace, kind, shown, attention[kind]) for kind in trace.kinds}
     else:
         read_as = {kind: read(trace, kind) for kind in trace.kinds}
@@ -201,7 +202,8 @@ def pack_trace(
         PackedAttention(
             kind,
             part_names.kind_name(trace, kind),
-            *(side.title for side in trace.sides_of(kind)),
+            trace.sides_of(kind)[0].title,
+            trace.sides_of(kind)[1].title,
             weights[kind],
             [site.layer + 1 for site in trace.kinds[kind]],
             trace.shifts[kind].ravel().tolist() if kind in trace.shifts else (),

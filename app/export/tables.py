@@ -25,11 +25,9 @@ def weights_of(view: View, one_head: bool) -> list[KindWeights]:
     trace = view.trace
     query, key = (text.tokens for text in trace.texts_of(kind))
     selected = np.s_[layer : layer + 1, head : head + 1]
-    words = followed(trace.shifts[kind][selected], trace) if kind in trace.shifts else {}
+    words = followed(trace, kind, selected)
     layers = [trace.kinds[kind][layer].layer]
-    return [
-        KindWeights(1, kind, layers, trace.attention[kind][selected], query, key, head, **words)
-    ]
+    return [KindWeights(1, kind, layers, trace.attention[kind][selected], query, key, head, *words)]
 
 
 def size(view: View, ending: str, one_head: bool) -> int:

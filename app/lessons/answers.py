@@ -12,7 +12,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from headlight.app.lessons.lesson import CannotFill, LiveLesson, Load, Step
-from headlight.app.lessons.question import READ, Question
+from headlight.app.lessons.question import READ, Mark, Question
 from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun
 from headlight.model.checkpoint import parameters_sha256
 from headlight.model.files import read_within
@@ -170,7 +170,7 @@ class Marker:
         lesson = self.lessons.get(content["lesson"])
         if lesson is None:
             raise CannotCount(f"There is no lesson “{short(content['lesson'])}” here.")
-        first: dict[int, tuple] = {}
+        first: dict[int, Mark | None] = {}
         for raw in content["answers"]:
             answer = GivenAnswer(**raw)
             mark = self._mark(lesson, content, answer)

@@ -296,11 +296,12 @@ class LiveLesson:
                 if step.concerns(of_step):
                     step.view(of_step)
                     question = step.question(of_step)
-                    if step.kind == DO and question.done({}):
+                    done = question.done if step.kind == DO else None
+                    if done and done({}):
                         return error(
                             step.line, "The condition is met before the student does anything."
                         )
-                    if step.kind == DO and not question.done(question.answer):
+                    if done and not done(question.answer):
                         return error(step.line, "Following the hint does not meet the condition.")
             except (NoQuestion, CannotFill, FileNotFoundError, CannotLoad, ValueError) as problem:
                 return error(step.line, str(problem))

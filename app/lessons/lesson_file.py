@@ -265,10 +265,9 @@ class _Reader:
             types = [name for name, t in TYPES.items() if kind in t.asks.values()]
             self.known(keys["type"], types, line_of("type"), f"type for “{kind}” steps")
             asks = {a: k for a, k in TYPES[keys["type"]].asks.items()}
-            if kind == FIND:
-                asks = {None: FIND}
             ask = keys.get("ask", None if kind == FIND else "")
-            if isinstance(ask, str | None) and asks.get(ask) != kind:
+            wanted: Mapping[str | None, str] = {None: FIND} if kind == FIND else {**asks}
+            if isinstance(ask, str | None) and wanted.get(ask) != kind:
                 names = [a for a, k in asks.items() if k == kind and a]
                 self.known(ask, names, line_of("ask"), f"question of this type for “{kind}” steps")
             elif not isinstance(ask, str | None):
@@ -346,10 +345,9 @@ def names_in(value: Any) -> list:
 def read_lesson(file: Path) -> LessonText:
     """Raises LessonError."""
     try:
-        data = read_within(file, LARGEST)
-        text = data.decode("utf-8-sig")
+        text = read_within(file, LARGEST).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
+        line = error.object.count(b"\n", 0, error.start) + 1
         raise LessonError(file, line, "This is not UTF-8 text.") from None
     except OSError as error:
         raise LessonError(file, 1, f"The file cannot be read: {reason(error)}.") from None

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -160,6 +160,7 @@ class Question:
     def _mark_do(self, answer: Any) -> Mark:
         if not isinstance(answer, Mapping):
             raise ValueError("Give a change as settings.")
+        assert self.done is not None
         if self.done(answer):
             return Mark(True, 1.0, "Done.")
         return Mark(False, 0.0, "Not yet.")
@@ -295,9 +296,9 @@ class QuestionType(ABC):
     """Draws questions of one subject. `asks`: what can be asked → the kind of question;
     `sentences`: misconception → the sentence for it, which may use all placeholders."""
 
-    name: str
-    asks: Mapping[str, str]
-    sentences: Mapping[str, str] = {}
+    name: ClassVar[str]
+    asks: ClassVar[Mapping[str, str]]
+    sentences: ClassVar[Mapping[str, str]] = {}
 
     @abstractmethod
     def draw(self, draw: Draw) -> Question:

@@ -2,6 +2,7 @@
 they show. Everything is computed once, when it is first asked for."""
 
 import math
+import random
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -168,13 +169,14 @@ class SentenceRun:
 
     # Heads
 
-    def head(self, name: str, kind: str = "", rng=None) -> NamedHead | None:
+    def head(self, name: str, kind: str = "", rng: random.Random | None = None) -> NamedHead | None:
         """A head by what it does; None if the model has no such head. `any` draws one of `kind`
         from `rng`."""
         if name == "any":
             kinds = [kind] if kind else sorted(self.base.attention)
             if not set(kinds) <= set(self.base.attention):
                 return None
+            assert rng is not None
             kind = rng.choice(kinds)
             layers, heads = self.base.attention[kind].shape[:2]
             return NamedHead(kind, rng.randrange(layers), rng.randrange(heads))
@@ -373,7 +375,7 @@ class HeadRows:
     def clearest(self, i: int) -> bool:
         def lead(row):
             fits = self.named[row] and not is_mark(self.keys[self.key(row)])
-            return self.first[row] - self.second[row] if fits else -1.0
+            return float(self.first[row] - self.second[row]) if fits else -1.0
 
         leads = [lead(row) for row in range(len(self.weights))]
         return i == int(np.argmax(leads)) and leads[i] >= 0.1

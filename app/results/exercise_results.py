@@ -63,15 +63,15 @@ def of_generation(
     """On the head whose largest weight moves most evenly through the source, by `cross`: the
     weights of cross-attention, (step, layer, head, key). Without any, or for a short text, on the
     least certain token."""
-    along = {}
-    if cross is not None and len(cross) > 2:
-        largest = cross.argmax(axis=-1)
+    along: dict[tuple[int, int], float] = {}
+    largest = np.zeros((0, 0, 0), int) if cross is None else cross.argmax(axis=-1)
+    if len(largest) > 2:
         for layer, head in np.ndindex(largest.shape[1:]):
             places = largest[:, layer, head]
             if np.ptp(places):
                 steps = np.arange(len(places))
                 along[layer, head] = float(np.corrcoef(places, steps)[0, 1])
-    best = max(along, key=along.get, default=None)
+    best = max(along, key=along.__getitem__, default=None)
     if best and along[best] > 0:
         number, head = best
         places = largest[:, number, head]
@@ -92,5 +92,5 @@ def of_generation(
 def of_lens(lens: Lens, after: Sequence[str], depths: Sequence[str]) -> Exercise:
     """`after` and `depths` name its rows and depths."""
     depth = int(lens.settled.max())
-    last = [after[row] for row in np.flatnonzero(lens.settled == depth)]
+    last = [after[row] for row in np.flatnonzero(lens.settled == depth).tolist()]
     return exercises.changes_last(last, depths[depth], depth > 0)

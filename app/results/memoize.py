@@ -12,7 +12,7 @@ from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from headlight.app.server.fair_queue import FairQueue
-from headlight.app.state.cache import ByteBoundedCache
+from headlight.app.state.cache import ByteBoundedCache, once
 from headlight.app.state.catalog import ModelView
 from headlight.app.wording import notices
 from headlight.model.pause import pause, pausing, pausing_before
@@ -128,7 +128,7 @@ def token_count(run: Run) -> int:
     return sum(len(text.ids) for text in run.texts)
 
 
-@st.cache_resource(show_spinner=False)
+@once
 def results_cache() -> ByteBoundedCache:
     return ByteBoundedCache(CACHE_BYTES, MOST_RESULTS)
 

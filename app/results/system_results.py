@@ -8,6 +8,7 @@ import streamlit as st
 import torch
 
 from headlight.app.results.memoize import SMALL_RESULT, memoize_pass
+from headlight.app.state.cache import once
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.progress import reporting
 from headlight.model.analysis import family, lineage
@@ -15,10 +16,11 @@ from headlight.model.presets import GENERATOR
 from headlight.model.probing.reference import Reference, ReferenceTrace
 from headlight.model.probing.run import Run
 from headlight.model.probing.trace import ids_of, read_of
+from headlight.model.sites import ProbedModel
 
 
 @st.cache_resource(max_entries=2, show_spinner="Building one model of each system …")
-def _members(vocab_size: int, max_length: int) -> dict[str, torch.nn.Module]:
+def _members(vocab_size: int, max_length: int) -> dict[str, ProbedModel]:
     with GENERATOR:
         return family.members(vocab_size, max_length)
 
@@ -38,7 +40,7 @@ def family_of(view: ModelView, run: Run) -> dict:
 
 
 @st.cache_resource(max_entries=2, show_spinner="Building the models between the paper and Llama …")
-def _lineage(vocab_size: int, max_length: int) -> dict[str, torch.nn.Module]:
+def _lineage(vocab_size: int, max_length: int) -> dict[str, ProbedModel]:
     with GENERATOR:
         return lineage.members(vocab_size, max_length)
 
@@ -59,7 +61,7 @@ def lineage_of(view: ModelView, run: Run) -> dict[str, lineage.SwapEffect]:
     return memoize_pass(view, run, "lineage", make, size)
 
 
-@st.cache_resource(show_spinner=False)
+@once
 def three_words() -> family.ThreeWords:
     """Van Dijck's first example."""
     with GENERATOR:

@@ -56,6 +56,7 @@ def decomposition_of(view: ModelView, run: Run, score: Score) -> Decomposition:
     CannotChange."""
 
     def make():
+        assert score.position is not None and score.wanted is not None
         given = view.checkpoint.given(run, donor_of(view, run))
         return decomposition(view.model, run, score.position, score.wanted, score.against, given)
 
@@ -70,6 +71,7 @@ def attribution_of(
     check_removals(view, run)
 
     def make():
+        assert score.position is not None and score.wanted is not None
         given = view.checkpoint.given(run, donor_of(view, run))
         with reporting(REMOVALS):
             return attribution(

@@ -61,7 +61,7 @@ def _hide_token(now: Changes, side: str, index: int, head: Mapping | None = None
     of its side."""
     if head:
         return editing.hidden(now, [_scope(**head)], index)
-    sites, sides = session.context().structure.sites, session.context().structure.sides
+    sites, sides = session.context().known.sites, session.context().known.sides
     names = [candidate.name for candidate in sides if candidate.title == side]
     kinds = dict.fromkeys(site.kind for site in sites if site.key_side in names)
     return editing.hidden(now, [Scope(kind) for kind in kinds], index)
@@ -124,4 +124,4 @@ def is_off(kind: str, layer: int, head: int) -> bool:
 
 def keep_valid_changes() -> None:
     """Keep only the changes that can be applied. A callback."""
-    choose(changes=written(readable(values()["changes"], context().structure.parts)))
+    choose(changes=written(readable(values()["changes"], context().known.parts)))

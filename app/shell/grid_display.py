@@ -60,7 +60,7 @@ def grid_options(model_view: ModelView, run: Run) -> GridOptions:
 def _points_at(are_tokens: bool) -> dict:
     """The query that the step of a lesson is about, if it is a row of the selected kind; or the row
     whose next-token probability a change moved most."""
-    kind, structure = session.focus().kind, session.context().structure
+    kind, structure = session.focus().kind, session.context().known
     if running_lesson.running():
         row = running_lesson.pointed_row()
         index = row[1] if row and row[0] == kind else None
@@ -105,8 +105,8 @@ def _marked(run: Run) -> dict[str, list[int]]:
 def _hidden(run: Run) -> dict[str, list[int]]:
     """Title of a side → tokens that are hidden as keys everywhere."""
     hides = [change for change in run.changes if isinstance(change, Hidden)]
-    sites, hidden = session.context().structure.sites, {}
-    for side in session.context().structure.sides if hides else ():
+    sites, hidden = session.context().known.sites, {}
+    for side in session.context().known.sides if hides else ():
         reads = [site for site in sites if site.key_side == side.name]
         everywhere = [
             {token for change in hides if change.scope.head is None and change.scope.holds(site)
@@ -137,6 +137,6 @@ def _tiles(scopes: Sequence[Scope]) -> dict[str, list[int]]:
             for head in range(site.n_heads)
             if any(scope.holds(site) and scope.head in (None, head) for scope in scopes)
         ]
-        for kind, sites in session.context().structure.kinds.items()
+        for kind, sites in session.context().known.kinds.items()
         if scopes
     }

@@ -12,14 +12,19 @@ from headlight.app.state.pages import EXPORT, HOME, Page
 from headlight.app.state.settings import SETTINGS
 
 
-def draw_where_open(box, keys: Sequence[str], page: Page) -> None:
+def draw_where_open(box, keys: Sequence[str], page: Page, **options) -> None:
     """Settings in a popover. While it is closed, only changed ones are drawn, so that the others
     are not sent with every click. On Export all are drawn: a file may set any, and only an existing
-    widget writes its value into the address."""
+    widget writes its value into the address. `options`: of the widgets."""
     for key in filter(concerns, keys):
-        chosen = session.values()[key] != SETTINGS[key].default
-        if box.open or chosen or page.key == EXPORT:
-            widgets.draw(key)
+        if box.open or is_chosen(key) or page.key == EXPORT:
+            widgets.draw(key, widget_options=options)
+
+
+def is_chosen(key: str) -> bool:
+    """Whether a setting of the bar has another value than its default. Then its widget is drawn
+    even where it cannot be seen: only so does the address keep it."""
+    return session.values()[key] != SETTINGS[key].limits(session.context()).default
 
 
 @contextmanager
@@ -52,7 +57,7 @@ def shows_head(page: Page) -> bool:
 def head_label() -> str:
     """The selected head, as its picker names it."""
     chosen = session.values()
-    name = session.context().structure.kinds[chosen["kind"]][0].title.capitalize()
+    name = session.context().known.kinds[chosen["kind"]][0].title.capitalize()
     return f"{name} · layer {chosen['layer']} · head {chosen['head']}"
 
 

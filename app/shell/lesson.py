@@ -12,7 +12,7 @@ from headlight.app.components.paint import paint
 from headlight.app.lessons import formatting
 from headlight.app.lessons.question import CHOOSE, DO, FIND, NUMBER, PAINT, Mark
 from headlight.app.shell import running_lesson
-from headlight.app.shell.layout import st_page
+from headlight.app.shell.layout import is_chosen, st_page
 from headlight.app.shell.running_lesson import Running
 from headlight.app.state import session, widgets
 from headlight.app.state.messages import show_message
@@ -29,14 +29,18 @@ NO_EXPORT = "You cannot export while a question is open. Answer it, or press *Sh
 def draw(page: Page) -> None:
     """The lesson that runs, if one does."""
     now, problem = running_lesson.running(), running_lesson.memo().problem
-    with st.container(key="lesson_address"):  # hidden; drawn always, or the address misses a start
-        for key in ADDRESS:
+    with st.container(key="lesson_address"):  # hidden
+        for key in filter(is_chosen, ADDRESS):
             widgets.draw(key)
     if problem:
         show_message(problem, st.warning)
         st.button("Leave the lesson", on_click=running_lesson.leave, key="leave_lesson")
     elif now:
         _draw_step(now, page)
+
+
+def keep_answers() -> None:
+    """What was answered stays in the browser."""
     local_storage(session.memo().session, running_lesson.to_browser(), running_lesson.from_browser)
 
 
@@ -69,12 +73,12 @@ def _draw_step(now: Running, page: Page) -> None:
     if now.problem:
         show_message(now.problem, st.info)
     else:
-        st.markdown(now.question.text)
+        st.markdown(now.asked.text)
     _draw_place(now, page)
     if now.given:
         _draw_feedback(now)
     elif now.first:
-        st.warning(f"{_said(now, now.first.answer)}Try once more. {now.question.hint}")
+        st.warning(f"{_said(now, now.first.answer)}Try once more. {now.asked.hint}")
     is_over = now.step.number == len(steps) and not now.is_open
     if is_over:
         for title, text in (("Remember", now.lesson.remember), ("But", now.lesson.limit)):
@@ -116,7 +120,7 @@ def _draw_place(now: Running, page: Page) -> None:
 
 def _draw_question(now: Running) -> None:
     step = f"{now.lesson.name} {now.step.number} {now.attempt}"
-    question = now.question
+    question = now.asked
     width = "content" if session.values()["projector"] else "stretch"
     if question.kind == CHOOSE:
         for i, choice in enumerate(question.choices):
@@ -137,7 +141,7 @@ def _draw_question(now: Running) -> None:
                 "Answer", on_click=lambda: running_lesson.answer(st.session_state[box])
             )
     elif question.kind == FIND:
-        focus, name = session.focus(), session.context().structure
+        focus, name = session.focus(), session.context().known
         title = name.kinds[focus.kind][0].title.capitalize()
         number = session.values()["layer"]
         st.button(
@@ -164,14 +168,15 @@ def _draw_question(now: Running) -> None:
 
 def _painted_on(now: Running) -> tuple[list[str], bool]:
     """The labels of what is painted, and whether it is a mask."""
-    is_mask = now.question.answer.ndim == 2
+    is_mask = now.asked.answer.ndim == 2
     if is_mask:
-        return [str(i + 1) for i in range(len(now.question.answer))], True
+        return [str(i + 1) for i in range(len(now.asked.answer))], True
     return list(now.run.keys(now.step.head(now.run))), False
 
 
 def _draw_feedback(now: Running) -> None:
-    given, question = now.given, now.question
+    given, question = now.given, now.asked
+    assert given is not None
     try:
         mark, mine = question.mark(given.answer), given.answer
     except (ValueError, TypeError):  # a browser may keep anything
@@ -213,7 +218,7 @@ def _said(now: Running, answer) -> str:
 
 
 def _answer(now: Running) -> str:
-    return f"The answer is {_ended(_written(now, now.question.answer))}"
+    return f"The answer is {_ended(_written(now, now.asked.answer))}"
 
 
 def _ended(text: str) -> str:
@@ -223,7 +228,7 @@ def _ended(text: str) -> str:
 
 def _written(now: Running, answer) -> str:
     """An answer in words."""
-    question = now.question
+    question = now.asked
     if question.kind == CHOOSE:
         return f"*{running_lesson.written(str(answer))}*"
     if question.kind == NUMBER:
@@ -232,7 +237,7 @@ def _written(now: Running, answer) -> str:
         return formatting.percent(answer) if question.share else formatting.number(answer, 4)
     if question.kind == FIND:
         kind, layer, head = min(answer) if isinstance(answer, set | frozenset) else answer
-        sites = session.context().structure.kinds
+        sites = session.context().known.kinds
         title = sites[kind][0].title if kind in sites else kind
         return f"{title}, layer {layer + 1}, head {head + 1}"
     return ""

@@ -27,6 +27,7 @@ from headlight.app.lessons.lesson_file import LessonError
 from headlight.app.lessons.question import DO, FIND, NUMBER, READ, Question, Veil
 from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun
 from headlight.app.state import catalog, session
+from headlight.app.state.cache import once
 from headlight.app.state.pages import HOME, PAGES
 from headlight.app.state.settings import SETTINGS
 from headlight.app.wording import formats
@@ -84,6 +85,12 @@ class Running:
         return self.step.lesson
 
     @property
+    def asked(self) -> Question:
+        """`question`, where there is one."""
+        assert self.question is not None
+        return self.question
+
+    @property
     def is_open(self) -> bool:
         """Whether an answer is awaited."""
         return self.question is not None and self.step.kind != READ and self.given is None
@@ -138,7 +145,7 @@ def memo() -> LessonMemo:
 # Available lessons
 
 
-@st.cache_resource(show_spinner=False)
+@once
 def _loaded() -> tuple[dict[str, LiveLesson], list[LessonError]]:
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--lessons", type=Path, help="a folder of your own lessons")
@@ -198,9 +205,11 @@ def _run_on(model: str, sentence: str) -> SentenceRun:
 def open_link() -> None:
     """A link that names a lesson and no more opens it on its own model and sentence. Before the
     first run's settings are made valid."""
+    if session.memo().context is not None:
+        return
     named = set(st.query_params) & SETTINGS.keys()
     lesson = lessons().get(st.query_params.get("lesson", ""))
-    if session.memo().context is not None or not lesson or named - {"lesson", "step_of_lesson"}:
+    if not lesson or named - {"lesson", "step_of_lesson"}:
         return
     number = SETTINGS["step_of_lesson"].parse(st.query_params.get_all("step_of_lesson"))
     number = number if SETTINGS["step_of_lesson"].could_be(number) else 1
@@ -228,7 +237,7 @@ def settle() -> Running | None:
         running = _running(lesson, lesson.steps[_number(lesson) - 1])
         notes.running = running
         act = _act_now(running) if running.is_open and running.step.kind == DO else None
-        if act and running.question.done(act):
+        if act and running.asked.done(act):
             _record(running, act)
             notes.running = _running(lesson, running.step)
     except LessonError as error:
@@ -275,10 +284,17 @@ def running() -> Running | None:
     return memo().running
 
 
+def shown_step() -> Running:
+    """The same, where one is shown."""
+    now = running()
+    assert now is not None
+    return now
+
+
 def veils() -> tuple[Veil, ...]:
     """What is covered now, so that an open question gives nothing away."""
     now = running()
-    return now.question.veil if now and now.is_open else ()
+    return now.asked.veil if now and now.is_open else ()
 
 
 def covers(page: str) -> bool:
@@ -449,7 +465,7 @@ def show() -> None:
     if now.first is not None:
         memo().tries_again = None
         return
-    right = now.question.answer
+    right = now.asked.answer
     if now.step.kind == FIND:
         right = min(right)
     _answer(right, shown=True)
@@ -492,7 +508,7 @@ def _answer(value: Any, shown: bool) -> None:
     if now is None or not now.is_open:
         return
     try:
-        mark = now.question.mark(value)
+        mark = now.asked.mark(value)
     except ValueError as error:
         notes.refused = str(error)
         return
@@ -501,7 +517,7 @@ def _answer(value: Any, shown: bool) -> None:
         notes.second = now.key, replace(now.first, answer=_plain(value))
         return
     _record(now, value, shown)
-    question = now.question
+    question = now.asked
     leaves_some = question.kind in (NUMBER, FIND) or len(question.choices) > 2
     if leaves_some and not mark.right and not shown:
         notes.tries_again = now.key

@@ -150,7 +150,7 @@ def _keys() -> dict[str, list[str]]:
         texts = read_of(selection.view(run).model, run)
         return {
             kind: [formats.escaped(token) for token in texts[site.key_side].tokens]
-            for kind, (site, *_) in session.context().structure.kinds.items()
+            for kind, (site, *_) in session.context().known.kinds.items()
         }
     return {}
 

@@ -29,7 +29,9 @@ HIDDEN = "hidden"  # label of the single row of hidden tokens
 PAUSE = 0.05  # seconds between two passes of a sweep, so that clicks are handled
 
 
-def draw_score(trace: Pass, whole: bool = True, labels: str = "collapsed", tokens=st) -> None:
+def draw_score(
+    trace: Pass, whole: bool = True, labels: str = "collapsed", tokens: widgets.Box = st
+) -> None:
     """Draw the choice of a score: the whole text, if `whole`, or one token at a row. `labels`: the
     visibility of its label; `tokens`: the container of the tokens that it compares."""
     if not SETTINGS["score_at"].concerns(session.context()):
@@ -198,7 +200,8 @@ def pictures(
             column=column,
             single=True,
             choice={"panel": number},
-            **({"chooses": "row", "chooses_column": "column"} if chooses else {}),
+            chooses="row" if chooses else "",
+            chooses_column="column" if chooses else "",
         )
         for number, (panel, (row, column)) in enumerate(zip(panels, cells, strict=True))
     ]

@@ -40,7 +40,7 @@ def _take_ready_made() -> None:
 
 def draw_no_positions() -> None:
     """A button that takes the positions out of the first text, if the model adds any there."""
-    structure = session.context().structure
+    structure = session.context().known
     side = structure.sides[0].title
     change = f"{side}=positions:none"
     if readable(change, structure.parts):

@@ -3,12 +3,14 @@ declaration.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+from streamlit.errors import StreamlitAPIException
 
 from headlight.app.state.session import choose, context, memo, values
 from headlight.app.state.setting import ABSENT, Limits, Setting
@@ -17,6 +19,7 @@ from headlight.app.state.settings import SETTINGS
 MAX_BUTTONS = 12  # more options than these become a list
 
 
+Box = ModuleType | DeltaGenerator  # the whole page, `st`, or an element of it
 _is_closed: ContextVar[bool] = ContextVar("is_closed", default=False)
 
 
@@ -31,7 +34,7 @@ def in_menu(is_open: bool) -> Iterator[None]:
         _is_closed.reset(token)
 
 
-def draw(key: str, box=st, widget_options: Mapping = MappingProxyType({}), **limits):
+def draw(key: str, box: Box = st, widget_options: Mapping = MappingProxyType({}), **limits):
     """Draw a setting as declared and return its value (for an expander, the expander). A page can
     override its limits: `options`, `least`, `most`, `default`. `grid_options`: further arguments of
     the widget."""
@@ -45,11 +48,22 @@ def draw(key: str, box=st, widget_options: Mapping = MappingProxyType({}), **lim
     ) and value != allowed.default
     if _is_chosen_by_code(key) or must_send or value != st.session_state.get(key, allowed.default):
         st.session_state[key] = value
+    if setting.address and value != allowed.default:
+        _write_address(key, setting.as_text(value))
     shown = _widget(setting, allowed, box, widget_options)
     current = shown.open if setting.widget == "expander" else shown
     if current != value:
         _correct(key, value)
     return shown
+
+
+def _write_address(key: str, text: str | list[str]) -> None:
+    """Write the value of a setting into the address. Streamlit does so itself for a widget that
+    was drawn in the run before, and refuses it here (1.67)."""
+    texts = [text] if isinstance(text, str) else text
+    if st.query_params.get_all(key) != texts:
+        with suppress(StreamlitAPIException):
+            st.query_params[key] = texts
 
 
 def _is_chosen_by_code(key: str) -> bool:
@@ -114,12 +128,13 @@ def _correct(key: str, value) -> None:
 
 def _widget(setting: Setting, allowed: Limits, box, widget_options: Mapping):
     label, kind = setting.label, type(setting.default)
-    common = {"key": setting.key, "help": setting.help} | setting.look | widget_options
+    common = {"key": setting.key, "help": setting.help, **setting.look, **widget_options}
     if setting.address:
         common["bind"] = "query-params"
     options, default = list(allowed.options), allowed.default
+    least, most = allowed.least, allowed.most
     if kind in (int, float):
-        least, most = kind(allowed.least), kind(allowed.most)
+        least, most = kind(least), kind(most)
     form = setting.format.format
     match setting.widget:
         case "toggle":

@@ -10,6 +10,7 @@ MOST_DIGITS = 8
 def multiplied_out(score: float, shift: float, total: float) -> tuple[str, str]:
     """A softmax by hand: from a score to its share of `total`, with just enough digits that the
     displayed numbers give the displayed result; and the total as it is displayed."""
+    agrees, exponent, before, power, of = False, "", ("", ""), "", ""
     for decimals in range(2, MOST_DIGITS):
         for digits in range(3, decimals + 2):
             exponent = f"{score - shift:.{decimals}f}"
@@ -31,6 +32,7 @@ def multiplied_out(score: float, shift: float, total: float) -> tuple[str, str]:
 def terms_of(total: str, terms: Sequence[float]) -> list[str]:
     """The terms of a displayed total as texts, with just enough digits that they add up to it."""
     digits = len(re.sub(r"e.*|\D", "", total).lstrip("0"))
+    texts: list[str] = []
     for decimals in range(2, MOST_DIGITS + 1):
         texts = [f"{x:.{decimals}g}" for x in terms]
         if f"{sum(map(float, texts)):.{digits}g}" == total:
@@ -58,6 +60,7 @@ def by_hand(
     numbers give the displayed result. With one term, `compute` gets its numbers; with more, the
     list of terms."""
     exact = format(_call(compute, [[float(x) for x in term] for term in terms]), result)
+    texts: list[list[str]] = []
     for digits in range(2, MOST_DIGITS + 1):
         texts = [[f"{float(x):.{digits}f}" for x in term] for term in terms]
         shown = _call(compute, [[float(x) for x in term] for term in texts])

@@ -184,7 +184,7 @@ def sentences(view: ModelView, measured: Measured, survey: Survey | None) -> Exe
     runs = {line: run for line, run in runs.items() if passes.is_whole(view, run)}
     if habit and runs:
         examples = head_results.clearest_in(view, [*runs.values()], habit, kind, layer, head)
-    if not examples:
+    if not examples or habit is None:
         st.info("No sentence here is long enough to show this head's pattern.")
         return None
     lines = [*runs]

@@ -26,7 +26,7 @@ from headlight.model.analysis.head_metrics import (
     nearest_heads,
     nearest_names,
 )
-from headlight.model.probing.trace import Trace
+from headlight.model.probing.trace import Pass
 from headlight.model.surveys.survey import ALIGNMENT, IN_WORDS, POSITIONAL, SIGNIFICANT, Survey
 from headlight.model.surveys.survey import SURVEY_RULES as NAMING
 
@@ -51,7 +51,7 @@ ABLATION_COLUMN = "ablation"
 
 def head_table(
     measured: Mapping[str, Measured],
-    trace: Trace,
+    trace: Pass,
     pictures: Mapping[str, Sequence[Sequence[str]]],
     pattern: str = ANY,
     ablation: Mapping[str, np.ndarray] = MappingProxyType({}),
@@ -142,9 +142,9 @@ def _surveyed(known: Mapping[str, Mapping]) -> dict:
 
 
 def _with_interval(column: str, row: Mapping | None, scale: int = 1) -> dict:
-    value, *ends = (row and row[name] for name in ("value", "low", "high"))
-    if value is None:
+    if row is None or row["value"] is None:
         return {column: None, column + INTERVAL: None}
+    value, *ends = (row[name] for name in ("value", "low", "high"))
     return {
         column: scale * value,
         column + INTERVAL: None if None in ends else tuple(scale * end for end in ends),
@@ -188,7 +188,8 @@ def on_focus_and_loss(rows: Sequence[Mapping]) -> Exercise | None:
     ranks = both.abs().rank()
     if len(ranks) < 3 or not ranks.std().all():
         return None
-    return exercises.focus_and_loss(ranks[0].corr(ranks[1]), len(ranks))
+    correlation = float(ranks.corr().to_numpy()[0, 1])
+    return exercises.focus_and_loss(correlation, len(ranks))
 
 
 def interval(ends: tuple[float, float] | None, digits: int) -> str:

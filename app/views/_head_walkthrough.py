@@ -106,7 +106,7 @@ class Walkthrough:
             hand += f"**{steps.residual[row, 0]:.2f}**."
             embedding = embedding_of(self.model, self.query_side)
             code = self._code((type(embedding).forward, "self.token("))
-        elif steps.token is not None:
+        elif steps.token is not None and steps.table is not None:
             pictures = [
                 self._of_query("word", steps.token),
                 self._of_query("position", steps.table),
@@ -238,7 +238,7 @@ class Walkthrough:
         """The largest numbers of a row, with their keys."""
         return ", ".join(
             f"“{formats.escaped(self.key[i])}” {formats.signed(row[i])}"
-            for i in np.argsort(-row)[:LARGEST]
+            for i in np.argsort(-row)[:LARGEST].tolist()
         )
 
     def _mask(self, name: str) -> WalkthroughStep:
@@ -279,9 +279,10 @@ class Walkthrough:
     def _values(self, name: str) -> WalkthroughStep:
         steps, row = self.steps, self.row
         weights, values = steps.weights[row].astype(float), steps.v[:, 0].astype(float)
-        order = np.argsort(-weights)[:3]
+        order = np.argsort(-weights)[:3].tolist()
         rest = float(weights @ values - weights[order] @ values[order])
-        texts, total = by_hand(sum_of_products, [*([weights[i], values[i]] for i in order), [rest]])
+        products = [[float(weights[i]), float(values[i])] for i in order]
+        texts, total = by_hand(sum_of_products, [*products, [rest]])
         terms = " + ".join(
             f"{product(*texts[2 * n : 2 * n + 2])} (“{formats.escaped(self.key[i])}”)"
             for n, i in enumerate(order)
@@ -493,7 +494,7 @@ class Walkthrough:
             self.query,
             self.key,
             weights,
-            ("score {}, poor match", "{}, good match"),
+            ends=("score {}, poor match", "{}, good match"),
             follow=self.row,
             chooses="follow",
             column=self.column,
@@ -529,7 +530,7 @@ class Walkthrough:
         bias = [] if linear.bias is None else [[float(linear.bias[first])]]
         rest = float(products.sum() - products[order].sum())
         texts, total = by_hand(
-            sum_of_products, [*([x[i], weight[i]] for i in order), [rest], *bias]
+            sum_of_products, [*([float(x[i]), float(weight[i])] for i in order), [rest], *bias]
         )
         terms = " + ".join(product(*texts[2 * n : 2 * n + 2]) for n in range(len(order)))
         added = f" + {operand(texts[-1])} (bias)" if bias else ""
@@ -560,7 +561,7 @@ class Walkthrough:
         """The exponentials of a row, each with its key, the largest first, and their sum."""
         order = allowed[np.argsort(-powers[allowed], kind="stable")]
         shown = order if len(order) <= MOST_TERMS else order[: MOST_TERMS - 1]
-        names = [f"“{formats.escaped(self.key[i])}”" for i in shown]
+        names = [f"“{formats.escaped(self.key[i])}”" for i in shown.tolist()]
         terms = [float(power) for power in powers[shown]]
         if left := len(order) - len(shown):
             names.append(f"the other {left}")

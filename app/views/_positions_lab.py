@@ -24,7 +24,7 @@ from headlight.model.analysis import positions
 from headlight.model.probing import position_tables
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import embeddings_of
-from headlight.model.probing.trace import Trace
+from headlight.model.probing.trace import Pass
 
 SHOWN = 64  # positions of a table that are drawn
 MAX_ANSWER_ROWS = 200  # of a table of answers
@@ -47,7 +47,7 @@ class Lab:
 
     view: ModelView
     run: Run
-    trace: Trace
+    trace: Pass
     side: str
     projector: bool
     controls: DeltaGenerator
@@ -489,18 +489,18 @@ def swap(lab: Lab) -> None:
         st.info(f"Only the first {len(places)} of {length:,} tokens can be swapped and are drawn.")
     options = [f"{i} {text.tokens[i]}" for i in places]
     defaults = options[1 if len(places) > 2 else 0], options[-2 if len(places) > 3 else -1]
-    picked = [
+    first, second = (
         options.index(widgets.draw(key, lab.controls, CONTROL, options=options, default=default))
         for key, default in zip(("first", "second"), defaults, strict=True)
-    ]
-    if text.ids[picked[0]] == text.ids[picked[1]]:
+    )
+    if text.ids[first] == text.ids[second]:
         st.info("These two tokens are the same. Choose two different ones.")
         return
     swaps = {
         f"with positions ({lab.kind_of_table})": position_results.reordered_of(
-            view, lab.run, *picked
+            view, lab.run, first, second
         ),
-        "without positions": position_results.reordered_of(view, lab.run, *picked, "none"),
+        "without positions": position_results.reordered_of(view, lab.run, first, second, "none"),
     }
     with_positions, without = swaps.values()
     switches = next(iter(trace.kinds.values()))[0].masks

@@ -20,13 +20,14 @@ HEIGHT = 480  # pixels
 def wanted(view: ModelView, trace: Pass, score: Score) -> str:
     """The name of the token of a logit, or of the two of a difference."""
     ids = [token_id for token_id in (score.wanted, score.against) if token_id is not None]
+    assert score.position is not None
     answers = view.checkpoint.outputs(ids, repeat(trace.preceding[score.position]))
     return " minus ".join(f"“{answer}”" for answer in answers)
 
 
 def head_of(term: Term) -> dict:
     """The settings that select a term's head; none if it is not a head."""
-    if term.head is None:
+    if term.head is None or term.layer is None:
         return {}
     return {"kind": term.kind, "layer": term.layer + 1, "head": term.head + 1}
 

@@ -88,4 +88,5 @@ def page() -> None:
             alt=f"Effect of {name}, one row per change",
         )
     with frame.explanation():
+        assert isinstance(swept.score, float)
         st.markdown(change_texts.sweep_explained(measure, swept.score, session.context().has_other))

@@ -43,7 +43,7 @@ def place(block: Block) -> tuple[str, int | None, str, str]:
 def choose(shown: Sequence[Block], block: Block) -> None:
     """Select a block, and its layer on all pages. A callback."""
     if kind := kind_at(shown, block):
-        session.choose(kind=kind, layer=block.layer + 1, head=1)
+        session.choose(kind=kind, layer=(block.layer or 0) + 1, head=1)
         norm = "Feed-forward" if block.sublayer == "feed_forward" else "Add & norm"
         session.choose(at="Input" if block.kind else norm)
     session.memo().block = place(block)

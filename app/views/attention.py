@@ -139,22 +139,18 @@ def selected_head() -> None:
         frame.notices().warning(message)
     if not reading.average:
         predicts = trace.predicted.predicts != output_texts.EMBEDDING
-        with frame.numbers():
-            st.markdown("**Numbers**")
-            as_trained = replace(run, changes=(), masks=Masks())
-            if run != as_trained and not model.checkpoint.classes and predicts:
-                now, before = (
-                    passes.log_probability(model, version) for version in (run, as_trained)
-                )
-                st.markdown(change_texts.probability(trace.predicted.title, now, before))
-            for leak in passes.leaks_of(model, run):
-                st.markdown(notices.leak(trace, leak))
-            st.markdown(head_card.PRUNED if gone else head_results.card_of(model, run, *head))
-            survey, *_ = head_results.survey_of(model)
-            if survey:
-                st.markdown(
-                    head_card.in_all_sentences(survey, focus.kind, chosen["layer"] - 1, focus.head)
-                )
+        lines = ["**Numbers**"]
+        as_trained = replace(run, changes=(), masks=Masks())
+        if run != as_trained and not model.checkpoint.classes and predicts:
+            now, before = (passes.log_probability(model, version) for version in (run, as_trained))
+            lines.append(change_texts.probability(trace.predicted.title, now, before))
+        lines += [notices.leak(trace, leak) for leak in passes.leaks_of(model, run)]
+        lines.append(head_card.PRUNED if gone else head_results.card_of(model, run, *head))
+        survey, *_ = head_results.survey_of(model)
+        if survey:
+            place = focus.kind, chosen["layer"] - 1, focus.head
+            lines.append(head_card.in_all_sentences(survey, *place))
+        frame.numbers().markdown("\n\n".join(lines))
     table = widgets.draw("numbers")
     if table.open:
         columns, n_omitted = as_table(picture.weights, query.labels, key.labels, MAX_TABLE_ROWS)

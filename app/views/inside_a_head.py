@@ -17,10 +17,10 @@ from headlight.app.wording import formats, part_names
 from headlight.model.analysis.head_metrics import total_variation
 from headlight.model.probing.head_steps import HeadSteps
 from headlight.model.probing.run import Run
-from headlight.model.probing.trace import Trace
+from headlight.model.probing.trace import Pass
 
 
-def selected() -> tuple[ModelView, Run, Trace]:
+def selected() -> tuple[ModelView, Run, Pass]:
     """The run without changes: the page shows the unchanged model's arithmetic."""
     run = selection.run_unchanged()
     view = selection.view(run)

@@ -32,7 +32,9 @@ def page() -> None:
         )
         raise messages.NothingToShow
     trace = passes.whole_trace_of(view, run)
-    reference, timing = system_results.reference_of(view, run)
+    twin = system_results.reference_of(view, run)
+    assert twin is not None
+    reference, timing = twin
 
     query, key = part_names.axes(trace, focus.kind, focus.layer, focus.head)
     ours = trace.attention[focus.kind][focus.layer, focus.head]
@@ -62,7 +64,7 @@ def page() -> None:
             st.warning(undefined)
         elif passes.not_finite_of(view, run)[0]:
             st.badge("Nothing to compare", color="orange")
-        elif table["agrees"].all():
+        elif bool(table["agrees"].to_numpy().all()):
             st.badge("PASS: they agree", icon=":material/check:", color="green")
         else:
             st.badge("FAIL: they differ", icon=":material/close:", color="red")

@@ -54,7 +54,8 @@ def selected_head(controls: DeltaGenerator) -> None:
     kind, layer, head = focus.kind, focus.layer, focus.head
     steps = head_results.head_steps_of(view, run, trace.kinds[kind][layer], head)
     query, key = steps.compared
-    texts, titles = trace.texts_of(kind), tuple(side.title for side in trace.sides_of(kind))
+    texts, (asks, answers) = trace.texts_of(kind), trace.sides_of(kind)
+    titles = asks.title, answers.title
     rows = trace.row_words(kind, layer, head)
     with controls:
         chosen = widgets.draw_token("follow", texts[0].tokens, CLEAREST_ROW, BARE, names=rows)
@@ -76,7 +77,7 @@ def selected_head(controls: DeltaGenerator) -> None:
     plane.head(
         pca_plane,
         (query, key),
-        tuple(map(Axis, titles, (rows, texts[1].tokens))),
+        (Axis(titles[0], rows), Axis(titles[1], texts[1].tokens)),
         chosen,
         result,
         on_choose=lambda index: session.choose(follow=f"{index + 1} "),

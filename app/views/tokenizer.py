@@ -56,7 +56,7 @@ def page() -> None:
     n_tokens = Counter(word_ids)
 
     with one_word:
-        chosen = -1
+        chosen, options = -1, []
         if words:
             options = [f"{i} {name[:MOST_CHARACTERS]}" for i, name in enumerate(names, start=1)]
             most_split = max(range(len(words)), key=lambda i: (n_tokens[i], len(words[i])))
@@ -89,7 +89,7 @@ def page() -> None:
         as_tokenized = encoding.ids == tokenizer.encode(text).ids
         sources = [options[i] for i in word_ids] if as_tokenized else None
         table = pd.DataFrame(_token_table.token_rows(side, encoding, read[side.name], sources))
-        marked = table["from"] == (options[chosen] if words else "")
+        marked = (table["from"] == (options[chosen] if words else "")).to_dict()
         st.dataframe(
             table.astype({"start": "Int64", "end": "Int64"}).style.apply(
                 lambda row: [f"background-color: {MARKED}" if marked[row.name] else ""] * len(row),

@@ -16,11 +16,12 @@ from headlight.model.probing.sites import (
     sides_of,
     sublayers_of,
 )
-from headlight.model.probing.trace import Trace
-from headlight.model.sites import ProbedModel, Side
+from headlight.model.probing.trace import Pass
+from headlight.model.sites import ProbedModel, Side, Site
+from headlight.model.transformer import MultiHeadAttention
 
 
-def in_numbers(trace: Trace, block: Block, depth: int) -> str:
+def in_numbers(trace: Pass, block: Block, depth: int) -> str:
     """Markdown on a block: its place in a stack of `depth` layers, its shapes and parameters."""
     of_text = block.stack == OUTPUT and trace.predicted.predicts == "class"
     lines = [f"Output: **{times(block.shape)}** ({'text' if of_text else 'tokens'} × width)"]
@@ -37,18 +38,18 @@ def in_numbers(trace: Trace, block: Block, depth: int) -> str:
     return "  \n".join(lines)
 
 
-def explained(model, trace: Trace, block: Block) -> str:
+def explained(model, trace: Pass, block: Block) -> str:
     """What a block does, in a sentence or two."""
     if block.stack == OUTPUT:
         return _output(model.generator, trace.predicted, block.part)
     side = next(side for side in model.sides() if side.stack == block.stack)
-    if block.kind:
-        return _attention(attention_at(model, block.site), trace, block)
+    if block.site:
+        return _attention(attention_at(model, block.site), block.site, trace, block)
     if block.part == "embedding":
         return _embedding(model, embedding_of(model, side))
     if block.part == "position":
         return _position(embedding_of(model, side).position)
-    if block.part == "feed_forward":
+    if block.part == "feed_forward" and block.layer is not None:
         return _feed_forward(layers_of(model, side)[block.layer].feed_forward, model.config)
     if block.part == "recurrence":
         return (
@@ -66,8 +67,8 @@ def _of_itself(part: nn.Module) -> str:
     return getattr(part, "explained", "")
 
 
-def _attention(attention: nn.Module, trace: Trace, block: Block) -> str:
-    site, (_, key) = block.site, trace.sides_of(block.kind)
+def _attention(attention: MultiHeadAttention, site: Site, trace: Pass, block: Block) -> str:
+    _, key = trace.sides_of(block.kind)
     keys = {
         "": "all from this stack",
         LAYER_OUTPUTS: f"queries from this stack, keys and values from the {key.stack}'s output",
@@ -137,7 +138,7 @@ def _output(generator: nn.Module, predicted: Side, part: str) -> str:
     return (sentences | getattr(generator, "blocks", {}))[part]
 
 
-def most_probable(checkpoint, trace: Trace) -> tuple[str, list[str]]:
+def most_probable(checkpoint, trace: Pass) -> tuple[str, list[str]]:
     """The title of the predictions and their labels, row by row; empty for a model that predicts
     nothing."""
     if trace.predicted.predicts == EMBEDDING:
@@ -149,7 +150,7 @@ def most_probable(checkpoint, trace: Trace) -> tuple[str, list[str]]:
     return "Most probable", answers
 
 
-def link(trace: Trace, block: Block, page: str) -> str:
+def link(trace: Pass, block: Block, page: str) -> str:
     """The text of the link to a block's page."""
     if block.layer is None:
         return f"Open {page}"
@@ -179,7 +180,7 @@ def parameter_shares(shown: Sequence[Block]) -> dict[str, float]:
     }
 
 
-def model_in_numbers(model, shown: Sequence[Block], trace: Trace) -> str:
+def model_in_numbers(model, shown: Sequence[Block], trace: Pass) -> str:
     """The number of layers, heads and parameters of a model, and the parameters of each part."""
     total, sides = sum(block.parameters for block in shown), sides_of(model).values()
     depth = " + ".join(f"{len(side.layers)} {side.stack}" for side in sides)

@@ -79,7 +79,7 @@ def least_certain(number: int, token: str, probability: float) -> Exercise:
 
 def largest_part(shares: Mapping[str, float]) -> Exercise:
     """Part of a model → its share of the parameters."""
-    largest = max(shares, key=shares.get)
+    largest = max(shares, key=shares.__getitem__)
     return Exercise(
         "count the parameters. Where are most of them?",
         f"The largest share, {percent(shares[largest])}, belongs to “{largest}”. Each number in a "

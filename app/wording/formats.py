@@ -57,7 +57,8 @@ def differences(before: str, after: str) -> Parts:
     """The difference of two texts: new words bold, deleted words struck through. A punctuation mark
     counts by itself, so that a sentence that ends earlier keeps its last word."""
     old, new = (PIECE.findall(text) for text in (before, after))
-    alike = SequenceMatcher(None, *([one.strip() for one in text] for text in (old, new)), False)
+    one, other = ([piece.strip() for piece in text] for text in (old, new))
+    alike = SequenceMatcher(None, one, other, False)
     parts: Parts = []
     for tag, first, last, start, end in alike.get_opcodes():
         gone, words = "".join(old[first:last]), "".join(new[start:end])

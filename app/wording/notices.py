@@ -81,7 +81,7 @@ def _spans_of_several_tokens(encoding: Encoding) -> set[tuple[int, int]]:
 
 def empty_rows(weights: np.ndarray, query: Axis) -> str | None:
     """A notice about rows of (query, key) that may attend to nothing."""
-    empty = [query.labels[i] for i in np.flatnonzero(~weights.any(axis=1))]
+    empty = [query.labels[i] for i in np.flatnonzero(~np.any(weights, axis=1)).tolist()]
     if not empty:
         return None
     which = ", ".join(f"“{escaped(token)}”" for token in empty[:8]) + (
@@ -100,7 +100,7 @@ def first_undefined(attention: dict[str, np.ndarray], trace: Trace) -> str | Non
         alone = np.isnan(weights) & ~np.isnan(trace.attention[kind])
         undefined = alone.any(axis=(1, 3))  # (layers, query)
         if undefined.any():
-            layer, row = np.argwhere(undefined)[0]
+            layer, row = np.argwhere(undefined)[0].tolist()
             head = int(alone[layer, :, row].any(axis=-1).argmax())
             token = escaped(row_labels(trace, kind, layer, head)[0][row])
             return (

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from headlight.app.charts import Axis
 from headlight.model.analysis.architecture import Block
-from headlight.model.analysis.decomposition import HEAD, Term
+from headlight.model.analysis.decomposition import Term
 from headlight.model.analysis.reading import Reading
 from headlight.model.probing.sites import Part, embeddings_of
 from headlight.model.probing.trace import Pass
@@ -108,7 +108,7 @@ def row_names(trace: Pass) -> list[str]:
 
 def term_name(term: Term) -> str:
     """The name of a term of a logit."""
-    if term.what == HEAD:
+    if term.layer is not None and term.head is not None:
         return f"{term.kind} {term.layer + 1}.{term.head + 1}"
     return f"{term.what} {term.layer + 1}" if term.layer is not None else term.what
 
@@ -164,7 +164,7 @@ BLOCKS = {  # Block.part → its name in the paper's figure
 
 def block_name(trace: Pass, block: Block) -> str:
     """The name in the paper's figure; "Masked" while the causal mask is on."""
-    if not block.kind:
+    if not block.site:
         return BLOCKS[block.part]
     masked = "causal" in block.site.masks and trace.masks.causal
     return f"{'Masked ' * masked}Multi-Head Attention"

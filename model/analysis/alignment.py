@@ -173,7 +173,7 @@ def chosen(
         word."""
         each = []
         for of_sentence, (_, links) in zip(weights, pairs, strict=True):
-            linked = links.any(axis=-1).nonzero()[0]
+            linked = np.any(links, axis=-1).nonzero()[0]
             each.append(links[linked, of_sentence.argmax(axis=-1)[..., linked]])
         return np.concatenate(each, axis=-1).astype(float)
 

@@ -7,6 +7,7 @@ from itertools import groupby
 
 from torch import nn
 
+from headlight.model.families.bert import TextEmbedding
 from headlight.model.probing.sites import (
     embedding_of,
     final_norm_of,
@@ -98,10 +99,10 @@ def blocks(model: ProbedModel, lengths: dict[str, int]) -> list[Block]:
     predicted, generator = predicted_side(model), model.generator
     of_tokens = predicted.predicts in ("next token", "masked token")
     rows = lengths[predicted.name] if of_tokens else 1
-    if predicted.predicts == "embedding":
+    if isinstance(generator, TextEmbedding):
         add(Block(OUTPUT, None, "pooling", (rows, model.config.d_model)))
         if generator.dense:
-            shape = rows, model.config.d_embedding
+            shape = rows, generator.config.d_embedding
             add(Block(OUTPUT, None, "dense", shape), list(generator.dense.parameters()))
         return listed
     if not of_tokens:

@@ -126,7 +126,7 @@ def attribution(
     CannotChange."""
     score = Score(row, token, against)
     traced = trace(model, run, given)
-    check_token(*traced.logits.shape, row, token, against)
+    check_token(traced.logits.shape, row, token, against)
     kind = source_kind(model)
     query, key = traced.sides_of(kind)
     ids = torch.tensor(traced.texts[query.name].ids, device=device_of(model))

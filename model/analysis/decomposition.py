@@ -25,6 +25,7 @@ from headlight.model.probing.capture import inputs_of, outputs_of
 from headlight.model.probing.changes import CannotChange, Patched, Skipped
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import (
+    attention_at,
     embedding_of,
     final_norm_of,
     layers_of,
@@ -112,7 +113,7 @@ def decomposition(
     }
     sites = {site.name: site for site in model.sites()}
     site_of = {(i, name): sites.get(f"{side.layers[i]}.{name}") for i, name in sublayers}
-    projections = {at: sublayers[at].output for at, site in site_of.items() if site}
+    projections = {at: attention_at(model, site).output for at, site in site_of.items() if site}
     with (
         applied(model, run.changes, given),
         inputs_of({("norm", at): norm for at, norm in norms.items()}) as norm_inputs,
@@ -123,7 +124,7 @@ def decomposition(
         logits = model(*ids, *run.masks.build(model, *ids))[0]
 
     pooled = side.predicts == "class"
-    check_token(*logits.shape, 0 if pooled else row, token, against)
+    check_token(logits.shape, 0 if pooled else row, token, against)
     direction, bias = _direction(model.generator, token, against)
     logit = float(inputs["generator"][0][0, 0 if pooled else row].double() @ direction + bias)
     u = row_shares(model, ids[-1][0], row)[:, None] * direction
@@ -190,8 +191,9 @@ def _through(
     if isinstance(norm, nn.Identity):
         return u, bias
     x, y = x.double(), y.double()
-    shift = 0 if getattr(norm, "bias", None) is None else norm.bias.double()
-    weight = norm.weight.double()
+    parameters = dict(norm.named_parameters())
+    shift = parameters["bias"].double() if "bias" in parameters else 0
+    weight = parameters["weight"].double()
 
     def centred(v):
         return v - v.mean(dim=-1, keepdim=True)

@@ -25,7 +25,7 @@ from headlight.model.probing.trace import Pass, Trace
 from headlight.model.rounding import fixed, percent
 from headlight.model.tokenizer import ROLES, SPECIAL, Encoding
 
-NAMES = dict(zip(ROLES, SPECIAL, strict=True))
+NAMES: dict[str, str] = dict(zip(ROLES, SPECIAL, strict=True))
 PAD, _, END = SPECIAL  # never tokens of a text, whose punctuation and letters are kept apart
 
 
@@ -83,9 +83,12 @@ def measured(
     trace: Trace | LongTrace, attention: Mapping[str, Weights] | None = None
 ) -> dict[str, Measured]:
     """Kind → measures of all its heads; for a long trace, pass `attention`."""
+    if attention is None:
+        assert isinstance(trace, Trace)
+        attention = trace.attention
     return {
         kind: measure(weights, *tokens_of(trace, kind), trace.allowed(kind))
-        for kind, weights in (trace.attention if attention is None else attention).items()
+        for kind, weights in attention.items()
     }
 
 
@@ -113,7 +116,9 @@ def measure(
     of the rows and columns; self_attention: whether both are of one text; allowed: (query, key),
     where a row may attend, else to every key that any head puts weight on in that row.
     """
-    allowed = weights.any(axis=(0, 1)) if allowed is None else allowed
+    if allowed is None:
+        assert isinstance(weights, np.ndarray)
+        allowed = np.any(weights, axis=(0, 1))
     rows = _Rows(allowed, query, key, self_attention)
     # Layer by layer, because intermediate arrays of a long text are large.
     layers = []
@@ -147,7 +152,10 @@ def total_variation(now: np.ndarray, before: np.ndarray) -> np.ndarray:
 
 def over_sentences(measured: Sequence[Measured]) -> Measured:
     """Means over all rows of several sentences, measured in one model and kind of attention."""
-    rows = {name: sum(sentence.rows[name] for sentence in measured) for name in measured[0].rows}
+    rows = {
+        name: np.sum([sentence.rows[name] for sentence in measured], axis=0)
+        for name in measured[0].rows
+    }
 
     def means(field):
         return {
@@ -300,7 +308,7 @@ def nearest_names(measured: Measured, layer: int, head: int, count: int = 2) -> 
     """The patterns that fit one head best, best first; none if there were too few rows."""
     scores = {name: float(of[layer, head]) for name, of in measured.scores.items()}
     scores = {name: score for name, score in scores.items() if score == score}  # not NaN
-    best = sorted(scores, key=scores.get, reverse=True)[:count]
+    best = sorted(scores, key=scores.__getitem__, reverse=True)[:count]
     return [Match(name, scores[name], _reason(measured, layer, head, name)) for name in best]
 
 

@@ -22,8 +22,11 @@ class Leak:
 
 def leaks(trace: Trace | LongTrace, attention: Mapping[str, Weights] | None = None) -> list[Leak]:
     """All leaks above zero, in the order of the kinds; for a long trace, pass `attention`."""
+    if attention is None:
+        assert isinstance(trace, Trace)
+        attention = trace.attention
     result = []
-    for kind, weights in (trace.attention if attention is None else attention).items():
+    for kind, weights in attention.items():
         query, key = (np.array(text.roles) == "pad" for text in trace.texts_of(kind))
         later = np.arange(len(key)) > np.flatnonzero(~query)[:, None]
         places = {"padding": np.broadcast_to(key, later.shape)}

@@ -8,7 +8,6 @@ Llama (see presets.FAMILIES). All read one text, ids (1, length).
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import partial
 from typing import TypeVar
 
 import torch
@@ -28,8 +27,8 @@ from headlight.model.masks import Masks
 from headlight.model.presets import GENERATOR, build
 from headlight.model.probing.capture import inputs_of, outputs_of, view
 from headlight.model.probing.sites import attention_at, embedding_of, layers_of, predicted_side
-from headlight.model.sites import ProbedModel, Site
-from headlight.model.transformer import FeedForward, MultiHeadAttention, Transformer
+from headlight.model.sites import LayerList, ProbedModel, Site
+from headlight.model.transformer import EncoderLayer, FeedForward, MultiHeadAttention, Transformer
 from headlight.model.variants import (
     DecoderOnly,
     DecoderOnlyConfig,
@@ -61,14 +60,16 @@ def decoder_alone(model: Transformer) -> DecoderOnly:
 def learned_positions(model: DecoderOnly) -> DecoderOnly:
     """Initialised like the word embeddings, see reset_parameters."""
     config = model.config
-    model.tgt_embedding.position = LearnedPositions(config.max_length, config.d_model)
-    nn.init.normal_(model.tgt_embedding.position.weight, std=config.d_model**-0.5)
+    positions = LearnedPositions(config.max_length, config.d_model)
+    nn.init.normal_(positions.weight, std=config.d_model**-0.5)
+    model.tgt_embedding.position = positions
     return model
 
 
 def unscaled(model: DecoderOnly) -> DecoderOnly:
     token = model.tgt_embedding.token
-    model.tgt_embedding.token = _keeping(nn.Embedding(*token.weight.shape), token)
+    sizes = token.num_embeddings, token.embedding_dim
+    model.tgt_embedding.token = _keeping(nn.Embedding(*sizes), token)
     return model
 
 
@@ -82,7 +83,7 @@ def pre_norm(model: DecoderOnly) -> DecoderOnly:
     for layer, old in zip(layers, model.decoder.layers, strict=True):
         for name, part in old.named_children():
             layer.set_submodule(name, part)
-    model.decoder.layers = nn.ModuleList(layers)
+    model.decoder.layers = LayerList(layers)
     model.decoder.norm = nn.LayerNorm(model.config.d_model)
     return model
 
@@ -126,8 +127,8 @@ def grouped(model: DecoderOnly, n_key_heads: int = N_KEY_HEADS) -> DecoderOnly:
     def make(old: MultiHeadAttention) -> nn.Module:
         sizes = d_model, n_heads, n_key_heads, model.config.d_head
         new = _keeping(GroupedQueryAttention(*sizes, old.scores), old)
-        for name in ("key", "value"):
-            groups = old.get_submodule(name).weight.unflatten(0, (n_key_heads, -1, sizes[3]))
+        for name, linear in (("key", old.key), ("value", old.value)):
+            groups = linear.weight.unflatten(0, (n_key_heads, -1, sizes[3]))
             new.get_submodule(name).weight = nn.Parameter(groups.mean(dim=1).flatten(0, 1))
         return new
 
@@ -168,7 +169,7 @@ class Curves:
 
 
 def read_ahead(
-    before: ProbedModel, after: ProbedModel, ids: Tensor, tokens: Sequence[str]
+    before: Transformer, after: DecoderOnly, ids: Tensor, tokens: Sequence[str]
 ) -> Curves:
     """How far every token's last vector moves, relative to its length, when another token stands
     in the middle: of the paper's encoder and of the decoder alone."""
@@ -190,28 +191,29 @@ def read_ahead(
 
 
 def near_positions(
-    before: ProbedModel, after: ProbedModel, ids: Tensor, tokens: Sequence[str]
+    before: DecoderOnly, after: DecoderOnly, ids: Tensor, tokens: Sequence[str]
 ) -> Curves:
     """Cosine similarity of each position's vector with that of the first."""
     lines = {}
     for name, model in (("sinusoids", before), ("learned, untrained", after)):
-        table = _embedding(model).position(ids.shape[1])
+        table = model.tgt_embedding.position(ids.shape[1])
         lines[name] = torch.cosine_similarity(table, table[:1]).tolist()
     # A single token has no neighbour.
     sinusoids, learned = (line[min(1, len(line) - 1)] for line in lines.values())
-    table = _embedding(after).position.weight
-    numbers = dict(sinusoids=sinusoids, learned=learned, rows=len(table), added=table.numel())
+    added = parameter_count(after.tgt_embedding.position)
+    rows = added // after.config.d_model
+    numbers = dict(sinusoids=sinusoids, learned=learned, rows=rows, added=added)
     return Curves("position", _counted(ids.shape[1]), "cosine similarity", lines, numbers)
 
 
 def word_lengths(
-    before: ProbedModel, after: ProbedModel, ids: Tensor, tokens: Sequence[str]
+    before: DecoderOnly, after: DecoderOnly, ids: Tensor, tokens: Sequence[str]
 ) -> Curves:
     """L2 norms of each token's embedding, and of its position's."""
     lines = {
-        "× √d_model": _embedding(before).token(ids)[0],
-        "unscaled": _embedding(after).token(ids)[0],
-        "its position": _embedding(after).position(ids.shape[1]),
+        "× √d_model": before.tgt_embedding.token(ids)[0],
+        "unscaled": after.tgt_embedding.token(ids)[0],
+        "its position": after.tgt_embedding.position(ids.shape[1]),
     }
     lengths = {name: vectors.norm(dim=-1).tolist() for name, vectors in lines.items()}
     scaled, plain, position = (sum(line) / len(line) for line in lengths.values())
@@ -220,13 +222,13 @@ def word_lengths(
 
 
 def activations(
-    before: ProbedModel, after: ProbedModel, ids: Tensor, tokens: Sequence[str]
+    before: DecoderOnly, after: DecoderOnly, ids: Tensor, tokens: Sequence[str]
 ) -> Curves:
     """The distribution of the outputs of layer 1's activation."""
     places = [i / 10 for i in range(-5, 16)]  # centres of the bins
     hidden = {}
     for name, model in (("ReLU", before), ("GELU", after)):
-        linear2 = layers_of(model, predicted_side(model))[0].feed_forward.linear2
+        linear2 = _first_layer(model).feed_forward.linear2
         with inputs_of({name: linear2}) as inputs:
             _read(model, ids)
         hidden[name] = inputs[name][0].flatten()
@@ -239,7 +241,7 @@ def activations(
     return Curves("activation output", list(map(str, places)), "share", shares, numbers)
 
 
-def lengths(before: ProbedModel, after: ProbedModel, ids: Tensor, tokens: Sequence[str]) -> Curves:
+def lengths(before: DecoderOnly, after: DecoderOnly, ids: Tensor, tokens: Sequence[str]) -> Curves:
     """Mean L2 norm of the vectors as they enter layer 1 and after each layer."""
     lines = {}
     for name, model in (("norm after the sum", before), ("norm before", after)):
@@ -254,12 +256,12 @@ def lengths(before: ProbedModel, after: ProbedModel, ids: Tensor, tokens: Sequen
     return Curves("after", places, "L2 norm", lines, numbers)
 
 
-def means(before: ProbedModel, after: ProbedModel, ids: Tensor, tokens: Sequence[str]) -> Curves:
+def means(before: DecoderOnly, after: DecoderOnly, ids: Tensor, tokens: Sequence[str]) -> Curves:
     """The mean of each token's numbers behind the first norm; and how far that norm's output moves
     when what enters is ten times as long."""
     normed = {}
     for name, model in (("LayerNorm", before), ("RMSNorm", after)):
-        norm = layers_of(model, predicted_side(model))[0].norm1
+        norm = _first_layer(model).norm1
         with inputs_of({name: norm}) as inputs:
             _read(model, ids)
         (x,) = inputs[name]
@@ -271,7 +273,7 @@ def means(before: ProbedModel, after: ProbedModel, ids: Tensor, tokens: Sequence
     return Curves("token", tokens, "mean", lines, numbers)
 
 
-def biases(before: ProbedModel, after: ProbedModel, ids: Tensor, tokens: Sequence[str]) -> Curves:
+def biases(before: DecoderOnly, after: DecoderOnly, ids: Tensor, tokens: Sequence[str]) -> Curves:
     """How far attention moves, layer by layer, without the biases of all queries, or of all keys.
     Biases start at zero; here they are drawn at random, as large as a projection's outputs."""
     randomized = view(before)
@@ -293,13 +295,13 @@ def biases(before: ProbedModel, after: ProbedModel, ids: Tensor, tokens: Sequenc
     return Curves("in", places, "weight moved", lines, dict(query=query, key=key, fewer=fewer))
 
 
-def products(before: ProbedModel, after: ProbedModel, ids: Tensor, tokens: Sequence[str]) -> Curves:
+def products(before: DecoderOnly, after: DecoderOnly, ids: Tensor, tokens: Sequence[str]) -> Curves:
     """The length of layer 1's feed-forward output as its input is scaled: L2 norms relative to that
     for the original input."""
     factors = (0.25, 0.5, 1.0, 2.0, 4.0)
     lines, sizes = {}, {}
     for name, model in (("GELU", before), ("SwiGLU", after)):
-        feed_forward = layers_of(model, predicted_side(model))[0].feed_forward
+        feed_forward = _first_layer(model).feed_forward
         with inputs_of({name: feed_forward}) as inputs:
             _read(model, ids)
         (x,) = inputs[name]
@@ -315,7 +317,7 @@ def products(before: ProbedModel, after: ProbedModel, ids: Tensor, tokens: Seque
 
 
 def shifted_scores(
-    before: ProbedModel, after: ProbedModel, ids: Tensor, tokens: Sequence[str]
+    before: DecoderOnly, after: DecoderOnly, ids: Tensor, tokens: Sequence[str]
 ) -> Curves:
     """The largest change of a score of layer 1 between the sentence's tokens when it stands so
     many positions later, behind copies of its first token. In layer 1 a query or a key depends on
@@ -324,7 +326,7 @@ def shifted_scores(
     shifts = range(max(1, min(SHIFTS, limit - length) + 1))
     lines = {}
     for name, model in (("learned positions", before), ("rotary positions", after)):
-        layer, embedding = layers_of(model, predicted_side(model))[0], _embedding(model)
+        layer, embedding = _first_layer(model), model.tgt_embedding
         scores = []
         for shift in shifts:
             x = layer.norm1(embedding(torch.cat([ids[:, :1].expand(-1, shift), ids], dim=1)))
@@ -337,7 +339,7 @@ def shifted_scores(
     return Curves("positions later", list(map(str, shifts)), "change of a score", lines, numbers)
 
 
-def kept(before: ProbedModel, after: ProbedModel, ids: Tensor, tokens: Sequence[str]) -> Curves:
+def kept(before: DecoderOnly, after: DecoderOnly, ids: Tensor, tokens: Sequence[str]) -> Curves:
     """Bytes of keys and values of all layers, token by token, with fewer and fewer key heads."""
     lines, n_heads = {}, before.config.n_heads
     counts = [n for n in range(n_heads, 0, -1) if n_heads % n == 0]
@@ -373,8 +375,8 @@ def _own_sites(model: ProbedModel) -> list[Site]:
     return [site for site in model.sites() if site.kind == "decoder"]
 
 
-def _embedding(model: ProbedModel) -> nn.Module:
-    return embedding_of(model, predicted_side(model))
+def _first_layer(model: DecoderOnly) -> EncoderLayer:
+    return next(iter(model.decoder.layers))
 
 
 def _read(model: ProbedModel, ids: Tensor) -> None:
@@ -415,7 +417,7 @@ class Swap:
     becomes: str
     part: str
     put: Callable[..., ProbedModel]
-    measure: Callable[[ProbedModel, ProbedModel, Tensor, Sequence[str]], Curves]
+    measure: Callable[..., Curves]  # of both models, ids and tokens
     title: str
     finding: str
 
@@ -594,12 +596,9 @@ def effects(
     views = {name: view(model) for name, model in models.items()}
     weights, measured = _attention(views[PAPER], ids), {}
     for (_, before), (name, after) in itertools.pairwise(views.items()):
-        pair, earlier = (before, after), weights
-        curves = LINE[name].measure(*pair, ids, tokens)
-        parameters, cached = (
-            tuple(count(model) for model in pair)
-            for count in (parameter_count, partial(cached_bytes, ids=ids))
-        )
+        earlier, curves = weights, LINE[name].measure(before, after, ids, tokens)
+        parameters = parameter_count(before), parameter_count(after)
+        cached = cached_bytes(before, ids), cached_bytes(after, ids)
         weights = _attention(after, ids)  # of two models at a time, to save memory for long texts
         measured[name] = SwapEffect(parameters, cached, _moved(earlier, weights), curves)
     return measured

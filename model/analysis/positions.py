@@ -170,9 +170,11 @@ class Reordered:
     @property
     def distances(self) -> np.ndarray:
         """From each row after to each row before, in mean lengths of a row, (after, before)."""
-        sides = (torch.tensor(rows, dtype=torch.float64) for rows in (self.after, self.before))
+        after, before = (
+            torch.tensor(rows, dtype=torch.float64) for rows in (self.after, self.before)
+        )
         # Not by a product of matrices: that would leave 1e-4 between equal rows.
-        apart = torch.cdist(*sides, compute_mode="donot_use_mm_for_euclid_dist")
+        apart = torch.cdist(after, before, compute_mode="donot_use_mm_for_euclid_dist")
         return apart.numpy() / np.linalg.norm(self.before, axis=-1).mean()
 
 
@@ -189,7 +191,8 @@ def reordered(
     begins = int(side.begins)
     places = [*range(begins), *(begins + i for i in order)]
     places += range(len(places), len(rows[0]))
-    return Reordered(tuple(places), *rows, *map(predictions, passes))
+    answers = [predictions(each_trace) for each_trace in passes]
+    return Reordered(tuple(places), rows[0], rows[1], answers[0], answers[1])
 
 
 def swap(length: int, first: int, second: int) -> tuple[int, ...]:

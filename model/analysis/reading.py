@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -128,9 +129,9 @@ def average(weights: Weights, over: str, layer: int, head: int) -> np.ndarray:
         case "heads":
             return weights[layer].mean(axis=0)
         case "layers":
-            return sum(one[head] for one in weights) / len(weights)
+            return reduce(np.add, (one[head] for one in weights)) / len(weights)
         case "both":
-            return sum(one.mean(axis=0) for one in weights) / len(weights)
+            return reduce(np.add, (one.mean(axis=0) for one in weights)) / len(weights)
     raise ValueError(f"{over!r} is not one of {', '.join(map(repr, AVERAGES))}")
 
 

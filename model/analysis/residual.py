@@ -2,7 +2,7 @@
 layer (the logit lens, nostalgebraist 2020)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -100,8 +100,14 @@ def lens(model: ProbedModel, trace: Trace | LongTrace, rows: slice = ALL_ROWS) -
         probability.append(likely)
         final.append(likelihood.gather(1, answer)[:, 0])
         rank.append((logits > logits.gather(1, answer)).sum(dim=-1) + 1)
-    result = Lens(*(torch.stack(one).numpy() for one in (best, probability, final, rank)), 0.0)
-    return replace(result, difference=float(np.abs(result.final[-1] - shares[:, 0]).max(initial=0)))
+    of_final = torch.stack(final).numpy()
+    return Lens(
+        torch.stack(best).numpy(),
+        torch.stack(probability).numpy(),
+        of_final,
+        torch.stack(rank).numpy(),
+        float(np.abs(of_final[-1] - shares[:, 0]).max(initial=0)),
+    )
 
 
 def stopped(

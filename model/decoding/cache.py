@@ -9,15 +9,18 @@ is the model's own, so that whoever captures or changes a view of it sees each s
 import copy
 from collections.abc import Callable, Mapping
 from itertools import chain
+from typing import Generic, TypeVar
 
 from torch import Tensor, nn
 
 from headlight.model.families.parts import SSRU
 from headlight.model.probing.sites import attention_at, predicted_side
-from headlight.model.sites import Site
-from headlight.model.transformer import MultiHeadAttention, Transformer
+from headlight.model.sites import ProbedModel, Site
+from headlight.model.transformer import MultiHeadAttention
 
 KeysValues = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+Model = TypeVar("Model", bound=ProbedModel)
+Part = TypeVar("Part", bound=nn.Module)
 
 
 # Where modules are defined that treat a row alike whether earlier ones stand beside it or not.
@@ -30,7 +33,7 @@ KNOWN = (
 )
 
 
-def fits(model: Transformer) -> bool:
+def fits(model: ProbedModel) -> bool:
     """Whether a cache can stand in all the attentions of the target, which take keys and values
     from `keys_values`, and all its parts are known: in a cache a row stands alone, which another's
     softmax or scores, such as those of a window, may take for the first."""
@@ -47,10 +50,10 @@ def _known(part: nn.Module) -> bool:
     return type(part).__module__.startswith(KNOWN) and "forward" not in vars(part)
 
 
-class OneByOne:
+class OneByOne(Generic[Model]):
     """`model` reading a target one token at a time, at most `capacity` tokens."""
 
-    def __init__(self, model: Transformer, capacity: int):
+    def __init__(self, model: Model, capacity: int):
         self.growing: list[GrowingKeysValues | LastCell] = []  # of the target itself
         self.fixed: list[FixedKeysValues] = []  # to the source
         parts: dict[str, nn.Module] = {}
@@ -93,17 +96,18 @@ class GrowingKeysValues:
     def __init__(self, project: KeysValues, capacity: int, n_key_heads: int):
         self.project, self.capacity, self.length = project, capacity, 0
         self.n_key_heads = n_key_heads
-        self.keys = self.values = None
+        self.keys: Tensor | None = None
+        self.values: Tensor | None = None
 
     def __call__(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         k, v = self.project(key, value)  # (batch, heads or key heads, new, d_head)
-        if self.keys is None:
-            self.keys, self.values = (
-                new.new_empty(len(new), self.n_key_heads, self.capacity, new.shape[3])
-                for new in (k, v)
-            )
+        if self.keys is None or self.values is None:
+            self.keys, self.values = self._room(k), self._room(v)
         start, self.length = self.length, self.length + k.shape[2]
         return self._put(self.keys, k, start), self._put(self.values, v, start)
+
+    def _room(self, new: Tensor) -> Tensor:
+        return new.new_empty(len(new), self.n_key_heads, self.capacity, new.shape[3])
 
     def _put(self, held: Tensor, new: Tensor, start: int) -> Tensor:
         shared = new.shape[1] // self.n_key_heads
@@ -112,7 +116,7 @@ class GrowingKeysValues:
         return whole if shared == 1 else whole.repeat_interleave(shared, dim=1)
 
     def select(self, rows: Tensor) -> None:
-        if self.keys is not None:
+        if self.keys is not None and self.values is not None:
             self.keys, self.values = self.keys[rows], self.values[rows]
 
 
@@ -121,15 +125,17 @@ class FixedKeysValues:
 
     def __init__(self, project: KeysValues):
         self.project = project
-        self.projected: tuple[Tensor, ...] = ()
+        self.projected: tuple[Tensor, Tensor] | None = None
 
-    def __call__(self, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:
-        if not self.projected:
+    def __call__(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        if self.projected is None:
             self.projected = self.project(key, value)
         return self.projected
 
     def select(self, rows: Tensor) -> None:
-        self.projected = tuple(part[rows] for part in self.projected)
+        if self.projected is not None:
+            keys, values = self.projected
+            self.projected = keys[rows], values[rows]
 
 
 class LastCell:
@@ -139,8 +145,8 @@ class LastCell:
         self.cells = cells
         self.last: Tensor | None = None
 
-    def __call__(self, kept: Tensor, new: Tensor) -> Tensor:
-        cells = self.cells(kept, new, self.last)
+    def __call__(self, kept: Tensor, new: Tensor, before: Tensor | None = None) -> Tensor:
+        cells = self.cells(kept, new, self.last if before is None else before)
         self.last = cells[:, -1]
         return cells
 
@@ -161,13 +167,13 @@ class NextPosition(nn.Module):
         return self.position(self.read)[start:]
 
 
-def one_by_one_embedding(model: Transformer) -> nn.Module:
+def one_by_one_embedding(model: ProbedModel) -> nn.Module:
     """The target's embedding alone, as OneByOne has it."""
     name = predicted_side(model).embedding
     return with_parts(model, _next_position(model)).get_submodule(name)
 
 
-def with_parts(module: nn.Module, parts: Mapping[str, nn.Module]) -> nn.Module:
+def with_parts(module: Part, parts: Mapping[str, nn.Module]) -> Part:
     """`module` with other parts under the names in `parts`. Modules on the way to one are shallow
     copies, so that `module` stays as it is; hooks, weights and all other modules are shared."""
     twin = copy.copy(module)
@@ -175,17 +181,17 @@ def with_parts(module: nn.Module, parts: Mapping[str, nn.Module]) -> nn.Module:
     for first in {name.partition(".")[0] for name in parts}:
         inside = {n.partition(".")[2]: p for n, p in parts.items() if n.partition(".")[0] == first}
         twin._modules[first] = (
-            inside[""] if "" in inside else with_parts(module._modules[first], inside)
+            inside[""] if "" in inside else with_parts(module.get_submodule(first), inside)
         )
     return twin
 
 
-def _sites(model: Transformer) -> list[Site]:
+def _sites(model: ProbedModel) -> list[Site]:
     """Where the target's tokens attend."""
     target = predicted_side(model).name
     return [site for site in model.sites() if site.query_side == target]
 
 
-def _next_position(model: Transformer) -> dict[str, nn.Module]:
+def _next_position(model: ProbedModel) -> dict[str, nn.Module]:
     name = f"{predicted_side(model).embedding}.position"
     return {name: NextPosition(model.get_submodule(name))}

@@ -27,7 +27,7 @@ def fits(model: Transformer) -> bool:
     nothing stands around it, and each token may attend to all before it. What holds the layers,
     and comes before and after them, is run as it is, but for the way from one to the next."""
     decoder = model.decoder
-    if any(site.window for site in model.sites()):
+    if model.window:
         return False
     if type(model).decode is not Transformer.decode or type(decoder) is not Decoder:
         return False
@@ -93,7 +93,8 @@ class FusedSteps:
         if self.memory_mask is not None:
             self.memory_mask = self.memory_mask[sentences]
         for layer in self.layers:
-            layer.memory = tuple(part[sentences] for part in layer.memory)
+            key, value = layer.memory
+            layer.memory = key[sentences], value[sentences]
 
 
 class _Layer:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -17,6 +18,20 @@ from headlight.model.sites import ProbedModel
 from headlight.model.transformer import Config, Transformer
 
 
+class NextTokens(Protocol):
+    """The logits of the next token for a batch of growing texts, one call a step."""
+
+    def __call__(self, tgt: Tensor, /) -> Tensor:
+        """Texts so far, (row, length) → logits, (row, vocab_size)."""
+        ...
+
+    def reorder(self, rows: Tensor) -> None:
+        """Texts take the places of others of the same sentence."""
+
+    def keep(self, sentences: Tensor) -> None:
+        """Only these sentences go on."""
+
+
 class Continuations:
     """As `Steps`, of a decoder alone: the logits behind growing texts. With a cache the prompt is
     read in one pass, and then token by token; else each text in a whole pass. Where a text is so
@@ -25,25 +40,29 @@ class Continuations:
     def __init__(self, model: ProbedModel, masks: Masks, capacity: int, cached: bool):
         # All of one length, as in `Steps`: a pad in them is a token that was written, or typed.
         self.model, self.masks = model, replace(masks, tgt_padding=False)
-        self.capacity, self.cached, self.turns = capacity, cached, None
-        self.one_by_one: cache.OneByOne | None = None
+        self.capacity, self.cached = capacity, cached
+        self.turns: list[int] = []
+        self.one_by_one: cache.OneByOne[ProbedModel] | None = None
 
     def __call__(self, tgt: Tensor) -> Tensor:
         (mask,) = self.masks.build(self.model, tgt)
         if not self.cached:
             return self.model(tgt, mask)[:, -1]
-        if self.turns != (turns := turns_of(self.model, tgt.shape[1])):
+        turns = turns_of(self.model, tgt.shape[1])
+        if self.one_by_one is None or self.turns != turns:
             self.one_by_one = cache.OneByOne(self.model, self.capacity)
             self.turns, self.read = turns, 0
         start, self.read = self.read, tgt.shape[1]
         mask = mask if mask is None else mask[..., start:, :]
         hidden = self.one_by_one.model.hidden(tgt[:, start:], mask)
-        return self.model.logits(hidden[:, -1])
+        return self.model.logits(hidden[:, -1], tgt[:, -1])
 
     def reorder(self, rows: Tensor) -> None:
-        """Texts take the places of others."""
         if self.one_by_one:
             self.one_by_one.reorder(rows)
+
+    def keep(self, sentences: Tensor) -> None:
+        """There is one prompt, and it goes on."""
 
 
 class Steps:
@@ -64,7 +83,7 @@ class Steps:
         self._take(torch.arange(len(src), device=src.device).repeat_interleave(beam))
         self.one_by_one = cache.OneByOne(model, capacity) if cached else None
         # Else the newest token may attend to all that a cache holds.
-        self.is_local = any(site.window for site in model.sites())
+        self.is_local = model.window > 0
 
     def __call__(self, tgt: Tensor) -> Tensor:
         """Targets so far, (row, length) → logits, (row, vocab_size)."""
@@ -101,7 +120,9 @@ class Steps:
             self.memory_mask = self.memory_mask[rows]
 
 
-def steps_for(model, src: Tensor, masks: Masks, capacity: int, beam: int, cached: bool):
+def steps_for(
+    model: ProbedModel, src: Tensor, masks: Masks, capacity: int, beam: int, cached: bool
+) -> NextTokens:
     """The quickest way through `model` that gives the same logits; the `src` of a decoder alone is
     its prompt."""
     if cached and not masks.causal:
@@ -109,6 +130,7 @@ def steps_for(model, src: Tensor, masks: Masks, capacity: int, beam: int, cached
     if len(model.sides()) == 1:
         capacity += src.shape[1]
         return Continuations(model, masks, capacity, cached and cache.fits(model))
+    assert isinstance(model, Transformer)
     if cached and fused.fits(model):
         return fused.FusedSteps(model, src, masks, capacity, beam)
     return Steps(model, src, masks, capacity, beam, cached and cache.fits(model))
@@ -135,7 +157,7 @@ def check_beam(width: int, alpha: float) -> None:
     number("alpha", alpha, -10, 10)
 
 
-def check_source(model: Transformer, src: Tensor, max_length: int, begun: int) -> None:
+def check_source(model: ProbedModel, src: Tensor, max_length: int, begun: int) -> None:
     """Raises ValueError for ids that the model does not have, and where a target that has `begun`
     may not have so many tokens more."""
     if src.ndim != 2 or not src.numel():
@@ -152,7 +174,7 @@ def most_probable(logits: Tensor) -> Tensor:
 
 @torch.inference_mode()
 def greedy_decode(
-    model: Transformer,
+    model: ProbedModel,
     src: Tensor,
     max_length: int | None = None,
     masks: Masks = Masks(),
@@ -209,7 +231,7 @@ class Candidate:
 
 @torch.inference_mode()
 def beam_search(
-    model: Transformer,
+    model: ProbedModel,
     src: Tensor,
     beam: int = 4,
     alpha: float = 0.6,
@@ -245,6 +267,7 @@ def beam_search(
     grown[:, 0] = 0.0  # log-probabilities, (sentence, beam)
     going = list(range(len(src)))
     ended: list[list[tuple[float, list[int]]]] = [[] for _ in going]
+    penalty = 1.0
     for length in range(1, max_length + 1):
         pause(length - 1, max_length)
         penalty = length_penalty(length, alpha)
@@ -264,8 +287,8 @@ def beam_search(
             places = {rank: row for row, rank in enumerate(chosen[0].tolist())}
             hear(
                 [
-                    Candidate(*what, p, p / penalty, places.get(rank), end and rank < beam)
-                    for rank, (*what, p, end) in enumerate(ranks)
+                    Candidate(above, ident, p, p / penalty, places.get(rank), end and rank < beam)
+                    for rank, (above, ident, p, end) in enumerate(ranks)
                     if p > -torch.inf
                 ]
             )

@@ -19,7 +19,7 @@ from headlight.model.families.family import (
 from headlight.model.families.parts import ACTIVATIONS, ActivatedFeedForward
 from headlight.model.families.values import Described
 from headlight.model.masks import padding
-from headlight.model.sites import ProbedModel, Side, Site, sites_of
+from headlight.model.sites import LayerList, ProbedModel, Side, Site, sites_of
 from headlight.model.transformer import Config, Embedding, Encoder
 from headlight.model.variants import LearnedPositions
 
@@ -119,7 +119,7 @@ class TextEmbedding(nn.Module):
         super().__init__()
         self.config = config
         widths = config.d_model, *(width for width, _, _ in config.dense)
-        self.dense = nn.ModuleList(
+        self.dense: LayerList[Dense] = LayerList(
             Dense(d_in, *layer) for d_in, layer in zip(widths, config.dense, strict=False)
         )
 
@@ -197,6 +197,7 @@ class Bert(ProbedModel):
     def sides(self) -> tuple[Side, ...]:
         layers = tuple(f"encoder.layers.{i}" for i in range(len(self.encoder.layers)))
         text = "src", "text", "encoder", "src_embedding", layers, "encoder.norm"
+        assert isinstance(self.config, BertConfig)
         ends = dict(begins=self.config.bos_id >= 0, ends=self.config.eos_id >= 0)
         return (Side(*text, **ends, predicts=self.config.predicts),)
 
@@ -222,7 +223,8 @@ def bert_sizes(config: Described, weights: Shapes) -> Sizes:
     config.refuse("is_decoder", False)
     config.refuse("position_embedding_type", "absolute", None)
     head = any(name.startswith("cls.") for name in weights.shapes)
-    head |= "BertForMaskedLM" in (config.values.get("architectures") or ())
+    architectures = config.values.get("architectures")
+    head |= isinstance(architectures, list) and "BertForMaskedLM" in architectures
     return dict(
         vocab_size=config.count("vocab_size"),
         d_model=config.count("hidden_size"),

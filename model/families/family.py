@@ -4,8 +4,9 @@ own file, as FAMILY; registry.py finds them."""
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -27,14 +28,16 @@ EPSILON = 0.0, 1.0  # least and most
 ONE_MATRIX = {"tied": ("tgt_embedding.token.weight", "generator.weight")}
 
 
-Sizes = dict[str, object]
+Sizes = dict[str, Any]  # fields of a Config, which checks them
 Ties = tuple[tuple[str, ...], ...]
 
 
 class Shapes(Protocol):
-    """The shapes of a file's weights."""
+    """The shapes of a file's weights, and how to read them."""
 
     shapes: Mapping[str, tuple[int, ...]]
+
+    def opened(self) -> AbstractContextManager[Callable[[str], Tensor]]: ...
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class Preset:
     config: type[Config]
     differs: str
     vocabulary: Mapping[str, int]
-    sizes: Mapping[str, float]
+    sizes: Mapping[str, float | str]
     whose_sizes: str = "its own sizes"
     examples: str = ""
 

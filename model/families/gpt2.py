@@ -17,6 +17,7 @@ from headlight.model.families.family import (
 )
 from headlight.model.families.parts import ActivatedFeedForward
 from headlight.model.families.values import Described
+from headlight.model.sites import LayerList
 from headlight.model.transformer import Embedding
 from headlight.model.variants import (
     DecoderOnly,
@@ -56,7 +57,7 @@ def gpt2(config: GPT2Config) -> DecoderOnly:
     model.generator = nn.Linear(config.d_model, config.vocab_size, bias=False)
     if config.tied:
         model.generator.weight = model.tgt_embedding.token.weight
-    model.decoder.layers = nn.ModuleList(PreNormEncoderLayer(config) for _ in model.decoder.layers)
+    model.decoder.layers = LayerList(PreNormEncoderLayer(config) for _ in model.decoder.layers)
     for layer in model.decoder.layers:
         layer.feed_forward = ActivatedFeedForward(config.d_model, config.d_ff, config.activation)
         layer.norm1, layer.norm2 = (nn.LayerNorm(config.d_model, config.norm_eps) for _ in range(2))

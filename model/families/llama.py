@@ -27,7 +27,7 @@ from headlight.model.families.parts import (
 )
 from headlight.model.families.rotary import EACH_PAIR, NEEDED, Rotary, RotaryScores
 from headlight.model.families.values import LONGEST, MOST_COUNT, CannotLoad, Described, quoted
-from headlight.model.sites import Side
+from headlight.model.sites import LayerList, Side
 from headlight.model.variants import DecoderOnly, DecoderOnlyConfig, PreNormEncoderLayer
 
 WINDOW = 4096  # tokens, where a model with a sliding window does not say how long it is
@@ -86,9 +86,10 @@ class LlamaConfig(DecoderOnlyConfig):
                 f"heads of {self.d_head} numbers cannot be rotated in pairs: d_head is odd"
             )
         for name, value in self.rotary_settings:
-            if name in EACH_PAIR and len(value) != self.d_head // 2:
+            count = len(value) if isinstance(value, tuple | list) else 1
+            if name in EACH_PAIR and count != self.d_head // 2:
                 raise ValueError(
-                    f"{name} has {len(value)} numbers, but heads of {self.d_head} have "
+                    f"{name} has {count} numbers, but heads of {self.d_head} have "
                     f"{self.d_head // 2} pairs"
                 )
         if self.n_heads % (self.n_key_heads or self.n_heads):
@@ -118,9 +119,7 @@ class Llama(DecoderOnly):
         super().__init__(replace(config, n_decoder_layers=0))
         self.config = config
         self.tgt_embedding = UnscaledEmbedding(config, NoPositions(config.d_model))
-        self.decoder.layers = nn.ModuleList(
-            LlamaLayer(config) for _ in range(config.n_decoder_layers)
-        )
+        self.decoder.layers = LayerList(LlamaLayer(config) for _ in range(config.n_decoder_layers))
         self.decoder.norm = RMSNorm(config.d_model, config.norm_eps)
         if config.tied:
             self.generator.weight = self.tgt_embedding.token.weight
@@ -148,10 +147,8 @@ class LlamaLayer(PreNormEncoderLayer):
             config.output_bias,
         )
         if config.normed_heads:
-            for name in ("query", "key"):
-                projection = NormedProjection(
-                    self.self_attn.get_submodule(name), d_head, config.norm_eps
-                )
+            for name, linear in (("query", self.self_attn.query), ("key", self.self_attn.key)):
+                projection = NormedProjection(linear, d_head, config.norm_eps)
                 self.self_attn.set_submodule(name, projection)
         self.norm1 = RMSNorm(d_model, config.norm_eps)
         self.feed_forward = GatedFeedForward(
@@ -168,7 +165,7 @@ def llama(config: LlamaConfig) -> Llama:
 
 def llama_sizes(config: Described, weights: Shapes) -> Sizes:
     """Llama, Mistral, Qwen2 and Qwen3."""
-    kind = config.values["model_type"]
+    kind = str(config.values["model_type"])
     n_heads = config.count("num_attention_heads")
     length = config.count("max_position_embeddings", most=LONGEST)
     bias = kind == "qwen2" or config.flag("attention_bias")
@@ -232,7 +229,7 @@ def _rotary(config: Described, length: int) -> Sizes:
         values.refuse("partial_rotary_factor", 1.0, 1, None)
     place = "type" if given.values.get("rope_type") is None else "rope_type"
     rule = given.choice(place, NEEDED, "default")
-    settings: dict[str, object] = {
+    settings: Sizes = {
         name: given.number(name, least, least, most)
         for name, (least, most) in ROTARY.items()
         if given.values.get(name) is not None

@@ -4,7 +4,7 @@ such as Firefox has, a recurrent unit stands in place of the decoder's self-atte
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from torch import Tensor, nn
 
@@ -25,6 +25,7 @@ from headlight.model.families.parts import (
     SpreadPositions,
 )
 from headlight.model.families.values import Described
+from headlight.model.sites import LayerList
 from headlight.model.transformer import (
     Config,
     DecoderLayer,
@@ -33,6 +34,8 @@ from headlight.model.transformer import (
     Transformer,
 )
 from headlight.model.variants import TwoVocabularies
+
+Model = TypeVar("Model", bound=Transformer)
 
 MOST_POSITIONS = 2**16  # of a table that is computed
 
@@ -68,15 +71,15 @@ class HalvedEmbedding(Embedding):
 def marian(config: MarianConfig) -> Transformer:
     """Opus-MT: post-norm as in the paper; sinusoids in halves, a bias on the logits, embeddings and
     output shared or not."""
-    return _with_parts(Transformer(config), HalvedPositions)
+    return _with_parts(Transformer(config), config, HalvedPositions)
 
 
 def marian_ssru(config: MarianConfig) -> "RecurrentTransformer":
     """The small models of Kim et al. 2019: a recurrent unit in place of the decoder's
     self-attention; positions as Marian itself computes them."""
     model = RecurrentTransformer(config)
-    model.decoder.layers = nn.ModuleList(RecurrentLayer(config) for _ in model.decoder.layers)
-    return _with_parts(model, SpreadPositions)
+    model.decoder.layers = LayerList(RecurrentLayer(config) for _ in model.decoder.layers)
+    return _with_parts(model, config, SpreadPositions)
 
 
 class RecurrentLayer(DecoderLayer):
@@ -105,7 +108,7 @@ class RecurrentLayer(DecoderLayer):
 class RecurrentTransformer(Transformer):
     """Its target attends to the source alone: there are two kinds of attention, and two masks."""
 
-    def hidden(
+    def hidden(  # pyright: ignore[reportIncompatibleMethodOverride]  # one mask less
         self,
         src: Tensor,
         tgt: Tensor,
@@ -115,9 +118,8 @@ class RecurrentTransformer(Transformer):
         return self.decode(tgt, self.encode(src, src_mask), None, memory_mask)
 
 
-def _with_parts(model: Transformer, positions: type[HalvedPositions]) -> Transformer:
+def _with_parts(model: Model, config: MarianConfig, positions: type[HalvedPositions]) -> Model:
     """What all of Marian's models have otherwise than the paper's."""
-    config = model.config
     sizes = config.max_length, config.d_model
     model.src_embedding = HalvedEmbedding(config, config.vocab_size, positions(*sizes))
     model.tgt_embedding = HalvedEmbedding(config, config.tgt_vocab, positions(*sizes))
@@ -137,7 +139,7 @@ def _with_parts(model: Transformer, positions: type[HalvedPositions]) -> Transfo
 def marian_sizes(config: Described, weights: Shapes) -> Sizes:
     for name in ("normalize_before", "normalize_embedding", "add_final_layer_norm"):
         config.refuse(name, False)
-    sizes = dict(
+    sizes: Sizes = dict(
         vocab_size=config.count("vocab_size"),
         tgt_vocab_size=config.count("decoder_vocab_size", default=config.count("vocab_size")),
         d_model=config.count("d_model", "hidden_size"),

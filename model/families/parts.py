@@ -52,7 +52,7 @@ class ActivatedFeedForward(FeedForward):
         return self.linear2(self.activation(self.linear1(x)))
 
 
-class GatedFeedForward(nn.Module):
+class GatedFeedForward(FeedForward):
     """(f(x W) ⊙ x V) W2, SwiGLU where f is silu (Shazeer 2020, equation 6)."""
 
     explained = (
@@ -62,7 +62,7 @@ class GatedFeedForward(nn.Module):
     steps: ClassVar = {"gate": "activation"}
 
     def __init__(self, d_model: int, d_ff: int, activation: str = "silu", bias: bool = False):
-        super().__init__()
+        nn.Module.__init__(self)
         self.gate = nn.Linear(d_model, d_ff, bias)
         self.activation = ACTIVATIONS[activation]()
         self.linear1 = nn.Linear(d_model, d_ff, bias)
@@ -129,6 +129,8 @@ class GroupedQueryAttention(MultiHeadAttention):
 class NoPositions(nn.Module):
     """In place of a positional table where nothing is added to the embeddings: zeros, (position,
     d_model)."""
+
+    zero: Tensor
 
     def __init__(self, d_model: int):
         super().__init__()

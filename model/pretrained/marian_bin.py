@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headlight.model.families.family import ACTIVATION_NAMES, Family, Sizes
+from headlight.model.families.family import ACTIVATION_NAMES, Family, Shapes, Sizes
 from headlight.model.families.values import Described, quoted
 from headlight.model.files import read_within
 from headlight.model.pretrained.binary import Bytes, Place
@@ -46,16 +46,16 @@ class MarianWeights(WeightFile):
     def __init__(self, path: Path):
         """Reads the header alone. Raises CannotLoad."""
         self.bytes = read = Bytes(path)
-        if read.number("Q") != VERSION:
+        if read.whole("Q") != VERSION:
             raise CannotLoad(f"{path} is not a Marian model: it does not start with version 1.")
-        heads = [read.numbers("Q", 4) for _ in range(read.room_for(read.number("Q"), 32))]
+        heads = [read.numbers("Q", 4) for _ in range(read.room_for(read.whole("Q"), 32))]
         names = [read.text(length).rstrip("\0") for length, *_ in heads]
         shapes = []
         for _, _, axes, _ in heads:
             if not 1 <= axes <= MOST_AXES:
                 raise CannotLoad(f"{path} is corrupt: a tensor has {axes:,} axes.")
             shapes.append(read.numbers("i", axes))
-        read.take(read.number("Q"))  # up to where numbers begin
+        read.take(read.whole("Q"))  # up to where numbers begin
         self.places: dict[str, Place] = {}
         for name, shape, (_, kind, _, size) in zip(names, shapes, heads, strict=True):
             self.places[name] = Place(shape, kind, read.at, size)
@@ -126,7 +126,7 @@ def _with_one_more(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
     return (*shape[:-1], shape[-1] + 1) if name == BIAS else shape
 
 
-def marian_sizes(config: Described, weights: WeightFile) -> Sizes:
+def marian_sizes(config: Described, weights: Shapes) -> Sizes:
     for name, *usual in (
         ("type", "transformer"),
         ("transformer-decoder-autoreg", "rnn"),

@@ -5,6 +5,7 @@ limit ends it, nothing is printed. It imports none of our modules, which would t
 import string
 import sys
 from collections.abc import Callable
+from typing import NoReturn
 
 MOST_GROWTH = 64  # tokens of a character; one of Arabic may stand for 18, of two bytes each
 RUN = 40  # letters: enough for a regular expression that tries all ways to divide them
@@ -52,7 +53,7 @@ def limit(seconds: int, size: int) -> None:
             continue
 
 
-def refuse(why: str) -> None:
+def refuse(why: str) -> NoReturn:
     print(why)
     sys.exit(1)
 

@@ -65,7 +65,7 @@ def sentence_encoder(folder: Path, family: Family) -> SentenceEncoder:
                 f"{folder / MODULES} has the module {quoted(kind)} {where}, which Headlight "
                 "does not support."
             )
-    sizes = dict(
+    sizes: Sizes = dict(
         predicts="embedding",
         pooling=_pooling(folder / pooling),
         dense=tuple(_dense(folder / name) for _, name in dense),

@@ -33,7 +33,7 @@ QUERY = "encoder.layers.0.self_attn.query"
 # first frequency by far more.
 TABLE_TOLERANCE = 1e-2
 
-Words = Mapping[str, Mapping[str, str]]
+Words = Mapping[str, dict[str, str]]
 WORDS: Words = {  # those that need no translation
     "stack": {"encoder": "encoder", "decoder": "decoder"},
     "side": {"src": "src", "tgt": "tgt"},
@@ -54,20 +54,20 @@ class System:
 
     names: tuple[tuple[str, str], ...]
     words: Words
-    n_heads: Callable[["ForeignStateDict"], "InferredSize"] | None = None
+    n_heads: Callable[["ForeignStateDict"], "InferredSize | None"] | None = None
     tokens: Mapping[str, int] = field(default_factory=lambda: NO_TOKENS)
     lacks: tuple[str, ...] = ()
 
     def ours(self, theirs: str) -> str | None:
         """Our name of its parameter; None if it has no such parameter."""
-        words = WORDS | self.words
+        words = {**WORDS, **self.words}
         return next(_translated(theirs, self.names, words), None)
 
     def theirs(self, ours: str) -> str:
         """Its usual name of our parameter."""
         words = {
             bracket: {our: their for their, our in reversed(pairs.items())}
-            for bracket, pairs in (WORDS | self.words).items()
+            for bracket, pairs in {**WORDS, **self.words}.items()
         }
         return next(_translated(ours, [(to, of) for of, to in self.names], words))
 
@@ -179,7 +179,8 @@ class ForeignStateDict:
                 raise ValueError(
                     f"{size}={given[size]} was given, but the state dict says {t.size}: see {t.by}"
                 )
-        sizes = self.system.tokens | {size: t.size for size, t in inferred.items()} | given
+        told = {size: t.size for size, t in inferred.items()}
+        sizes = {**self.system.tokens, **told, **given}
         if "vocab_size" not in sizes:
             raise ValueError(
                 f"neither {self.name} nor the state dict has embeddings; give vocab_size to "
@@ -278,7 +279,7 @@ def read(name: str, state_dict: Mapping[str, Tensor]) -> ForeignStateDict:
     return ForeignStateDict(name, SYSTEMS[name], tuple(weights))
 
 
-def _counted_heads(weights: ForeignStateDict) -> InferredSize:
+def _counted_heads(weights: ForeignStateDict) -> InferredSize | None:
     weights.find(f"{QUERY}.heads.0.weight")
     return weights.count(rf"{re.escape(QUERY)}\.heads\.(\d+)\.")
 

@@ -92,7 +92,7 @@ def rebuild(
     model, build = BUILT.get(name, ("", None))
     if named is None and type(backend.model).__name__ != model:
         raise CannotLoad(f"{file} is no tokenizer of a {kind}. It belongs to another model.")
-    if type(backend.model).__name__ != model:
+    if build is None or type(backend.model).__name__ != model:
         raise CannotLoad(
             f"{said.where} names the class {name[:60]!r}, which would not read a text as "
             f"{file.name} does. Headlight knows {', '.join(BUILT)}."

@@ -24,7 +24,7 @@ SPARE = 128  # rows that a vocabulary may have besides, to be a round number
 def tokenizer_of(folder: Path, config: Described) -> Tokenizer:
     """Of a model that a config.json describes. Raises CannotLoad for a missing, broken or strange
     one."""
-    kind = config.values["model_type"]
+    kind = str(config.values["model_type"])
     needed = "source.spm" if kind == "marian" else "tokenizer.json"
     if not (folder / needed).is_file():
         raise CannotLoad(f"{folder} has no readable tokenizer: {needed} is missing.")
@@ -34,7 +34,7 @@ def tokenizer_of(folder: Path, config: Described) -> Tokenizer:
     try:
         for file in (folder / "source.spm", folder / "target.spm"):
             try_tokenizer(file, read_within(file, LARGEST_TOKENIZER), "sentencepiece")
-        return SentencePieceTokenizer.load(folder, _separate(folder, said))
+        return SentencePieceTokenizer.of_two(folder, _separate(folder, said))
     except FileNotFoundError as error:
         raise CannotLoad(f"There is no file {error.filename}.") from None
     except (OSError, ValueError) as error:

@@ -95,7 +95,7 @@ def _hook(
     """All changes of one part."""
     module = model.get_submodule(part.name)
     if any(isinstance(c, MaskChange | Temperature | WeightChange) for _, c in here):
-        for hook in _softmax(module, part, here, read):
+        for hook in _softmax(attention_at(model, part), part, here, read):
             hooks.enter_context(hook)
     for rows, change in here:
         if isinstance(change, Positioned) and not _side(model, part).table:
@@ -103,7 +103,7 @@ def _hook(
                 hooks.enter_context(without_rotation(attention))
         elif isinstance(change, Positioned):
             table = table_of(change.kind, module, model.config.max_length, change.shift)
-            embedding = model.get_submodule(part.name.rpartition(".")[0])
+            embedding = embedding_of(model, _side(model, part))
             fits = partial(_check_positions, change, len(table))
             hooks.enter_context(module.register_forward_pre_hook(fits))
             hooks.enter_context(replace_positions(embedding, table))
@@ -112,7 +112,8 @@ def _hook(
             value = partial(_value, change, part, read, given)
             inside = partial(_inside, rows, value)
             if heads:
-                hooks.enter_context(replace_head(module, change.scope.heads, inside))
+                attention = attention_at(model, part)
+                hooks.enter_context(replace_head(attention, change.scope.heads, inside))
             else:
                 hooks.enter_context(replace_output(module, inside))
 
@@ -141,26 +142,29 @@ def _attentions_without_table(
     return [attention_at(model, site) for site in model.sites() if site.query_side == part.side]
 
 
-def _softmax(attention: nn.Module, part: Part, here: Placed, read: dict):
+def _softmax(attention: MultiHeadAttention, part: Part, here: Placed, read: dict):
     """The hooks around an attention's softmax."""
-    allowed = first = None
+    allowed: Tensor | None = None
+    first = 0
 
     def masked(scores, mask):
         nonlocal allowed, first
         first = read[part.side] - scores.shape[-2]
-        scores, allowed = scores.clone(), torch.ones_like(scores, dtype=torch.bool)
+        scores, there = scores.clone(), torch.ones_like(scores, dtype=torch.bool)
         if mask is not None:
-            allowed &= mask
+            there &= mask
         for rows, change in here:
             if isinstance(change, MaskChange):
-                change.allow(allowed[rows, change.scope.heads], first)
+                change.allow(there[rows, change.scope.heads], first)
             elif isinstance(change, Temperature):
                 heads = rows, change.scope.heads
                 scores[heads] = change.divided(scores[heads])
-        return scores, allowed
+        allowed = there
+        return scores, there
 
     def weighed(weights):
         weights = weights.clone()
+        assert allowed is not None  # `masked` came before
         for rows, change in here:
             if isinstance(change, WeightChange):
                 heads = rows, change.scope.heads

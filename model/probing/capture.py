@@ -6,12 +6,11 @@ each reader works on a `view`: modules of its own over shared weights.
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from torch import Tensor, nn
 
 from headlight.model.arguments import kind_of
-from headlight.model.sites import ProbedModel
 from headlight.model.transformer import MaskedSoftmax
 
 Wanted = Callable[[str, nn.Module], bool]
@@ -23,7 +22,7 @@ def view(model: Model) -> Model:
     """A copy of the modules that shares every parameter and buffer with `model`. What a module
     holds besides is shared, too, but for its own dicts, sets and lists, as of hooks. (`deepcopy`
     copies what is inside these as well, in ten times the time.)"""
-    copies: dict[nn.Module, nn.Module] = {}
+    copies: dict[nn.Module, Any] = {}  # each of the type of its original
 
     def again(module):
         if module not in copies:
@@ -43,7 +42,7 @@ def is_attention(name: str, module: nn.Module) -> bool:
 
 
 @contextmanager
-def capture(model: ProbedModel, wanted: Wanted = is_attention) -> Iterator[dict[str, Tensor]]:
+def capture(model: nn.Module, wanted: Wanted = is_attention) -> Iterator[dict[str, Tensor]]:
     """Record the output of every submodule that `wanted(name, module)` names, by its name.
 
         with capture(view(model)) as outputs:

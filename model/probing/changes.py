@@ -25,9 +25,9 @@ import torch
 from torch import Tensor, nn
 
 from headlight.model.probing.position_tables import POSITION_KINDS, table_of
-from headlight.model.probing.sites import Part
+from headlight.model.probing.sites import Part, attention_at
 from headlight.model.sites import ProbedModel, Site
-from headlight.model.transformer import MultiHeadAttention
+from headlight.model.transformer import FeedForward, MultiHeadAttention
 from headlight.model.variants import LearnedPositions
 
 EVERY_KIND = "all"
@@ -394,7 +394,7 @@ class HeadOff(OutputChange):
     ready_made = ("off",)
 
     def reweigh(self, model, part, heads, mean):
-        _take_heads_off(model.get_submodule(part.name), heads)
+        _take_heads_off(attention_at(model, part), heads)
 
 
 @dataclass(frozen=True)
@@ -411,10 +411,11 @@ class HeadMean(OutputChange):
         return given.means[part.name][self.scope.heads].to(output).expand_as(output)
 
     def reweigh(self, model, part, heads, mean):
-        attention = model.get_submodule(part.name)
-        for head in heads if mean is not None else ():
-            columns = attention.output.weight[:, _rows(attention, head)]
-            attention.output.bias += columns @ mean[head].to(columns)
+        attention = attention_at(model, part)
+        if mean is not None:
+            for head in heads:
+                columns = attention.output.weight[:, _rows(attention, head)]
+                attention.output.bias.add_(columns @ mean[head].to(columns))
         _take_heads_off(attention, heads)
 
 
@@ -431,7 +432,9 @@ class Skipped(OutputChange):
 
     def reweigh(self, model, part, heads, mean):
         module = model.get_submodule(part.name)
-        _scale(module.output if part.what == "attention" else module.linear2, slice(None), 0)
+        assert isinstance(module, MultiHeadAttention | FeedForward)
+        last = module.output if isinstance(module, MultiHeadAttention) else module.linear2
+        _scale(last, slice(None), 0)
 
 
 @dataclass(frozen=True)
@@ -485,7 +488,7 @@ class Positioned(Change):
     def reweigh(self, model, part, heads, mean):
         module = model.get_submodule(part.name)
         table = table_of(self.kind, module, model.config.max_length, self.shift)
-        other = LearnedPositions(*table.shape, _weight=table.clone())
+        other = LearnedPositions(len(table), table.shape[1], _weight=table.clone())
         model.get_submodule(part.name.rpartition(".")[0]).position = other
 
     def what(self):
@@ -513,12 +516,12 @@ def _take_heads_off(attention: MultiHeadAttention, heads: Iterable[int]) -> None
 def _scale_heads(
     model: ProbedModel, part: Part, projection: str, heads: Iterable[int], factor: float
 ) -> None:
-    attention = model.get_submodule(part.name)
+    attention = attention_at(model, part)
     for head in heads:
         _scale(attention.get_submodule(projection), _rows(attention, head), factor)
 
 
-def _scale(linear: nn.Linear, rows: slice, factor: float) -> None:
+def _scale(linear: nn.Module, rows: slice, factor: float) -> None:
     for parameter in linear.parameters():
         parameter[rows] *= factor
 
@@ -657,6 +660,7 @@ def check(changes: Iterable[Change], parts: Sequence[Part]) -> None:
             )
         there = [part for part in there if replace(scope, head=None).holds(part)]
         if not there:
+            assert scope.layer is not None  # all layers hold some
             raise CannotChange(f"“{change}”: this attention has no layer {scope.layer + 1}.")
         if scope.head is not None:
             if isinstance(change, OutputChange) and change.whole:

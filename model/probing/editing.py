@@ -2,11 +2,13 @@
 same twice undoes it."""
 
 from collections.abc import Iterable
+from typing import TypeVar
 
 from headlight.model.probing.changes import Allowed, Change, Forbidden, Hidden, Scope, WeightSet
 
 Changes = tuple[Change, ...]
 Cell = tuple[int, int]  # query, key
+Verb = TypeVar("Verb", bound=Change)
 
 
 def toggled(changes: Iterable[Change], change: Change) -> Changes:
@@ -48,9 +50,9 @@ def weighed(changes: Iterable[Change], scope: Scope, cell: Cell, weight: float) 
     return _replaced(tuple(changes), earlier, WeightSet(scope, *cell, weight))
 
 
-def _of(changes: Changes, verb: type, scope: Scope):
+def _of(changes: Changes, verb: type[Verb], scope: Scope) -> Verb | None:
     """The last change of a class and scope."""
-    return next((c for c in reversed(changes) if type(c) is verb and c.scope == scope), None)
+    return next((c for c in reversed(changes) if isinstance(c, verb) and c.scope == scope), None)
 
 
 def _replaced(changes: Changes, old: Change | None, new: Change | None) -> Changes:

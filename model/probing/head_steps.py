@@ -104,7 +104,7 @@ class HeadSteps:
     @property
     def compared(self) -> tuple[np.ndarray, np.ndarray]:
         """Queries and keys as the scores compare them: turned, where rotary positions turn them."""
-        if self.q_rotated is None:
+        if self.q_rotated is None or self.k_rotated is None:
             return self.q, self.k
         return self.q_rotated, self.k_rotated
 
@@ -168,7 +168,7 @@ def head_steps(
     key_head = head * attention.n_key_heads // attention.n_heads
     q = attention.split(outputs["query"])[0, head]
     k, v = (attention.split(outputs[name])[0, key_head] for name in ("key", "value"))
-    inner = {}  # steps that only some parts have
+    inner: dict[str, Tensor] = {}  # steps that only some parts have
     for name, which in (("q", head), ("k", key_head)):
         projected, rotated = f"{name}_projected", f"{name}_rotated"
         if projected in outputs:
@@ -183,9 +183,14 @@ def head_steps(
         _ablate(stack, model, block, set(ablated) & {"scaling", "positions"})
         one_by_one = _head_by_head(attention, query_input, key_input, mask)
     matrix = linear_of(attention.query)
+    has_table = reads_embeddings and side.table
+    optional = (
+        outputs["token"][0] if reads_embeddings else None,
+        outputs["table"][: residual.shape[1]] if has_table else None,
+        None if one_by_one is None else one_by_one[0],
+        matrix.weight if matrix else None,
+    )
     arrays = {
-        "token": outputs["token"][0] if reads_embeddings else None,
-        "table": outputs["table"][: residual.shape[1]] if reads_embeddings and side.table else None,
         "residual": residual[0],
         "query_input": query_input[0],
         "key_input": key_input[0],
@@ -198,8 +203,6 @@ def head_steps(
         "weights": outputs["weights"][0, head],
         "head_output": attention.split(inputs["output"][0])[0, head],
         "concatenated": inputs["output"][0][0],
-        "one_by_one": None if one_by_one is None else one_by_one[0],
-        "matrix": matrix.weight if matrix else None,
         "output": outputs["output"][0],
         "added": added[0],
         "after": added[0] if pre_norm else outputs["norm"][0],
@@ -210,10 +213,14 @@ def head_steps(
     }
     shape = arrays["scores"].shape
     allowed = np.ones(shape, bool) if mask is None else _of_head(mask, head, shape)
-    captured = {
-        name: None if value is None else read_only(value.clone()) for name, value in arrays.items()
-    }
-    return HeadSteps(site, head, key_head, pre_norm, mask=allowed, **captured)
+    captured = {name: read_only(value.clone()) for name, value in arrays.items()}
+    token, table, alone, weights = (
+        None if value is None else read_only(value.clone()) for value in optional
+    )
+    return HeadSteps(
+        site, head, key_head, pre_norm, token, table,
+        one_by_one=alone, matrix=weights, mask=allowed, **captured,
+    )  # fmt: skip
 
 
 @torch.no_grad()
@@ -239,8 +246,10 @@ def compared(
         model(*ids, *run.masks.build(model, *ids))
     queries, keys = [], []
     for i, attention in enumerate(attentions):
-        q, k = inputs[i]
-        q, k = turned.get((i, "q_rotated"), q)[0], turned.get((i, "k_rotated"), k)[0]
+        q, k = (
+            (turned[i, step] if (i, step) in turned else inputs[i][j])[0]
+            for j, step in enumerate(("q_rotated", "k_rotated"))
+        )
         queries.append(q)
         keys.append(k.repeat_interleave(attention.n_heads // attention.n_key_heads, dim=0))
     return read_only(torch.stack(queries)), read_only(torch.stack(keys))
@@ -288,10 +297,11 @@ def _head_by_head(
     """Every head by itself, with its rows of the projections, then put side by side:
     (batch, query, heads · d_head)."""
     projections = [linear_of(p) for p in (attention.query, attention.key, attention.value)]
-    if None in projections:
+    linears = [linear for linear in projections if linear is not None]
+    if len(linears) < len(projections):
         return None
     scores, values = [], []
-    width = projections[0].out_features // attention.n_heads
+    width = linears[0].out_features // attention.n_heads
     for head in range(attention.n_heads):
         key_head = head * attention.n_key_heads // attention.n_heads
         q, k, v = (
@@ -300,7 +310,7 @@ def _head_by_head(
                 (query, key, key),
                 (head, key_head, key_head),
                 (attention.query, attention.key, attention.value),
-                projections,
+                linears,
                 strict=True,
             )
         )

@@ -41,11 +41,14 @@ def replace_softmax_inputs(
     attention: MultiHeadAttention,
     change: Callable[[Tensor, Tensor | None], tuple[Tensor, Tensor | None]],
 ) -> Iterator[None]:
-    """Take the softmax of `set_changes(scores, mask)`: scores (batch, heads, query, key), and a
+    """Take the softmax of `change(scores, mask)`: scores (batch, heads, query, key), and a
     mask that broadcasts to them, True = may attend."""
-    with attention.softmax.register_forward_pre_hook(
-        lambda module, inputs: change(*(*inputs, None)[:2])
-    ):
+
+    def swap(module, inputs):
+        scores, mask = inputs if len(inputs) == 2 else (*inputs, None)
+        return change(scores, mask)
+
+    with attention.softmax.register_forward_pre_hook(swap):
         yield
 
 
@@ -56,20 +59,18 @@ def replace_mask(
     return replace_softmax_inputs(attention, lambda scores, _: (scores, mask))
 
 
-@contextmanager
 def replace_weights(
     attention: MultiHeadAttention, change: Callable[[Tensor], Tensor]
-) -> Iterator[None]:
-    """Use `set_changes(weights)` for the weights, (batch, heads, query, key)."""
-    with attention.softmax.register_forward_hook(lambda module, inputs, weights: change(weights)):
-        yield
+) -> AbstractContextManager[None]:
+    """Use `change(weights)` for the weights, (batch, heads, query, key)."""
+    return replace_output(attention.softmax, change)
 
 
 @contextmanager
 def replace_head(
     attention: MultiHeadAttention, head: int | slice, change: Callable[[Tensor], Tensor]
 ) -> Iterator[None]:
-    """Use `set_changes(output)` for one head's output, (batch, query, d_head), as in
+    """Use `change(output)` for one head's output, (batch, query, d_head), as in
     `torch.zeros_like` to switch the head off; for several, (batch, query, heads, d_head)."""
 
     def swap(module, inputs):
@@ -83,8 +84,12 @@ def replace_head(
 
 @contextmanager
 def replace_output(module: nn.Module, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
-    """Replace a module's output by `set_changes(output)`."""
-    with module.register_forward_hook(lambda module, inputs, output: change(output)):
+    """Replace a module's output by `change(output)`."""
+
+    def swap(module, inputs, output):
+        return change(output)
+
+    with module.register_forward_hook(swap):
         yield
 
 

@@ -69,6 +69,11 @@ class LongTrace(Pass):
         """As Trace has it, put together anew each time."""
         return {side: read_only(torch.cat(vectors)) for side, vectors in self.vectors.items()}
 
+    @property
+    def embedded(self) -> dict[str, np.ndarray]:
+        """As Trace.embedded."""
+        return {side: read_only(vectors[0][0]) for side, vectors in self.vectors.items()}
+
     def allowed(self, kind: str) -> np.ndarray:
         """As Trace.allowed."""
         return self.visible[kind]
@@ -231,7 +236,7 @@ def heads_at(model: ProbedModel, traced: LongTrace, site: Site) -> LayerHeads:
     )
 
 
-class Layers(Sequence[np.ndarray]):
+class Layers:
     """The weights of one kind of attention in a long text, (layers, heads, query, key), of which
     each layer is computed when it is asked for."""
 
@@ -245,6 +250,9 @@ class Layers(Sequence[np.ndarray]):
 
     def __getitem__(self, layer: int) -> np.ndarray:
         return heads_at(self.model, self.traced, self.sites[layer]).weights
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return (self[layer] for layer in range(len(self)))
 
 
 Weights = np.ndarray | Layers  # (layers, heads, query, key)

@@ -9,7 +9,7 @@ from headlight.model.probing.applying import PatchInputs, applied
 from headlight.model.probing.capture import inputs_of, outputs_of
 from headlight.model.probing.changes import CannotChange, Change, Patched
 from headlight.model.probing.run import Run
-from headlight.model.probing.sites import parts_of, sides_of
+from headlight.model.probing.sites import attention_at, parts_of, sides_of
 from headlight.model.probing.trace import ids_of, read_of
 from headlight.model.sites import ProbedModel
 from headlight.model.tokenizer import Encoding
@@ -24,7 +24,7 @@ def recorded(model: ProbedModel, run: Run, given: PatchInputs = PatchInputs()) -
     ids = ids_of(model, read_of(model, run))
     parts = [p for p in parts_of(model.sites(), model.sides()) if p.what != "positions"]
     modules = {part.name: model.get_submodule(part.name) for part in parts}
-    attentions = {p.name: modules[p.name] for p in parts if p.what == "attention"}
+    attentions = {p.name: attention_at(model, p) for p in parts if p.what == "attention"}
     projections = {(name, "heads"): module.output for name, module in attentions.items()}
     with (
         applied(model, run.changes, given),

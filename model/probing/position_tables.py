@@ -37,6 +37,6 @@ def table_of(kind: str, position: nn.Module, max_length: int, shift: int = 0) ->
         chance = torch.Generator().manual_seed(0)  # PyTorch's own belongs to all sessions
         other = torch.randn(table.shape, generator=chance)
     else:
-        other = PositionalEncoding(*table.shape).table
+        other = PositionalEncoding(len(table), table.shape[1]).table
     other = nn.functional.normalize(other.to(table), dim=-1)
     return other * table.norm(dim=-1, keepdim=True)

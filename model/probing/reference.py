@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,7 +22,7 @@ from headlight.model.probing.reference_changes import under_masks, with_other_we
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import parts_of
 from headlight.model.probing.trace import ids_of, read_of, read_only
-from headlight.model.sites import ProbedModel
+from headlight.model.sites import LayerList, ProbedModel
 from headlight.model.transformer import (
     Decoder,
     DecoderLayer,
@@ -44,7 +45,7 @@ from headlight.model.variants import (
 POST_NORM = {EncoderLayer, DecoderLayer}
 PRE_NORM = {PreNormEncoderLayer, PreNormDecoderLayer}
 PARTS = {Encoder, Decoder, MultiHeadAttention, Scores, MaskedSoftmax, FeedForward}
-PARTS |= {nn.ModuleList, nn.Linear, nn.LayerNorm, nn.Dropout, nn.Identity}
+PARTS |= {LayerList, nn.Linear, nn.LayerNorm, nn.Dropout, nn.Identity}
 PARTS |= {FilledSoftmax, DropoutFeedForward}  # the same but in training, or where a row is empty
 
 
@@ -65,14 +66,15 @@ class Reference(nn.Module):
     """torch.nn.Transformer with the weights of `model`, between the same embeddings and
     generator. Raises ValueError for a model whose layers it cannot express."""
 
-    def __init__(self, model: Transformer):
+    def __init__(self, model: ProbedModel):
         super().__init__()
         if odd := without_counterpart(model):
             raise ValueError(f"torch.nn.Transformer has no counterpart for {', '.join(odd)}.")
+        assert isinstance(model, Transformer)
         model = view(model)  # the embeddings and generator here are ours alone
         config = self.config = model.config
         eps = next(iter(_eps(model)), 1e-5)
-        layer = dict(
+        layer: dict[str, Any] = dict(
             d_model=config.d_model,
             nhead=config.n_heads,
             dim_feedforward=config.d_ff,
@@ -102,13 +104,15 @@ class Reference(nn.Module):
                 custom_encoder=encoder,
                 custom_decoder=decoder,
                 batch_first=True,
-            ).to(model.generator.weight)
+            )
+        weight = next(model.parameters())
+        twin.to(weight.device, weight.dtype)
         twin.load_state_dict(_state(model, twin))
         twin.requires_grad_(False)
         self.src_embedding, self.tgt_embedding = model.src_embedding, model.tgt_embedding
         self.transformer = twin
         self.generator = model.generator
-        self.window = max((site.window for site in model.sites()), default=0)
+        self.window = model.window
         self.eval()
 
     def forward(self, src: Tensor, tgt: Tensor, masks: Masks = Masks()) -> Tensor:
@@ -161,11 +165,19 @@ class Reference(nn.Module):
 
 def attentions_of(transformer: nn.Transformer) -> dict[str, list[nn.MultiheadAttention]]:
     """Kind → one a layer."""
-    encoder, decoder = transformer.encoder.layers, transformer.decoder.layers
+    ends = {
+        "encoder": ("encoder", "self_attn"),
+        "decoder": ("decoder", "self_attn"),
+        "cross": ("decoder", "multihead_attn"),
+    }
     return {
-        "encoder": [layer.self_attn for layer in encoder],
-        "decoder": [layer.self_attn for layer in decoder],
-        "cross": [layer.multihead_attn for layer in decoder],
+        kind: [
+            part
+            for name, part in transformer.named_modules()
+            if isinstance(part, nn.MultiheadAttention)
+            and (name.partition(".")[0], name.rpartition(".")[2]) == of_kind
+        ]
+        for kind, of_kind in ends.items()
     }
 
 

@@ -30,12 +30,18 @@ TOKENS = ("query_token", "row_word", "key_token")  # columns
 class HasAttention(Protocol):
     """The part of a Trace that a table is written from."""
 
-    sides: Mapping[str, Side]
-    sites: Sequence[Site]
-    texts: Mapping[str, Encoding]
-    next_tokens: Sequence[str]
-    shifts: Mapping[str, np.ndarray]
-    attention: Mapping[str, np.ndarray]
+    @property
+    def sides(self) -> Mapping[str, Side]: ...
+    @property
+    def sites(self) -> Sequence[Site]: ...
+    @property
+    def texts(self) -> Mapping[str, Encoding]: ...
+    @property
+    def next_tokens(self) -> Sequence[str]: ...
+    @property
+    def shifts(self) -> Mapping[str, np.ndarray]: ...
+    @property
+    def attention(self) -> Mapping[str, np.ndarray]: ...
 
 
 @dataclass(frozen=True)
@@ -67,18 +73,21 @@ def kind_weights(traces: Sequence[HasAttention], numbers: Sequence[int]) -> Iter
     for number, trace in zip(numbers, traces, strict=True):
         for kind, sites in kinds_of(trace.sites).items():
             weights, layers = trace.attention[kind], [site.layer for site in sites]
-            texts = [trace.texts[side].tokens for side in (sites[0].query_side, sites[0].key_side)]
-            shifts = trace.shifts.get(kind)
+            query, key = (
+                trace.texts[side].tokens for side in (sites[0].query_side, sites[0].key_side)
+            )
             each = 1 if weights.size > MAX_ROWS_IN_MEMORY else len(weights)
             for first in range(0, len(weights), each):
                 some = slice(first, first + each)
-                words = {} if shifts is None else followed(shifts[some], trace)
-                yield KindWeights(number, kind, layers[some], weights[some], *texts, **words)
+                words = followed(trace, kind, some)
+                yield KindWeights(number, kind, layers[some], weights[some], query, key, 0, *words)
 
 
-def followed(shifts: np.ndarray, trace: HasAttention) -> dict:
-    """Which words some heads follow, as KindWeights takes it."""
-    return {"shifts": shifts, "following": trace.next_tokens}
+def followed(
+    trace: HasAttention, kind: str, some: slice | tuple[slice, slice]
+) -> tuple[np.ndarray | None, Sequence[str]]:
+    """Which words some layers, or heads, of a kind follow: KindWeights.shifts and .following."""
+    return (trace.shifts[kind][some], trace.next_tokens) if kind in trace.shifts else (None, ())
 
 
 def rows(some: Sequence[KindWeights]) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:

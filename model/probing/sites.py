@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from headlight.model.sites import ProbedModel, Side, Site
-from headlight.model.transformer import Embedding, MultiHeadAttention
+from headlight.model.sites import Layer, ProbedModel, Side, Site
+from headlight.model.transformer import Embedding, FeedForward, MultiHeadAttention
 
 
 def kinds_of(sites: Iterable[Site]) -> dict[str, tuple[Site, ...]]:
@@ -28,13 +28,13 @@ def predicted_side(model: ProbedModel) -> Side:
     return next(side for side in model.sides() if side.predicts)
 
 
-def attention_at(model: ProbedModel, site: Site) -> MultiHeadAttention:
-    return model.get_submodule(site.name)
+def attention_at(model: ProbedModel, at: "Site | Part") -> MultiHeadAttention:
+    return model.get_submodule(at.name)  # pyright: ignore[reportReturnType]  # says its site
 
 
 def embedding_of(model: ProbedModel, side: Side) -> Embedding:
     """The module that embeds the side's tokens."""
-    return model.get_submodule(side.embedding)
+    return model.get_submodule(side.embedding)  # pyright: ignore[reportReturnType]  # says the side
 
 
 def embeddings_of(model: ProbedModel) -> list[Embedding]:
@@ -46,8 +46,12 @@ def stack_of(model: ProbedModel, side: Side) -> nn.Module:
     return model.get_submodule(side.stack)
 
 
-def layers_of(model: ProbedModel, side: Side) -> list[nn.Module]:
-    return [model.get_submodule(name) for name in side.layers]
+def layers_of(model: ProbedModel, side: Side) -> list[Layer]:
+    return [_layer(model, name) for name in side.layers]
+
+
+def _layer(model: ProbedModel, name: str) -> Layer:
+    return model.get_submodule(name)  # pyright: ignore[reportReturnType]  # says its name
 
 
 def final_norm_of(model: ProbedModel, side: Side) -> nn.Module:
@@ -112,23 +116,23 @@ class LayerParts:
     """The layer around one attention: `norm` goes with the attention, `next_norm` with the
     sublayer behind it, `feed_forward` ends the layer."""
 
-    layer: nn.Module
+    layer: Layer
     attention: MultiHeadAttention
     norm: nn.Module
     next_norm: nn.Module
-    feed_forward: nn.Module
+    feed_forward: FeedForward
 
 
 def parts_at(model: ProbedModel, site: Site) -> LayerParts:
     layer_name, _, name = site.name.rpartition(".")
-    layer = model.get_submodule(layer_name)
+    layer = _layer(model, layer_name)
     sublayers = sublayers_of(layer)
     i = [sublayer_name for sublayer_name, _, _ in sublayers].index(name)
-    (_, attention, norm), (_, _, next_norm) = sublayers[i : i + 2]
-    return LayerParts(layer, attention, norm, next_norm, layer.feed_forward)
+    (_, _, norm), (_, _, next_norm) = sublayers[i : i + 2]
+    return LayerParts(layer, attention_at(model, site), norm, next_norm, layer.feed_forward)
 
 
-def sublayers_of(layer: nn.Module) -> list[tuple[str, nn.Module, nn.Module]]:
+def sublayers_of(layer: Layer) -> list[tuple[str, nn.Module, nn.Module]]:
     """The sublayers of a layer in their order: name, sublayer, the norm that goes with it."""
     return [
         (name, layer.get_submodule(name), layer.get_submodule(norm))

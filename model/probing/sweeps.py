@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -32,15 +33,20 @@ from headlight.model.probing.sites import device_of, parts_of, predicted_side
 from headlight.model.probing.trace import NO_ID, following_of, ids_of, read_of
 from headlight.model.sites import ProbedModel, Site
 
+if TYPE_CHECKING:
+    import pandas
+
 FEWEST_TOKENS, MAX_BATCH_TOKENS = 256, 4096  # that go through the model at once
 MOST_WORK = 6 * 10**10  # tokens × parameters of a pass: about a second on two cores
 MOST_LOGITS = 512  # rows of logits at once
 
 
 def check_token(
-    rows: int, tokens: int, row: int, token: int | None, against: int | None = None
+    shape: Sequence[int], row: int, token: int | None, against: int | None = None
 ) -> None:
-    """Raises ValueError where logits, (row, vocab_size), have no such row or token."""
+    """Raises ValueError where logits of this shape, (row, vocab_size), have no such row or
+    token."""
+    rows, tokens = shape
     whole("the row", row, 0, rows - 1)
     whole("the token", token, 0, tokens - 1)
     if against is not None:
@@ -60,12 +66,13 @@ class Score:
     against: int | None = None
     each: bool = False
 
-    def of(self, logits: Tensor, following: Tensor) -> Tensor:
+    def of(self, logits: Tensor, following: Tensor | None) -> Tensor:
         """(batch, length, vocab_size) → (batch,), or (batch, length) of each; `following` is the id
-        that each row is to predict, (length,), or NO_ID."""
+        that each row is to predict, (length,), or NO_ID; not needed with a `position`."""
         if self.position is not None:
-            check_token(*logits.shape[1:], self.position, self.wanted, self.against)
+            check_token(logits.shape[1:], self.position, self.wanted, self.against)
         if self.position is None:
+            assert following is not None
             wanted = following.clamp(min=0)[:, None]
             # One pass at a time: of all together this would take as much memory again.
             shares = torch.cat([one.log_softmax(dim=-1).gather(-1, wanted).T for one in logits])
@@ -105,10 +112,11 @@ class Sweep:
         }
         for (change, *_), effect in zip(self.changes, self.effects, strict=True):
             scope = change.scope
+            assert scope.layer is not None
             shown[scope.kind][rows[scope.kind, scope.layer], scope.head] = effect
         return shown
 
-    def to_dataframe(self) -> "pandas.DataFrame":  # noqa: F821
+    def to_dataframe(self) -> "pandas.DataFrame":
         """One row for each change: change (its line), attention (a kind, or another part), layer,
         head, position, effect. They count from 1; what does not apply is missing."""
         import pandas as pd  # here alone
@@ -243,7 +251,7 @@ def sweeping(
         yield known
         return
     first = dict(zip(rest, _first_layers(model, rest), strict=True))
-    rest.sort(key=first.get)
+    rest.sort(key=first.__getitem__)
     at_once = _at_once(model, run)
     for start in range(0, max(1, len(rest)), at_once):
         some = rest[start : start + at_once]

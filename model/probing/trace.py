@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -29,6 +30,9 @@ from headlight.model.probing.sites import (
 from headlight.model.sites import ProbedModel, Side, Site
 from headlight.model.tokenizer import ROLES, CannotRead, Encoding, Tokenizer, special
 from headlight.model.transformer import Config, MultiHeadAttention
+
+if TYPE_CHECKING:
+    import pandas
 
 NO_ID = -1  # in place of an id
 SHARE = 0.5  # of the free memory that weights may take; pages make pictures and files of them
@@ -113,11 +117,6 @@ class Pass:
             raise ValueError(f"This model reads no {side!r}, only {', '.join(self.texts)}.")
         return self.texts[side]
 
-    @property
-    def embedded(self) -> dict[str, np.ndarray]:
-        """side → (position, d_model), what enters layer 1: token + table."""
-        return {side: stream[0] for side, stream in self.stream.items()}
-
     @cached_property
     def kinds(self) -> dict[str, tuple[Site, ...]]:
         """Kind of attention → its sites; they are the layers of its arrays."""
@@ -199,9 +198,14 @@ class Trace(Pass):
         shapes = "; ".join(f"{kind} {array.shape}" for kind, array in self.attention.items())
         return f"{super().__repr__()[:-1]}; attention (layers, heads, query, key): {shapes}>"
 
+    @property
+    def embedded(self) -> dict[str, np.ndarray]:
+        """side → (position, d_model), what enters layer 1: token + table."""
+        return {side: stream[0] for side, stream in self.stream.items()}
+
     def allowed(self, kind: str) -> np.ndarray:
         """Where any head of a kind has weight, (query, key): to what a row may attend."""
-        return self.attention[kind].any(axis=(0, 1))
+        return np.any(self.attention[kind], axis=(0, 1))
 
     def most_probable(self, count: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Ids and probabilities of the likeliest next tokens (or classes), best first, each
@@ -213,7 +217,7 @@ class Trace(Pass):
         """Of the ids that are `following`, (row,), natural; NaN where there is none."""
         return log_probabilities(torch.from_numpy(self.logits.copy()), self.following)
 
-    def to_dataframe(self) -> "pandas.DataFrame":  # noqa: F821
+    def to_dataframe(self) -> "pandas.DataFrame":
         """One row for each weight: attention (its kind), layer, head, query_position,
         query_token, row_word, key_position, key_token, weight. The row_word is the token that the
         head follows: the one that its row reads, or the next one (see `shifts`).
@@ -225,9 +229,10 @@ class Trace(Pass):
 
         columns, names = rows(list(kind_weights([self], [1])))
         del columns["sentence"]
-        for name, texts in names.items():
-            columns[name] = pd.Categorical.from_codes(columns[name], texts)
-        return pd.DataFrame(columns, copy=False)
+        categorical = {
+            name: pd.Categorical.from_codes(columns[name], texts) for name, texts in names.items()
+        }
+        return pd.DataFrame({**columns, **categorical}, copy=False)
 
     @property
     def nbytes(self) -> int:
@@ -287,7 +292,7 @@ def read_of(model: ProbedModel, run: Run) -> dict[str, Encoding]:
     return texts
 
 
-def vocabulary_of(model: nn.Module, side: Side) -> int:
+def vocabulary_of(model: ProbedModel, side: Side) -> int:
     """How many tokens the vocabulary of a side has."""
     return embedding_of(model, side).token.num_embeddings
 
@@ -362,8 +367,9 @@ def with_special_tokens(side: Side, text: Encoding, config: Config) -> Encoding:
 
 
 def special_tokens(config: Config, side: Side) -> tuple[Encoding, Encoding, Encoding]:
-    """Of a side: padding, what begins a text and what ends it, each by itself."""
-    return tuple(map(special, config.special_ids(side.name), config.special_tokens, ROLES))
+    """The tokens for padding, the beginning and the end of a side's texts, as one-token texts."""
+    pad, bos, eos = map(special, config.special_ids(side.name), config.special_tokens, ROLES)
+    return pad, bos, eos
 
 
 def ids_of(model: ProbedModel, texts: dict[str, Encoding]) -> list[torch.Tensor]:

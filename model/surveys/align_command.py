@@ -99,20 +99,21 @@ def chooser(checkpoint: Checkpoint, by: str | None, row: str | None) -> Choose |
     if kind is None:
         raise DataError("This model has no cross-attention, so it aligns nothing.")
     known: HeadAlignment | None = checkpoint.alignment
-    shift = ROWS.get(row)
+    shift = None if row is None else ROWS[row]
     if known is None and (by is None) != (shift is None):
         raise DataError(
             "No aligning heads were chosen for this model. Give --by and --row together, or "
             "choose heads with --gold and --choose."
         )
     if by is None:
-        return known and (lambda words: known.of(words, shift=shift))
+        return None if known is None else lambda words: known.of(words, shift=shift)
     layer, head = (int(number) - 1 for number in by.split("."))
     numbers = {site.layer: i for i, site in enumerate(s for s in sites if s.kind == kind)}
     if layer not in numbers or head >= next(s.n_heads for s in sites if s.kind == kind):
         raise DataError(f"There is no head {by}: cross-attention has no such layer or head.")
     at = numbers[layer], head
     if shift is None:
+        assert known is not None
         return lambda words: known.of(words, [at])
     return lambda words: replace(words, weights=words.weights[shift][at])
 
@@ -194,9 +195,10 @@ def compare(args: argparse.Namespace) -> None:
         raise DataError(f"{args.gold}: one pair is not enough to choose heads and to measure them.")
     rest = pairs[len(pairs) // 2 :] if args.choose else pairs
     there = measured(args.model, pairs, args)
+    models = {args.model: there}
     ways = dict(there.links)
     if args.back:
-        back = measured(args.back, [pair.turned() for pair in pairs], args)
+        back = models[args.back] = measured(args.back, [pair.turned() for pair in pairs], args)
         returned = {name: list(map(turned, links)) for name, links in back.links.items()}
         ways |= {f"{name}, back": links for name, links in returned.items()}
         both = zip(there.best, map(turned, back.best), strict=True)
@@ -207,9 +209,9 @@ def compare(args: argparse.Namespace) -> None:
     for name, links in ways.items():
         print(f"  {name:{width}}  {error_rate(links, rest)}")
     if args.choose:
-        add_to_card(args.model, {"alignment": there.chosen.to_card()})
-        if args.back:
-            add_to_card(args.back, {"alignment": back.chosen.to_card()})
+        for name, of_model in models.items():
+            assert of_model.chosen is not None
+            add_to_card(name, {"alignment": of_model.chosen.to_card()})
         print("The chosen heads are saved with the model.")
 
 

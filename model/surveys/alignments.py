@@ -34,7 +34,8 @@ def aligned(
         for attention in attend(checkpoint, window):
             texts = attention.texts[site.query_side], attention.texts[site.key_side]
             yield Aligned(
-                attention.number, choose(alignment.of_attention(attention.attention[kind], *texts))
+                attention.number,
+                choose(alignment.of_attention(attention.attention[site.kind], *texts)),
             )
 
 

@@ -176,11 +176,12 @@ def loss_of(model: ProbedModel, examples: Sequence[Example]) -> tuple[Tensor, Te
         return F.cross_entropy(logits, labels, reduction="none"), torch.ones(len(examples))
     end = [model.config.eos_id] * (model.config.eos_id >= 0)
     following = [[*e.texts[-1][1:], *end] for e in examples]
-    counts = torch.tensor([len(ids) for ids in following])
+    counts = torch.tensor([len(wanted) for wanted in following])
     # Only the logits of predicted tokens: those of padding would be most of the work.
-    rows = [hidden[i, : len(ids)] for i, ids in enumerate(following)]
-    labels = torch.tensor([i for ids in following for i in ids], device=hidden.device)
-    logits = model.logits(torch.cat(rows)[None])[0]
+    rows = [hidden[i, : len(wanted)] for i, wanted in enumerate(following)]
+    labels = torch.tensor([i for wanted in following for i in wanted], device=hidden.device)
+    read = [ids[-1][i, : len(row)] for i, row in enumerate(rows)]
+    logits = model.logits(torch.cat(rows)[None], torch.cat(read)[None])[0]
     # Cross-entropy without a copy of the logits.
     each = logits.logsumexp(dim=-1) - logits.gather(1, labels[:, None])[:, 0]
     return torch.stack([part.sum() for part in each.split(counts.tolist())]), counts
@@ -232,11 +233,12 @@ def quality(
     if measure == EXACT_MATCH:
         right = [text == e.reference for text, e in zip(texts, examples, strict=True)]
         return np.stack([right, np.ones(len(examples))], axis=-1)
-    from sacrebleu.metrics import BLEU as Bleu  # in the extra `train`
+    from sacrebleu.metrics.bleu import BLEU as Bleu  # in the extra `train`
 
     bleu = Bleu(effective_order=True)  # which keeps it from warning; counts are the same
-    scores = [bleu.sentence_score(text, [e.reference]) for text, e in
-              zip(texts, examples, strict=True)]  # fmt: skip
+    given = [e.reference for e in examples if e.reference is not None]  # all have one
+    scores = [bleu.sentence_score(text, [reference]) for text, reference in
+              zip(texts, given, strict=True)]  # fmt: skip
     return np.array([[*s.counts, *s.totals, s.sys_len, s.ref_len] for s in scores], dtype=float)
 
 

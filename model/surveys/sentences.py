@@ -130,7 +130,7 @@ def _where(line: Line, lines: list[Line]) -> str:
     return f"Line {line.number:,}: " if len(lines) > 1 else ""
 
 
-def windows(sentences: list[Sentence], most: int = WINDOW) -> Iterator[list[Sentence]]:
+def windows(sentences: Sequence[Sentence], most: int = WINDOW) -> Iterator[list[Sentence]]:
     """Sentences in order, in windows whose weights fit into memory."""
 
     def size(sentence):  # weights of one head
@@ -157,7 +157,7 @@ def attend(
     """The attention weights of each sentence, in their order, under the standard masks and the
     changes. Those of similar length go through the model together. A target that is missing is
     written unchanged."""
-    results: list[SentenceAttention | None] = [None] * len(sentences)
+    results: dict[int, SentenceAttention] = {}
     sides, sites = sides_of(checkpoint.model), checkpoint.model.sites()
     shifts, predicted = checkpoint.shifts(), predicted_side(checkpoint.model)
     end = end_of(checkpoint.model.config)
@@ -193,7 +193,7 @@ def attend(
                     for query, key in [(site.query_side, site.key_side)]
                 },
             )
-    return results
+    return [results[i] for i in range(len(sentences))]
 
 
 @torch.inference_mode()

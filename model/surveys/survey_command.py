@@ -131,7 +131,7 @@ def survey(name: str, args: argparse.Namespace, processes: Processes) -> None:
 def _signature(measure: str) -> str:
     if measure != BLEU:
         return measure
-    from sacrebleu.metrics import BLEU as Bleu
+    from sacrebleu.metrics.bleu import BLEU as Bleu
 
     bleu = Bleu()
     bleu.corpus_score(["one"], [["reference"]])  # before that it does not know how many there are

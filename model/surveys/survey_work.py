@@ -191,7 +191,7 @@ def _together(plan: Plan, by_chunk: Sequence[Arrays]) -> Arrays:
 
 def _written(arrays: Arrays) -> bytes:
     file = io.BytesIO()
-    np.savez(file, **arrays)
+    np.savez(file, **arrays)  # pyright: ignore[reportArgumentType]  # none is `allow_pickle`
     return file.getvalue()
 
 

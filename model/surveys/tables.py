@@ -52,7 +52,7 @@ class NpzFile:
 
     def add(self, traces: Sequence[HasAttention], numbers: Sequence[int]) -> None:
         for number, trace in zip(numbers, traces, strict=True):
-            for name, array in (trace.attention | tokens_of(trace)).items():
+            for name, array in {**trace.attention, **tokens_of(trace)}.items():
                 self.write(f"{number}/{name}", array)
 
     def write(self, name: str, array: np.ndarray) -> None:
@@ -89,8 +89,9 @@ class ParquetFile:
             self.writer = ParquetWriter(
                 self.file,
                 table.schema,
-                use_dictionary=list(names),
-                write_statistics=["sentence"],
+                # Its types know of no lists.
+                use_dictionary=list(names),  # pyright: ignore[reportArgumentType]
+                write_statistics=["sentence"],  # pyright: ignore[reportArgumentType]
                 data_page_version="2.0",
             )
         self.writer.write_table(table)
@@ -144,7 +145,7 @@ def csv_lines(block: KindWeights) -> bytes:
         LAST_DIGITS[digits % 10**4],
     ]
     lines = np.empty(block.weights.shape, [("", part.dtype) for part in parts])
-    for name, part in zip(lines.dtype.names, parts, strict=True):
+    for name, part in zip(lines.dtype.names or (), parts, strict=True):
         lines[name] = part
     return lines.tobytes().translate(None, b"\0")
 

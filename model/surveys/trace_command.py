@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 import torch
 
@@ -46,6 +47,8 @@ from headlight.model.surveys.sentences import (
 from headlight.model.surveys.tables import TABLE_FILES, table
 from headlight.model.training.data import DataError
 
+Share = TypeVar("Share")
+
 
 @dataclass(frozen=True)
 class Processes:
@@ -62,13 +65,13 @@ class Processes:
         from accelerate import PartialState  # there where one launched with it
 
         state = PartialState(cpu=device == "cpu")
-        return cls(state.process_index, state.num_processes, state.device)
+        return cls(state.process_index, state.num_processes, state.device or device)
 
-    def gather(self, share):
+    def gather(self, share: Share) -> list[Share] | None:
         """What every process has, in their order, for the first one; None for the others."""
         if self.count == 1:
             return [share]
-        everyone = [None] * self.count if self.index == 0 else None
+        everyone: list[Any] | None = [None] * self.count if self.index == 0 else None
         torch.distributed.gather_object(share, everyone)
         return everyone
 
@@ -132,10 +135,11 @@ def run(
             writing = pool.submit(rows.add, window, [sentence.number for sentence in window])
             if bar is not None:
                 bar.update(len(window))
-        writing.result()
+        if writing:
+            writing.result()
 
 
-def parser_of_texts(command: str, doc: str) -> argparse.ArgumentParser:
+def parser_of_texts(command: str, doc: str | None) -> argparse.ArgumentParser:
     """Of a command that writes a file about a sentence, or about a file of them."""
     parser = parser_of(command, doc)
     parser.add_argument("model", help="name of a shipped model, or a folder")

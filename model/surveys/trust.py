@@ -43,6 +43,7 @@ def _asked(checkpoint: Checkpoint, example: Example) -> tuple[Run, int, int]:
     texts = zip(checkpoint.model.sides(), example.texts, strict=True)
     run = Run(tuple(text_of(checkpoint, side, ids) for side, ids in texts))
     if predicted_side(checkpoint.model).predicts == "class":
+        assert example.label is not None
         return run, 0, example.label
     ids = example.texts[-1]
     row = random.Random(example.number).randrange(max(1, len(ids) - 1))

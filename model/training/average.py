@@ -10,6 +10,7 @@ import argparse
 import copy
 import shutil
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -32,7 +33,9 @@ def share_of(checkpoint: Checkpoint, share: float, last: bool) -> str:
     return f"{share:.0%} {f'({weights})' if ', ' in weights else weights}"  # a mean itself
 
 
-def mean(states: list[dict[str, Tensor]], shares: list[float] | None = None) -> dict[str, Tensor]:
+def mean(
+    states: Sequence[Mapping[str, Tensor]], shares: list[float] | None = None
+) -> dict[str, Tensor]:
     """The mean of several state dicts, each with its share if they have some."""
     weights = torch.tensor(shares or [1.0] * len(states), dtype=torch.float64)
     weights /= weights.sum()

@@ -5,11 +5,11 @@ import hashlib
 import os
 import sys
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, TypeVar
 
 import torch
 from torch import Tensor
@@ -21,6 +21,7 @@ from headlight.model.sites import Side
 from headlight.model.transformer import Config
 
 Pair = tuple[list[int], list[int]]
+Paired = TypeVar("Paired", bound=tuple)  # a Pair, and more
 
 
 class DataError(ValueError):
@@ -202,7 +203,7 @@ def read_zipped_lines(archive: Path, member: str) -> list[str]:
     return _lines_of(archive, opener)
 
 
-def _lines_of(path: Path, opener: Callable[[], IO[bytes]]) -> list[str]:
+def _lines_of(path: Path, opener: Callable[[], IO[bytes] | gzip.GzipFile]) -> list[str]:
     """Lines of the file that `opener` opens; errors name the path."""
     try:
         # Only \n ends a line: text may hold other characters that Python takes for line ends.
@@ -278,8 +279,8 @@ def pad_ids(sequences: list[list[int]], config: Config, side: str = "tgt") -> Te
 
 
 def batches(
-    pairs: list[Pair], max_tokens: int, generator: torch.Generator | None = None
-) -> Iterator[list[Pair]]:
+    pairs: Sequence[Paired], max_tokens: int, generator: torch.Generator | None = None
+) -> Iterator[list[Paired]]:
     """Batches of pairs of similar length, at most `max_tokens` with padding on either side.
 
     With a generator, batches come in random order and pairs of one length meet at random.
@@ -288,7 +289,9 @@ def batches(
     if generator is not None:
         order = torch.randperm(len(pairs), generator=generator).tolist()
     order = sorted(order, key=lambda i: (len(pairs[i][1]), len(pairs[i][0])))
-    groups, group, longest = [], [], 0
+    groups: list[list[int]] = []
+    group: list[int] = []
+    longest = 0
     for i in order:
         longest = max(longest, len(pairs[i][0]), len(pairs[i][1]))
         if group and longest * (len(group) + 1) > max_tokens:
@@ -297,7 +300,8 @@ def batches(
         group.append(i)
     groups.append(group)
     if generator is not None:
-        groups = [groups[i] for i in torch.randperm(len(groups), generator=generator)]
+        mixed = torch.randperm(len(groups), generator=generator).tolist()
+        groups = [groups[i] for i in mixed]
     for group in groups:
         yield [pairs[i] for i in group]
 

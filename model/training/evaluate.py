@@ -100,7 +100,8 @@ def bleu_and_chrf(translations: list[str], references: list[list[str]]) -> dict:
     """sacreBLEU's figures for cased text (and BLEU for lowercased), with their signatures; of the
     lowercased one also half the width of its 95% interval, over 1,000 resampled test sets. A text
     may have several references."""
-    from sacrebleu.metrics import BLEU, CHRF  # only those who evaluate need it
+    from sacrebleu.metrics.bleu import BLEU  # only those who evaluate need it
+    from sacrebleu.metrics.chrf import CHRF
 
     streams = list(zip_longest(*references))  # None where a text has fewer than another
     metrics = {"bleu_lc": BLEU(lowercase=True), "bleu": BLEU(), "chrf": CHRF()}

@@ -32,11 +32,12 @@ def grown(checkpoint: Checkpoint, tokenizer: Tokenizer, d_ff: int) -> Checkpoint
         raise DataError("Only a shared vocabulary can be replaced.")
     for name, part in new.named_modules():
         source = old_parts[name]
-        if isinstance(part, FeedForward):
+        if isinstance(part, FeedForward) and isinstance(source, FeedForward):
             widen(source, part)
         elif name in with_new_shape:
-            rows = vectors(source.weight, checkpoint.tokenizer, tokenizer)
-            part.weight.copy_(rows)
+            assert isinstance(part, nn.Embedding | nn.Linear)
+            assert isinstance(source, nn.Embedding | nn.Linear)
+            part.weight.copy_(vectors(source.weight, checkpoint.tokenizer, tokenizer))
         elif not name.endswith((".linear1", ".linear2")):
             for parameter, value in zip(
                 part.parameters(recurse=False), source.parameters(recurse=False), strict=True

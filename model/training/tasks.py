@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from pathlib import Path
+from typing import TypeVar
 
 from torch import nn
 
@@ -19,12 +20,16 @@ from headlight.model.tokenizer import Tokenizer
 from headlight.model.training import data
 from headlight.model.training.data import DataError, Pair
 from headlight.model.transformer import Config
+from headlight.model.variants import Classifier
 
 Example = tuple[str, str]
 SPLITS = ("train", "val")
 
 
-def setting(default: int | float, text: str):
+Number = TypeVar("Number", int, float)
+
+
+def setting(default: Number, text: str) -> Number:
     """A field of Recipe, with its help for the command line."""
     return field(default=default, metadata={"help": text})
 
@@ -61,8 +66,10 @@ def as_built(model: ProbedModel) -> None:
 
 def smaller_tables(model: ProbedModel) -> None:
     """First embeddings and positions of standard deviation 1/√d_model, where PyTorch's is 1."""
+    assert isinstance(model, Classifier)
     embedding = model.src_embedding
     for table in (embedding.token, embedding.position):
+        assert isinstance(table, nn.Embedding)
         nn.init.normal_(table.weight, std=table.embedding_dim**-0.5)
 
 
@@ -92,7 +99,7 @@ class Task:
     continues: bool = False
     ends: bool = False
     direction: tuple[str, ...] = ()
-    first_weights: Callable[[nn.Module], None] = as_built
+    first_weights: Callable[[ProbedModel], None] = as_built
     also: str = ""
     sets: Callable[[str], dict[str, list[Example]]] | None = None
 
@@ -464,7 +471,7 @@ def with_more(task: Task, file: Path) -> Task:
 SEQUENCE_SPLITS = ("train",) * 8 + ("val", "test")
 
 
-def task(name: str, path: Path | None = None, reverse: bool = False) -> Task:
+def task(name: str | None, path: Path | None = None, reverse: bool = False) -> Task:
     """A task by name; `path` is the folder of its data set, for `pairs` its file."""
     if name == "multi30k":
         return multi30k(path, reverse)
@@ -480,7 +487,7 @@ def task(name: str, path: Path | None = None, reverse: bool = False) -> Task:
         return english(path)
     if name == "induction":
         return induction()
-    if name not in TOYS:
+    if name is None or name not in TOYS:
         raise DataError(f"There is no task {name!r}; choose from {', '.join(NAMES)}.")
     return toy(name)
 

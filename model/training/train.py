@@ -40,6 +40,7 @@ from headlight.model.masks import Masks
 from headlight.model.memory import keep_freed_memory
 from headlight.model.messages import reason, short
 from headlight.model.pretrained.weights import CannotLoad
+from headlight.model.sites import ProbedModel
 from headlight.model.tokenizer import Tokenizer
 from headlight.model.training import tasks
 from headlight.model.training.average import mean
@@ -260,7 +261,9 @@ class Training:
         acc.backward(loss * acc.num_processes / labels)
         self.optimizer.step()
         self.optimizer.zero_grad()
-        total = acc.reduce(loss.detach(), "sum").item()
+        reduced = acc.reduce(loss.detach(), "sum")
+        assert isinstance(reduced, torch.Tensor)
+        total = reduced.item()
         progress.loss, progress.labels = progress.loss + total, progress.labels + labels
         return total / labels
 
@@ -326,7 +329,7 @@ class Training:
         progress.history.append(row)
         progress.epoch, progress.batch = now + 1, 0
         progress.loss, progress.labels = 0.0, 0
-        best = min(losses[0], key=losses[0].get)
+        best = min(losses[0], key=losses[0].__getitem__)
         better = losses[0][best] < progress.chosen.get("val_loss", torch.inf)
         if better:
             progress.chosen = {"epoch": now, "weights": best, "val_loss": losses[0][best]}
@@ -338,7 +341,7 @@ class Training:
         self.save()
         return row
 
-    def mean_of(self, epochs) -> torch.nn.Module:
+    def mean_of(self, epochs) -> ProbedModel:
         """A model with the mean of the weights after these epochs."""
         files = [self.folder / "run" / f"epoch-{epoch:04d}.safetensors" for epoch in epochs]
         model = copy.deepcopy(self.accelerator.unwrap_model(self.model))
@@ -346,7 +349,7 @@ class Training:
         model.load_state_dict(state, strict=False)  # shared weights are there once
         return model
 
-    def write(self, model: torch.nn.Module | None) -> None:
+    def write(self, model: ProbedModel | None) -> None:
         """The log and the checkpoint; without a better model, only the card is new."""
         history = self.progress.history
         log = "".join(json.dumps(row) + "\n" for row in history)
@@ -405,7 +408,7 @@ class Training:
         run = self.folder / "run"
         # PyTorch and safetensors have errors of their own for a full disk.
         with saving(self.folder, OSError, RuntimeError, SafetensorError):
-            acc.save_state(run / "state.new", safe_serialization=False)
+            acc.save_state(str(run / "state.new"), safe_serialization=False)
             acc.wait_for_everyone()
             if acc.is_main_process:
                 name = f"state-{progress.step:08d}-{progress.epoch:04d}"
@@ -430,7 +433,7 @@ class Training:
         """Take up the last saved state, if there is one."""
         states = sorted((self.folder / "run").glob("state-*"))
         if states:
-            self.accelerator.load_state(states[-1])
+            self.accelerator.load_state(str(states[-1]))
 
 
 def begin_with(name: Path, task: Task) -> checkpoint.Checkpoint:
@@ -444,14 +447,16 @@ def begin_with(name: Path, task: Task) -> checkpoint.Checkpoint:
     return initial
 
 
-def set_dropout(model: torch.nn.Module, preset: str, rate: float) -> None:
+def set_dropout(model: ProbedModel, preset: str, rate: float) -> None:
     """Another rate of dropout, wherever the preset has it."""
     model.config = dataclasses.replace(model.config, dropout=rate)
     with torch.device("meta"):
         example = presets.build(preset, **dataclasses.asdict(model.config))
     for name, part in example.named_modules():
         if isinstance(part, _DropoutNd):
-            model.get_submodule(name).p = part.p
+            ours = model.get_submodule(name)
+            assert isinstance(ours, _DropoutNd)
+            ours.p = part.p
 
 
 @contextmanager
@@ -485,6 +490,7 @@ class Shares(argparse.Action):
     """Collects `SET=N` into a dictionary."""
 
     def __call__(self, parser, namespace, values, option_string=None):
+        assert values is not None and not isinstance(values, str)
         setattr(namespace, self.dest, dict(values))
 
 

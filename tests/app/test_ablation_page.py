@@ -65,7 +65,9 @@ def test_what_a_change_did_is_asked_once(page, monkeypatch, view):
         return effect.effect()
 
     monkeypatch.setattr(screen, "effect", counted)
-    monkeypatch.setattr(frame, "make", lambda *args: runs.append(None) or make(*args))
+    monkeypatch.setattr(
+        frame, "make", lambda *args, **given: runs.append(None) or make(*args, **given)
+    )
     page.query_params.update(source=TEXT, changes="cross.2.3=off")
     page.run()
     page.switch_page(view).run()

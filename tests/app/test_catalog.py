@@ -6,12 +6,11 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers
 
 from headlight.app.state import catalog
-from tests.app.common import plain_text
+from tests.app.common import forget_all, plain_text
 from tests.model.pretrained.folders import write
 
 
@@ -214,7 +213,7 @@ def test_how_much_of_a_large_model_is_read_is_said(page, monkeypatch, tmp_path):
 
 def test_two_sessions_that_ask_for_a_model_at_once_have_it_read_once(page, monkeypatch):
     """A large one in memory twice may not fit."""
-    st.cache_resource.clear()
+    forget_all()
     read, count, all_ask = catalog._read, [], threading.Barrier(3)
 
     def asks(_):

@@ -19,9 +19,10 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from headlight.app.results import memoize, passes
+from headlight.app.results import passes
 from headlight.app.server.command import main as command
 from headlight.app.server.ports import check
+from tests.app.common import forget_all
 from tests.conftest import ROOT
 
 SENTENCE = "the dog sees the cat"
@@ -138,14 +139,12 @@ def in_use(page, models, tmp_path, monkeypatch):
     """A page that shows a model of a folder, and the folder."""
     folder = shutil.copytree(models / "uneven", tmp_path / "models" / "used")
     monkeypatch.setattr("sys.argv", ["router.py", "--models", str(tmp_path / "models")])
-    memoize.st.cache_resource.clear()
-    memoize.st.cache_data.clear()
+    forget_all()
     page.query_params.update(model="used", source=SENTENCE, target="ein Hund")
     page.run()
     assert not page.exception and not page.error
     yield page, folder
-    memoize.st.cache_resource.clear()
-    memoize.st.cache_data.clear()
+    forget_all()
 
 
 @pytest.mark.parametrize("what", ["removed", "replaced"])

@@ -3,7 +3,6 @@
 import re
 
 import pytest
-import streamlit as st
 import torch
 
 from headlight.app.state.catalog import DEFAULT_MODEL
@@ -12,7 +11,7 @@ from headlight.model import load
 from headlight.model.analysis import family, lineage
 from headlight.model.presets import PRESETS
 from headlight.model.provenance import SOURCES
-from tests.app.common import App, plain_text
+from tests.app.common import App, forget_all, plain_text
 from tests.conftest import long_but
 
 TEXT = "Two dogs run on the beach."
@@ -28,9 +27,10 @@ def default():
 def app():
     """One start for all tests here."""
     page = App()
+    page.menus = "head_picker", "output"
     page.query_params["source"] = TEXT
     yield page.run()
-    st.cache_resource.clear()
+    forget_all()
 
 
 @pytest.mark.parametrize("preset", long_but(["vanilla", "bloem"], PRESETS))

@@ -6,13 +6,12 @@ import re
 
 import numpy as np
 import pytest
-import streamlit as st
 import torch
 
 from headlight.model.analysis import positions
 from headlight.model.probing import position_tables
 from headlight.model.probing.capture import view
-from tests.app.common import App, components, plain_text
+from tests.app.common import App, components, forget_all, plain_text
 from tests.conftest import long_but
 from tests.model.common import CHECKPOINTS
 
@@ -30,7 +29,7 @@ def app():
     page = App(timeout=120)
     page.query_params.update(model="en-de", source=TEXT, target=TARGET)
     yield page.run()
-    st.cache_resource.clear()
+    forget_all()
 
 
 def show(app, view, model="en-de", **chosen):

@@ -13,6 +13,7 @@ from headlight.app.shell import lesson as lesson_page
 from headlight.app.shell import running_lesson
 from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import SETTINGS
+from tests.app.common import forget_all
 from tests.app.lessons.common import loaded
 from tests.app.lessons.test_lesson_files import GOOD
 from tests.conftest import long_but
@@ -360,11 +361,11 @@ def test_a_folder_of_ones_own_lessons(page, monkeypatch, tmp_path):
     (tmp_path / "own.md").write_text(GOOD, encoding="utf-8")
     (tmp_path / "broken.md").write_text("---\n", encoding="utf-8")
     monkeypatch.setattr("sys.argv", ["main.py", "--lessons", str(tmp_path)])
-    running_lesson._loaded.clear()
+    forget_all()
     try:
         begin(page, "own")
         assert running(page).lesson.name == "own" and len(running_lesson.lessons()) == 8
         page.switch_page("learn").run()
         assert any("broken" in box.value.replace("\\", "") for box in page.warning)
     finally:
-        running_lesson._loaded.clear()
+        forget_all()

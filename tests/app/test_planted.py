@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from headlight.app.export import bundle
@@ -26,7 +25,7 @@ from headlight.model import commands, load
 from headlight.model.presets import FAMILIES
 from headlight.model.probing.changes import VERBS
 from headlight.model.probing.reference import Reference
-from tests.app.common import App, complete, view_of
+from tests.app.common import App, complete, forget_all, view_of
 from tests.conftest import ROOT
 from tests.model.pretrained.folders import write
 
@@ -168,8 +167,7 @@ def check_family() -> None:
     assert ours.texts["tgt"].ids == like.texts["tgt"].ids
     assert abs(ours.logits - like.logits).max() > 0.01
     sys.argv[1:] = ["--models", "models"]
-    st.cache_data.clear()
-    st.cache_resource.clear()
+    forget_all()
     page = opened(model="tiny")
     assert not page.error and page.session_state["model"] == "tiny"
     page = opened("model", model="tiny", kind="decoder", layer="1")

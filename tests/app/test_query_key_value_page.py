@@ -5,7 +5,6 @@ import re
 
 import numpy as np
 import pytest
-import streamlit as st
 
 from headlight.app.components.packing import as_sent
 from headlight.app.results import memoize
@@ -17,6 +16,7 @@ from headlight.model.analysis import head_metrics
 from headlight.model.analysis.projection import Answer, answer, principal_plane
 from headlight.model.checkpoint import SHIPPED
 from headlight.model.presets import PRESETS
+from tests.app.common import forget_all
 from tests.conftest import long_but
 
 TEXT = "Two dogs run on the beach."
@@ -36,9 +36,9 @@ def said(page):
 @pytest.fixture(autouse=True, scope="module")
 def forgotten():
     """The small presets, which would be those of other files."""
-    st.cache_resource.clear()
+    forget_all()
     yield
-    st.cache_resource.clear()
+    forget_all()
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from functools import cache
 from types import SimpleNamespace
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from headlight.app.state import session, settings, widgets
@@ -17,7 +16,7 @@ from headlight.app.state.pages import PAGES
 from headlight.app.state.setting import ABSENT, Structure
 from headlight.app.state.settings import MASKS, SETTINGS, headers
 from headlight.model.probing.run import FINAL
-from tests.app.common import complete
+from tests.app.common import complete, forget_all
 from tests.conftest import ROOT
 from tests.model.common import random_model
 
@@ -333,7 +332,7 @@ def test_several_runs_can_be_traced_in_one_run_of_a_page(models, monkeypatch):
     from headlight.model.training import snapshots
 
     monkeypatch.setattr("sys.argv", ["main.py", "--models", str(models)])
-    st.cache_resource.clear()
+    forget_all()
     page = AppTest.from_string(TWO_RUNS, default_timeout=60)
     page.query_params.update(model="uneven", source="the dog sees", target="ein Hund")
     page.run()
@@ -350,7 +349,7 @@ def test_several_runs_can_be_traced_in_one_run_of_a_page(models, monkeypatch):
             assert abs(page.session_state[name].attention[kind] - weights).max() <= 1e-6
     pairs = itertools.combinations(alone.values(), 2)
     assert all(abs(a.logits[0] - b.logits[0]).max() > 1e-6 for a, b in pairs)
-    st.cache_resource.clear()
+    forget_all()
 
 
 def test_the_number_of_threads_is_given_back(monkeypatch):
@@ -360,7 +359,7 @@ def test_the_number_of_threads_is_given_back(monkeypatch):
 
     monkeypatch.setattr(memoize, "CORES", 2)
     torch.set_num_threads(2)
-    model = torch.nn.Module()
+    model = load("copy").model
     try:
         with memoize.threads(model, 10):
             assert torch.get_num_threads() == 1

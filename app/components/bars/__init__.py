@@ -4,12 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
+from streamlit.components.v2 import component
 
 from headlight.app.components.colour_key import NEGATIVE, POSITIVE
 from headlight.app.components.scripts import read, script
 from headlight.app.theme import FOCUS
 
-_mount = st.components.v2.component(
+_mount = component(
     "headlight_bars",
     css=read("bars/style.css"),
     js=script("bars/index.js"),

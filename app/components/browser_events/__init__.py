@@ -2,11 +2,11 @@
 theme reruns the script (figures are drawn in the theme's ink), and a slow run marks the page as
 slow."""
 
-import streamlit as st
+from streamlit.components.v2 import component
 
 from headlight.app.components.scripts import script
 
-_mount = st.components.v2.component(
+_mount = component(
     "headlight_browser_events",
     html="<i></i>",
     css="i { color: var(--st-text-color); }",

@@ -1,12 +1,12 @@
 """A button that copies the page's address, which holds every setting."""
 
-import streamlit as st
+from streamlit.components.v2 import component
 
 from headlight.app.components.scripts import read, script
 
 LONGEST = 6000  # characters; some mail programs and servers cut longer ones
 
-_mount = st.components.v2.component(
+_mount = component(
     "headlight_copy_link",
     html="""
 <button type="button">Copy link</button>

@@ -1,12 +1,10 @@
 """Follows a link of the page: Streamlit's own way to another page drops what the address holds."""
 
-import streamlit as st
+from streamlit.components.v2 import component
 
 from headlight.app.components.scripts import script
 
-_mount = st.components.v2.component(
-    "headlight_follow_link", html="<i></i>", js=script("follow_link/index.js")
-)
+_mount = component("headlight_follow_link", html="<i></i>", js=script("follow_link/index.js"))
 
 
 def follow_link(key: str, count: int) -> None:

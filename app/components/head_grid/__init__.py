@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
 import streamlit as st
+from streamlit.components.v2 import component
 
 from headlight.app.components.packing import GridOptions
 from headlight.app.components.scripts import read, script
@@ -14,17 +15,17 @@ from headlight.app.components.scripts import read, script
 # before it receives elements that take longer to draw.
 HEAD_START = 0.02
 
-_mount = st.components.v2.component(
+_mount = component(
     "headlight_head_grid",
     css=read("head_grid/style.css"),
     js=script("head_grid/index.js"),
 )
-_mount_answers = st.components.v2.component(
+_mount_answers = component(
     "headlight_head_grid_answers",
     css=read("head_grid/style.css"),
     js=script("head_grid/answers.js"),
 )
-_mount_look = st.components.v2.component("headlight_head_grid_look", js=script("head_grid/look.js"))
+_mount_look = component("headlight_head_grid_look", js=script("head_grid/look.js"))
 
 
 def head_grid(

@@ -3,11 +3,11 @@
 st.iframe would give the scripts this page's rights, and its frame grows but never shrinks.
 """
 
-import streamlit as st
+from streamlit.components.v2 import component
 
 from headlight.app.components.scripts import script
 
-_mount = st.components.v2.component(
+_mount = component(
     "headlight_html_frame",
     html='<iframe sandbox="allow-scripts"></iframe>',
     css="iframe { display: block; width: 100%; height: 30rem; border: none; }",

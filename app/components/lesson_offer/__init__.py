@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-import streamlit as st
+from streamlit.components.v2 import component
 
 from headlight.app.components.scripts import read, script
 
-_mount = st.components.v2.component(
+_mount = component(
     "headlight_lesson_offer",
     html="""
 <p hidden>

@@ -3,12 +3,11 @@
 from collections.abc import Callable
 
 import streamlit as st
+from streamlit.components.v2 import component
 
 from headlight.app.components.scripts import script
 
-_mount = st.components.v2.component(
-    "headlight_local_storage", html="<i></i>", js=script("local_storage/index.js")
-)
+_mount = component("headlight_local_storage", html="<i></i>", js=script("local_storage/index.js"))
 
 
 def local_storage(session: str, text: str | None, on_stored: Callable[[str], None]) -> None:

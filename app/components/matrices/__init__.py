@@ -4,15 +4,17 @@ import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import streamlit as st
+from streamlit.components.v2 import component
 
 from headlight.app import theme
 from headlight.app.components.colour_key import Scale, colour_key
 from headlight.app.components.scripts import read, script
 
-_mount = st.components.v2.component(
+_mount = component(
     "headlight_matrices",
     css=read("matrices/style.css"),
     js=script("matrices/index.js"),
@@ -70,21 +72,27 @@ def on_one_scale(*groups: Sequence[Matrix]) -> list[list[Matrix]]:
     ]
 
 
-def compared(
-    two: Mapping[str, np.ndarray], difference: str, **options: Sequence[str] | str | int | bool
-) -> list[Matrix]:
+def compared(two: Mapping[str, np.ndarray], difference: str, **options: Any) -> list[Matrix]:
     """Two versions of the same weights, by title, and the first minus the second on a scale of its
     own, symmetric around zero. `options`: of every Matrix. Rows are labelled once."""
     first, second = two.values()
     apart = first - second
     largest = float(np.nanmax(np.abs(apart), initial=0)) or SMALLEST
-    on_own_scale = {"largest": largest, "scale": "difference", "ends": ("{}", "{}")}
     return [
         *(
             Matrix(title, values, weights=True, scale="weight", labelled=values is first, **options)
             for title, values in two.items()
         ),
-        Matrix(difference, apart, numbers=False, labelled=False, **on_own_scale, **options),
+        Matrix(
+            difference,
+            apart,
+            numbers=False,
+            labelled=False,
+            largest=largest,
+            scale="difference",
+            ends=("{}", "{}"),
+            **options,
+        ),
     ]
 
 
@@ -124,7 +132,8 @@ def matrices(
     they take the whole width, and the height down to the end of the window."""
 
     def hear():
-        on_choose(**st.session_state[key].chosen)
+        if on_choose:
+            on_choose(**st.session_state[key].chosen)
 
     colour_key(*scales(shown))
     _mount(data=pack(shown, fills), key=key, on_chosen_change=hear)

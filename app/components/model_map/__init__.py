@@ -4,12 +4,13 @@ from collections.abc import Callable, Sequence
 from itertools import cycle
 
 import streamlit as st
+from streamlit.components.v2 import component
 
 from headlight.app import theme
 from headlight.app.components.scripts import read, script
 from headlight.app.wording import formats, part_names
 from headlight.model.analysis.architecture import LAYER_OUTPUTS, OUTPUT, Block, alike
-from headlight.model.probing.trace import Trace
+from headlight.model.probing.trace import Pass
 
 # colours of blocks other than attention; kinds of attention take theirs from the other end
 COLOURS = {
@@ -25,7 +26,7 @@ COLOURS = {
 NORMS = theme.LINES[10]
 SHOWN = 100  # tokens of a text that are drawn
 
-_mount = st.components.v2.component(
+_mount = component(
     "headlight_model_map",
     css=read("model_map/style.css"),
     js=script("model_map/index.js"),
@@ -34,7 +35,7 @@ _mount = st.components.v2.component(
 
 def model_map(
     shown: Sequence[Block],
-    trace: Trace,
+    trace: Pass,
     output: tuple[str, Sequence[str]],
     chosen: Block,
     layer: int,

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Sequence
 
 import streamlit as st
+from streamlit.components.v2 import component
 
 from headlight.app.components.scripts import read, script
 from headlight.app.theme import FOCUS
 
-_mount = st.components.v2.component(
+_mount = component(
     "headlight_paint",
     css=read("shared/button.css") + read("paint/style.css"),
     js=script("paint/index.js"),
@@ -26,7 +27,8 @@ def paint(
     attend; `on_painted` gets them. With the `truth`: both, side by side."""
 
     def hear() -> None:
-        on_painted(st.session_state[key].painted)
+        if on_painted:
+            on_painted(st.session_state[key].painted)
 
     _mount(
         data={

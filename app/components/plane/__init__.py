@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import streamlit as st
+from streamlit.components.v2 import component
 
 from headlight.app.charts import Axis
 from headlight.app.components.scripts import read, script
@@ -12,7 +13,7 @@ from headlight.app.theme import FOCUS
 from headlight.model.analysis.projection import Answer, Plane
 from headlight.model.rounding import percent
 
-_mount = st.components.v2.component(
+_mount = component(
     "headlight_plane",
     css=read("shared/button.css") + read("plane/style.css"),
     js=script("plane/index.js"),
@@ -30,7 +31,8 @@ def look_up(
     anybody listens, gets the query once it rests."""
 
     def query() -> None:
-        on_query(st.session_state["look_up"].query)
+        if on_query:
+            on_query(st.session_state["look_up"].query)
 
     width = len(next(iter(vectors.values())))
     _mount(

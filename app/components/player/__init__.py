@@ -3,10 +3,11 @@
 from collections.abc import Callable, Sequence
 
 import streamlit as st
+from streamlit.components.v2 import component
 
 from headlight.app.components.scripts import read, script
 
-_mount = st.components.v2.component(
+_mount = component(
     "headlight_player",
     html='<button type="button"></button>',
     css=read("shared/button.css") + read("player/style.css"),

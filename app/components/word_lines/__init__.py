@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 
 import streamlit as st
+from streamlit.components.v2 import component
 
 from headlight.app.components.scripts import read, script
 from headlight.app.theme import FOCUS
@@ -10,7 +11,7 @@ from headlight.model.analysis.alignment import Links, WordWeights
 
 TARGET = 1  # of the two sides
 
-_mount = st.components.v2.component(
+_mount = component(
     "headlight_word_lines",
     css=read("word_lines/style.css"),
     js=script("word_lines/index.js"),
@@ -35,7 +36,8 @@ def word_lines(
 
     def pinned() -> None:
         side, word = st.session_state["word_lines"].pinned["word"] or (None, None)
-        on_pin(word if side == TARGET else None)
+        if on_pin:
+            on_pin(word if side == TARGET else None)
 
     now, before = links
     _mount(

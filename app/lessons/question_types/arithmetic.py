@@ -28,6 +28,7 @@ from headlight.app.lessons.question_types.attention import row_values
 from headlight.app.lessons.sentence_run import NoQuestion
 
 MOST_DRAWS = 10_000
+NONE_FOUND = "No numbers were found whose right and wrong answers are far enough apart."
 
 
 def apart(answers: Iterable[float], tolerance: float) -> bool:
@@ -93,6 +94,8 @@ class ScoreType(QuestionType):
             tolerance = 0.0 if float(answer).is_integer() else 0.05
             if dot % 2 == 0 and abs(dot) >= 4 and apart([answer, *answers.values()], tolerance):
                 break
+        else:
+            raise NoQuestion(NONE_FOUND)
         return Question(
             NUMBER,
             float(answer),
@@ -114,6 +117,8 @@ class ScoreType(QuestionType):
             best, longest = int(dots.argmax()), int((keys**2).sum(axis=1).argmax())
             if len(set(dots.tolist())) == 3 and longest != best:
                 break
+        else:
+            raise NoQuestion(NONE_FOUND)
         names = [vector(key.tolist()) for key in keys]
         nearest = int(((keys - q) ** 2).sum(axis=1).argmin())
         answers = {
@@ -236,6 +241,8 @@ class SoftmaxType(QuestionType):
             }
             if apart([answer, *answers.values()], self.SHARE):
                 break
+        else:
+            raise NoQuestion(NONE_FOUND)
         table = "; ".join(f"e^{number(s)} ≈ {POWERS[s]}" for s in sorted(scores))
         given = {
             "scores": ", ".join(map(number, scores)),
@@ -259,6 +266,8 @@ class SoftmaxType(QuestionType):
             }
             if table[i, j] and apart([answer, *answers.values()], self.SHARE):
                 break
+        else:
+            raise NoQuestion(NONE_FOUND)
         rows = "; ".join(vector(row) for row in table.tolist())
         given = {
             "table": rows,
@@ -281,6 +290,8 @@ class SoftmaxType(QuestionType):
             # These answers lie close together, so the tolerance is half of that elsewhere.
             if apart([answer, *answers.values()], self.SHARE / 4):
                 break
+        else:
+            raise NoQuestion(NONE_FOUND)
         given = {
             "weights": ", ".join(f"{w}%" for w in weights),
             "masked weight": f"{masked}%",
@@ -318,7 +329,7 @@ class SoftmaxType(QuestionType):
             return top is not None and 1.5 <= top[0] - top[1] < 30 and abs(top[1]) >= 0.1
 
         i = draw.row(is_clear)
-        first, second = two_largest(i)
+        first, second = two_largest(i) or (0.0, 0.0)  # it is clear
         difference = round(first - second, 1)
         answer = math.exp(difference)
         given, _ = row_values(run, head, i)
@@ -347,6 +358,8 @@ class SoftmaxType(QuestionType):
             }
             if apart([answer, *answers.values()], 0.25):
                 break
+        else:
+            raise NoQuestion(NONE_FOUND)
         shares = [w / 100 for w in weights]
         return Question(
             NUMBER,
@@ -473,6 +486,8 @@ class PositionType(QuestionType):
             }
             if apart([answer, *(x for x in answers.values() if x is not None)], self.TOLERANCE):
                 break
+        else:
+            raise NoQuestion(NONE_FOUND)
         return Question(
             NUMBER,
             answer,
@@ -492,12 +507,14 @@ class PositionType(QuestionType):
                  for p in positions]
             )  # fmt: skip
             products = {(x, y): float(table[x] @ table[y]) for x, y in pairs}
-            ranked = sorted(pairs, key=products.get, reverse=True)
+            ranked = sorted(pairs, key=products.__getitem__, reverse=True)
             nearest = min(pairs, key=lambda pair: positions[pair[0]] - positions[pair[1]])
             # The fastest waves come round again, so that a pair further apart can be more alike.
             lead = products[ranked[0]] - products[ranked[1]]
             if ranked[0] == nearest and lead > self.LEAST_LEAD:
                 break
+        else:
+            raise NoQuestion(NONE_FOUND)
         names = {(x, y): f"{positions[y]} and {positions[x]}" for x, y in pairs}
         best = names[ranked[0]]
         answers = {"farthest": names[4, 0]}

@@ -120,8 +120,8 @@ class RowType(QuestionType):
         )
 
     def _down_the_column(self, run: SentenceRun, head: NamedHead, i: int) -> int | None:
-        """The key that one names who reads down the column of row i's word: only where rows and
-        columns are of one text is there such a column."""
+        """The wrong answer of a student who reads down the column of row i's word instead of
+        along its row; None if rows and columns are different texts, where it has no column."""
         weights, place = run.weights(head), i + head.shift
         if not run.is_of_one_text(head) or place >= weights.shape[1]:
             return None
@@ -129,7 +129,8 @@ class RowType(QuestionType):
         return key if key < weights.shape[1] else None
 
     def _along_the_row(self, run: SentenceRun, head: NamedHead, j: int) -> int | None:
-        """The row that one names who reads along the row of column j's word."""
+        """The wrong answer of a student who reads along the row of column j's word instead of
+        down its column; None where it has no row."""
         weights, row = run.weights(head), j - head.shift
         if not run.is_of_one_text(head) or row < 0:
             return None

@@ -16,7 +16,7 @@ from headlight.app.lessons.question import (
     Veil,
     choices_of,
 )
-from headlight.app.lessons.question_types.arithmetic import MOST_DRAWS, apart
+from headlight.app.lessons.question_types.arithmetic import MOST_DRAWS, NONE_FOUND, apart
 from headlight.app.lessons.question_types.attention import row_values
 from headlight.app.lessons.sentence_run import END, NoQuestion, SentenceRun, is_word, names_of
 from headlight.model.analysis.head_metrics import total_variation
@@ -154,6 +154,8 @@ class NextTokenType(QuestionType):
             answers = {"mean": sum(p) / 3, "sum": sum(p), "smallest": min(p)}
             if apart([math.prod(p), *answers.values()], 0.01):
                 break
+        else:
+            raise NoQuestion(NONE_FOUND)
         given = {"probabilities": ", ".join(map(percent, p))}
         full = " · ".join(map(number, p)) + f" = {number(math.prod(p), 3)}"
         return self._number(math.prod(p), answers, given, {"product in full": full}, 0.01, True)
@@ -169,10 +171,12 @@ class NextTokenType(QuestionType):
                 "B C": (100 - a) * after_b,
                 "B D": (100 - a) * (100 - after_b),
             }
-            ranked = sorted(paths, key=paths.get, reverse=True)
+            ranked = sorted(paths, key=paths.__getitem__, reverse=True)
             if ranked[0].startswith("B") and paths[ranked[0]] - paths[ranked[1]] >= 200:
                 break
-        greedy = max(("A C", "A D"), key=paths.get)
+        else:
+            raise NoQuestion(NONE_FOUND)
+        greedy = max(("A C", "A D"), key=paths.__getitem__)
         tree = (
             f"A has {a}%, B {100 - a}%. After A, C has {after_a}% and D {100 - after_a}%; "
             f"after B, C has {after_b}% and D {100 - after_b}%."
