@@ -26,7 +26,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 DRAWN = ", ".join(dict.fromkeys(page.picture for page in pages.MENU))  # of any page
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
-BEGUN = '.st-key-bar .st-key-source'
+BEGUN = ".st-key-bar .st-key-source"
 PICKED = "kind", "layer", "head"
 SIZE = {"width": 1280, "height": 900}
 NOWHERE = (2, 600)  # of the pointer: it points at nothing there
