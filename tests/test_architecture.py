@@ -21,7 +21,10 @@ FAULTS = {  # contract → a file, and an import that breaks it alone
         "app/lessons/formatting.py",
         "import headlight.app.lessons.question",
     ),
-    "app.results: from lessons": ("app/results/memoize.py", "import headlight.app.results.passes"),
+    "app.results: from pages": (
+        "app/results/memoize.py",
+        "import headlight.app.results.passes",
+    ),
     "app.state: from widgets": ("app/state/pages.py", "import headlight.app.state.settings"),
     "app.server: from the command": ("app/server/lan.py", "import headlight.app.server.replicas"),
     "app.wording: from pages": ("app/wording/formats.py", "import headlight.app.wording.notices"),

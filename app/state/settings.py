@@ -33,9 +33,9 @@ from headlight.app.state.setting import (
 )
 from headlight.model.analysis.head_metrics import ANY, RULES, THRESHOLD
 from headlight.model.analysis.reading import SPECIAL_TOKENS
-from headlight.model.corpus.survey import ALIGNMENT
 from headlight.model.masks import Masks
 from headlight.model.probing.run import FINAL
+from headlight.model.surveys.survey import ALIGNMENT
 
 MAX_PADDED = 64  # enough to see padding with any one sentence
 MOST_STEPS = 100  # of a lesson

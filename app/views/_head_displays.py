@@ -21,8 +21,8 @@ from headlight.app.views import _head_table
 from headlight.app.wording import exercises, formats, head_card
 from headlight.app.wording.exercises import Exercise
 from headlight.model.analysis.head_metrics import Measured
-from headlight.model.corpus.clearest import ClearExample, nearest_habit, surveyed_habit
-from headlight.model.corpus.survey import Survey
+from headlight.model.surveys.clearest import ClearExample, nearest_habit, surveyed_habit
+from headlight.model.surveys.survey import Survey
 
 TOP, ROW, MOST = 41, 44, 560  # pixels: the column headers, a row, and the whole table
 TABLE, SENTENCES, FIGURE = "heads_table", "sentences_table", "heads_figure"

@@ -18,8 +18,8 @@ from headlight.app.state.options import (
 from headlight.app.views._word_links import dashed, links_before
 from headlight.app.wording import alignment_texts, part_names
 from headlight.model.analysis.alignment import WordWeights, aligning_kind
-from headlight.model.corpus.alignments import Aligned, csv_lines, pharaoh_lines
 from headlight.model.probing.run import Run
+from headlight.model.surveys.alignments import Aligned, csv_lines, pharaoh_lines
 
 TABLE = "alignment_table"
 HEIGHT = 240  # pixels

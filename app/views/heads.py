@@ -19,8 +19,8 @@ from headlight.app.views import _head_displays as shown
 from headlight.app.views import _head_table
 from headlight.app.wording import formats, head_card, part_names
 from headlight.model.analysis.head_metrics import THRESHOLD
-from headlight.model.corpus.survey import ALIGNMENT, Survey
 from headlight.model.probing.trace import Trace
+from headlight.model.surveys.survey import ALIGNMENT, Survey
 
 BYTES = 10_000  # bytes of a row with its picture, roughly
 

@@ -8,11 +8,11 @@ from headlight.app import selection
 from headlight.app.components.matrices import Matrix, matrices, on_one_scale
 from headlight.app.components.walk import walk
 from headlight.app.results import exercise_results, head_results, passes
-from headlight.app.results.head_lesson import Lesson, LessonStep
 from headlight.app.shell import frame
 from headlight.app.state import session, widgets
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.options import CLEAREST_ROW, LARGEST_WEIGHT, STEPS
+from headlight.app.views._head_walkthrough import Walkthrough, WalkthroughStep
 from headlight.app.wording import formats, part_names
 from headlight.model.analysis.head_metrics import total_variation
 from headlight.model.probing.head_steps import HeadSteps
@@ -21,7 +21,7 @@ from headlight.model.probing.trace import Pass
 
 
 def selected() -> tuple[ModelView, Run, Pass]:
-    """The run without changes: the lesson shows the unchanged model's arithmetic."""
+    """The run without changes: the page shows the unchanged model's arithmetic."""
     run = selection.run_unchanged()
     view = selection.view(run)
     return view, run, passes.trace_of(view, run)
@@ -31,7 +31,7 @@ LOOK = {"width": 165}
 
 
 @st.fragment
-def lesson() -> None:
+def walkthrough() -> None:
     """A fragment is kept as long as the page, with everything it closes over."""
     (view, run, trace), focus = selected(), session.focus()
     where = trace.kinds[focus.kind][focus.layer], focus.head
@@ -51,8 +51,8 @@ def lesson() -> None:
         row = head_results.opening_row(view, run, focus.kind, focus.layer, focus.head)
     column = int(steps.weights[row].argmax()) if column is None else column
 
-    def step_of(steps: HeadSteps, ablated: Sequence[str] = ()) -> LessonStep:
-        return Lesson(view.model, steps, query, key, row, column, ablated, read).step(number)
+    def step_of(steps: HeadSteps, ablated: Sequence[str] = ()) -> WalkthroughStep:
+        return Walkthrough(view.model, steps, query, key, row, column, ablated, read).step(number)
 
     step = step_of(steps, ablated)
     pictures, words = st.columns([3, 2], gap="medium")
@@ -114,7 +114,7 @@ def draw_without(
 def page() -> None:
     selection.tell_unchanged()
     selected()  # errors are reported outside of the fragment
-    lesson()
+    walkthrough()
     frame.explain(
         "From the input of the attention to the output of its layer, in eleven steps. Each has its "
         "formula, its numbers, and the lines of code that computed them. Framed: the query and the "

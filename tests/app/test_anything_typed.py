@@ -33,12 +33,12 @@ from headlight.app.state.setting import ABSENT
 from headlight.app.state.settings import SETTINGS
 from headlight.app.wording import formats, part_names
 from headlight.model.checkpoint import Checkpoint, load, save
-from headlight.model.corpus import sentences
-from headlight.model.corpus.sentences import Line, attend, encode
-from headlight.model.corpus.tables import FORMULAS, spreadsheet_safe
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.probing.changes import CannotChange, parse, written
 from headlight.model.probing.trace import CannotRead
+from headlight.model.surveys import sentences
+from headlight.model.surveys.sentences import Line, attend, encode
+from headlight.model.surveys.tables import FORMULAS, spreadsheet_safe
 from headlight.model.training.data import DataError
 from tests.app.common import App, files_of, plain_text, view_of
 from tests.app.test_settings import HERE

@@ -14,11 +14,11 @@ from headlight.app.state.pages import PAGES
 from headlight.app.wording import change_texts, findings, formats, head_card
 from headlight.model.analysis.head_metrics import ANY
 from headlight.model.checkpoint import SHIPPED, load
-from headlight.model.corpus.survey import FILE, Survey
 from headlight.model.masks import Masks
 from headlight.model.probing import sweeps
 from headlight.model.probing.changes import written
 from headlight.model.probing.run import FINAL, Run
+from headlight.model.surveys.survey import FILE, Survey
 from tests.app.common import finished, forget_all, plain_text, words
 from tests.conftest import long_but
 

@@ -2,7 +2,7 @@
 
 Others are where they belong: a WebSocket that drops and a server that starts anew in
 browser/test_reconnect.py, a program that is ended while it writes in
-model/corpus/test_trace_command.py and model/training/test_train.py, broken folders and weights in
+model/surveys/test_trace_command.py and model/training/test_train.py, broken folders and weights in
 model/test_broken_checkpoints.py and test_not_finite.py.
 """
 

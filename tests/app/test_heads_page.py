@@ -20,7 +20,7 @@ from headlight.app.wording import head_card
 from headlight.model import load
 from headlight.model.analysis.head_metrics import RULES, THRESHOLD, heads_with, measured
 from headlight.model.checkpoint import SHIPPED
-from headlight.model.corpus.survey import FILE, Survey
+from headlight.model.surveys.survey import FILE, Survey
 
 SENTENCE = "A man in a blue shirt is standing on a ladder, cleaning a window."
 

@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 from headlight.app.state.pages import PAGES
 from headlight.model.analysis import finite
 from headlight.model.checkpoint import load
-from headlight.model.corpus.trace_command import main as trace_command
+from headlight.model.surveys.trace_command import main as trace_command
 from tests.app.common import plain_text
 
 FILE = "model.safetensors"

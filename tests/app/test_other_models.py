@@ -14,9 +14,9 @@ from headlight.app.results import system_results
 from headlight.app.state.options import LAB, STEPS
 from headlight.app.state.pages import HOME, PAGES
 from headlight.model import checkpoint, load
-from headlight.model.corpus.trace_command import main as trace_command
 from headlight.model.presets import PRESETS
 from headlight.model.probing.head_steps import ABLATIONS
+from headlight.model.surveys.trace_command import main as trace_command
 from headlight.model.tokenizer import Tokenizer
 from tests import odd
 from tests.app.common import view_of, words

@@ -22,8 +22,8 @@ from headlight.app.wording.formats import escaped
 from headlight.model import load
 from headlight.model.analysis.reading import Reading
 from headlight.model.checkpoint import SHIPPED
-from headlight.model.corpus.tables import spreadsheet_safe
 from headlight.model.probing.run import Run
+from headlight.model.surveys.tables import spreadsheet_safe
 from tests.app.common import view_of
 from tests.app.test_packing import unpack
 

@@ -14,9 +14,9 @@ from headlight.app.views import _head_table
 from headlight.app.wording import head_card
 from headlight.model.analysis.head_metrics import measured
 from headlight.model.checkpoint import SHIPPED, load
-from headlight.model.corpus.clearest import surveyed_habit
-from headlight.model.corpus.survey import CARD, FILE, Survey
 from headlight.model.pretrained.weights import CannotLoad
+from headlight.model.surveys.clearest import surveyed_habit
+from headlight.model.surveys.survey import CARD, FILE, Survey
 
 MUTATIONS = 150
 ODD = [None, True, -1, 0, 1.5, 10**9, 1e300, float("nan"), float("inf"), "", "head", "x" * 1000,

@@ -1,5 +1,5 @@
-"""python -m tests.bench --against COMMIT: rows of this commit and of another in turns, each from its
-own files, and by how much the ratio of each has changed."""
+"""python -m tests.bench --against COMMIT: rows of this commit and of another in turns, each from
+its own files, and by how much the ratio of each has changed."""
 
 import json
 import os

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from headlight.model.corpus import tables
-from headlight.model.corpus.tables import TABLE_FILES, spreadsheet_safe, together
 from headlight.model.probing import rows as row_module
 from headlight.model.probing.rows import ROW_COLUMNS, kind_weights, rows
 from headlight.model.probing.rows import TOKENS as TOKEN_COLUMNS
+from headlight.model.surveys import tables
+from headlight.model.surveys.tables import TABLE_FILES, spreadsheet_safe, together
 from headlight.model.tokenizer import Encoding
 from tests.model.common import encoding, random_ids, random_model, traced
 

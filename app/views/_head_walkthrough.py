@@ -1,5 +1,5 @@
-"""The eleven steps of one head as a lesson: formula, pictures, shapes, code, and one query
-followed by hand. Nothing here draws.
+"""The eleven steps of one head: formula, pictures, shapes, code, and one query followed by hand.
+Nothing here draws.
 """
 
 import math
@@ -11,7 +11,8 @@ import numpy as np
 from torch import nn
 
 from headlight.app.components.matrices import Matrix
-from headlight.app.results.by_hand import (
+from headlight.app.state.options import STEPS
+from headlight.app.views._by_hand import (
     by_hand,
     multiplied_out,
     operand,
@@ -19,8 +20,7 @@ from headlight.app.results.by_hand import (
     sum_of_products,
     terms_of,
 )
-from headlight.app.results.source_lines import code_lines
-from headlight.app.state.options import STEPS
+from headlight.app.views._source_lines import code_lines
 from headlight.app.wording import formats
 from headlight.model.probing.head_steps import HeadSteps
 from headlight.model.probing.sites import embedding_of, parts_at, sides_of, stack_of, sublayers_of
@@ -33,7 +33,7 @@ MOST_TERMS = 8  # of a row's sum; the smallest ones are put together
 
 
 @dataclass(frozen=True)
-class LessonStep:
+class WalkthroughStep:
     """One step: formula (LaTeX), explanation, shapes, pictures, lines of Python, and the numbers of
     the chosen query (Markdown)."""
 
@@ -46,7 +46,7 @@ class LessonStep:
     by_hand: str
 
 
-class Lesson:
+class Walkthrough:
     """The steps of one head. query, key: their tokens; row, column: the chosen query and key;
     read: the tokens that the queries' rows read, where `query` are others."""
 
@@ -73,7 +73,7 @@ class Lesson:
         self.width = steps.q.shape[1]
         self.heads = steps.concatenated.shape[1] // self.width
 
-    def step(self, number: int) -> LessonStep:
+    def step(self, number: int) -> WalkthroughStep:
         """Step `number`, counted from 1."""
         make = (
             self._input, self._projections, self._scores, self._scaling, self._mask, self._softmax,
@@ -85,7 +85,7 @@ class Lesson:
 
     # The eleven steps
 
-    def _input(self, name: str) -> LessonStep:
+    def _input(self, name: str) -> WalkthroughStep:
         steps, row = self.steps, self.row
         pictures = [self._of_query("x, for the queries", steps.residual)]
         token = f"“{formats.escaped(self.read[row])}”"
@@ -136,11 +136,11 @@ class Lesson:
             pictures.append(self._of_query("norm(x), read by attention", steps.query_input))
             formula += r",\quad \mathrm{norm}(x)"
             explanation += " This layer normalises it before attention reads it (pre-norm)."
-        return LessonStep(
+        return WalkthroughStep(
             name, formula, explanation, self._shape("x", "query", "d_model"), pictures, code, hand
         )
 
-    def _projections(self, name: str) -> LessonStep:
+    def _projections(self, name: str) -> WalkthroughStep:
         steps = self.steps
         projected = steps.q if steps.q_projected is None else steps.q_projected
         hand = self._linear(
@@ -168,7 +168,7 @@ class Lesson:
                 self._of_query("q, rotated", steps.q_rotated),
                 self._of_key("k, rotated", steps.k_rotated),
             ]
-        return LessonStep(
+        return WalkthroughStep(
             name,
             formula,
             "Three matrices turn each vector into a query (q), a key (k) and a value (v). "
@@ -183,7 +183,7 @@ class Lesson:
             hand,
         )
 
-    def _scores(self, name: str) -> LessonStep:
+    def _scores(self, name: str) -> WalkthroughStep:
         steps = self.steps
         query, key = steps.compared
         products = query[self.row].astype(float) * key[self.column]
@@ -193,7 +193,7 @@ class Lesson:
         texts, total = by_hand(sum_of_products, [*pairs, [rest]])
         terms = " + ".join(map(product, texts[0:-1:2], texts[1:-1:2]))
         left = len(products) - len(order)
-        return LessonStep(
+        return WalkthroughStep(
             name,
             r"s = q\,k^{\mathsf T}",
             "How well does a query match a key? Their dot product measures this.",
@@ -206,7 +206,7 @@ class Lesson:
             f"{self.pair}: {terms} + {operand(texts[-1])} (the other {left}) = **{total}**.",
         )
 
-    def _scaling(self, name: str) -> LessonStep:
+    def _scaling(self, name: str) -> WalkthroughStep:
         steps = self.steps
         before = steps.scores[self.row, self.column]
         if "scaling" in self.ablated:
@@ -224,7 +224,7 @@ class Lesson:
         if own := getattr(self.attention.scores, "scaling", ""):
             explanation += f" {own}"
         spread = f"{np.std(steps.scores):.2f} before, {np.std(steps.scaled):.2f} after"
-        return LessonStep(
+        return WalkthroughStep(
             name,
             r"s' = \frac{s}{\sqrt{d_{\mathrm{head}}}}",
             f"{explanation} Standard deviation of all scores: {spread}.",
@@ -241,14 +241,14 @@ class Lesson:
             for i in np.argsort(-row)[:LARGEST].tolist()
         )
 
-    def _mask(self, name: str) -> LessonStep:
+    def _mask(self, name: str) -> WalkthroughStep:
         steps = self.steps
         masked = np.where(steps.mask, steps.scaled, np.nan)
         may = "may" if steps.mask[self.row, self.column] else "may not"
         hidden = int((~steps.mask).sum())
         visible = np.flatnonzero(steps.mask[self.row])
         only = " The only key it may attend to gets all the weight." if len(visible) == 1 else ""
-        return LessonStep(
+        return WalkthroughStep(
             name,
             r"s'_{ij} = -\infty \;\text{ where } i \text{ may not attend to } j",
             f"{hidden} of {steps.mask.size} query–key pairs are masked (hatched).",
@@ -259,9 +259,9 @@ class Lesson:
             f"{len(visible)} of {steps.mask.shape[1]} keys.{only}",
         )
 
-    def _softmax(self, name: str) -> LessonStep:
+    def _softmax(self, name: str) -> WalkthroughStep:
         steps = self.steps
-        return LessonStep(
+        return WalkthroughStep(
             name,
             r"w_{ij} = \frac{e^{s'_{ij}}}{\sum_j e^{s'_{ij}}}",
             "Raise e to the power of each score s′, then divide by the row's sum. Each row then "
@@ -276,7 +276,7 @@ class Lesson:
             self._share(),
         )
 
-    def _values(self, name: str) -> LessonStep:
+    def _values(self, name: str) -> WalkthroughStep:
         steps, row = self.steps, self.row
         weights, values = steps.weights[row].astype(float), steps.v[:, 0].astype(float)
         order = np.argsort(-weights)[:3].tolist()
@@ -287,7 +287,7 @@ class Lesson:
             f"{product(*texts[2 * n : 2 * n + 2])} (“{formats.escaped(self.key[i])}”)"
             for n, i in enumerate(order)
         )
-        return LessonStep(
+        return WalkthroughStep(
             name,
             r"h = w\,v",
             "Each query adds up the values of all keys, each multiplied by its weight.",
@@ -298,7 +298,7 @@ class Lesson:
             f"{operand(texts[-1])} (all others) = **{total}**.",
         )
 
-    def _concatenation(self, name: str) -> LessonStep:
+    def _concatenation(self, name: str) -> WalkthroughStep:
         steps, head = self.steps, self.steps.head
         first = head * self.width
         pictures = [
@@ -339,7 +339,7 @@ class Lesson:
                     across=False,
                 )
             )
-        return LessonStep(
+        return WalkthroughStep(
             name,
             self._all_heads(),
             explanation,
@@ -352,9 +352,9 @@ class Lesson:
             f"**{self.token}**; the first is **{steps.concatenated[self.row, first]:.2f}**.",
         )
 
-    def _output(self, name: str) -> LessonStep:
+    def _output(self, name: str) -> WalkthroughStep:
         steps, row = self.steps, self.row
-        return LessonStep(
+        return WalkthroughStep(
             name,
             rf"o = {self._all_heads()}\, W^O + b^O",
             "A last matrix mixes the heads' outputs and makes the result as wide as x again.",
@@ -364,7 +364,7 @@ class Lesson:
             self._linear("o", self.attention.output, steps.concatenated[row], steps.output[row]),
         )
 
-    def _residual(self, name: str) -> LessonStep:
+    def _residual(self, name: str) -> WalkthroughStep:
         steps, row = self.steps, self.row
         sublayer, norm = self._names()
         pictures = [self._of_query("x + o", steps.added)]
@@ -394,7 +394,7 @@ class Lesson:
                 f" Its numbers have mean {mean:.2f} and standard deviation {spread:.2f}; "
                 f"normalised: **{steps.after[row, 0]:.2f}**."
             )
-        return LessonStep(
+        return WalkthroughStep(
             name,
             formula,
             explanation,
@@ -404,7 +404,7 @@ class Lesson:
             hand,
         )
 
-    def _feed_forward(self, name: str) -> LessonStep:
+    def _feed_forward(self, name: str) -> WalkthroughStep:
         steps, row = self.steps, self.row
         hidden = steps.hidden[row]
         feeds_next = self.block.next_norm is sublayers_of(self.layer)[-1][2]
@@ -424,7 +424,7 @@ class Lesson:
             does, title = "shrink negative numbers", f"hidden, after the {activation}"
         if activation != nn.ReLU.__name__:
             passed = f"the largest of {len(hidden)} hidden numbers is **{hidden.max():.2f}**"
-        return LessonStep(
+        return WalkthroughStep(
             name,
             formula,
             f"Each token separately: widen, {does}, and project back to the width of x. The "

@@ -8,7 +8,7 @@ MODEL`.
 Without --file, the sentences are the validation data of the model's task. Each line of a file is a
 source, or source and target with a tab in between; for a classifier, text and class. Without a
 target the model's own is used, and BLEU or accuracy are not measured. The table (described in
-corpus/survey.py) is written to survey.parquet in the model's folder, or to --out.
+model/surveys/survey.py) is written to survey.parquet in the model's folder, or to --out.
 
 Intervals come from the bootstrap, p-values from paired approximate randomisation (Noreen 1989). It
 swaps the results of single sentences with and without a head at random, 200 times for each head of
@@ -25,14 +25,14 @@ from pathlib import Path
 
 from headlight.model.arguments import parser_of
 from headlight.model.checkpoint import Checkpoint, folder_of, parameters_sha256
-from headlight.model.corpus.importance import ACCURACY, BLEU, EXACT_MATCH, examples_of
-from headlight.model.corpus.sentences import Line, read
-from headlight.model.corpus.survey import FILE, Survey
-from headlight.model.corpus.survey_table import card_of, table
-from headlight.model.corpus.survey_work import Plan, one_thread, work
-from headlight.model.corpus.trace_command import Processes, opened, progress, stop
 from headlight.model.memory import keep_freed_memory
 from headlight.model.messages import reason
+from headlight.model.surveys.importance import ACCURACY, BLEU, EXACT_MATCH, examples_of
+from headlight.model.surveys.sentences import Line, read
+from headlight.model.surveys.survey import FILE, Survey
+from headlight.model.surveys.survey_table import card_of, table
+from headlight.model.surveys.survey_work import Plan, one_thread, work
+from headlight.model.surveys.trace_command import Processes, opened, progress, stop
 from headlight.model.training import tasks
 from headlight.model.training.data import DataError
 

@@ -3,8 +3,8 @@
 import pytest
 
 from headlight.model.checkpoint import parameters_sha256
-from headlight.model.corpus import survey_command
-from headlight.model.corpus.survey import FILE, Survey
+from headlight.model.surveys import survey_command
+from headlight.model.surveys.survey import FILE, Survey
 from tests.model.common import CHECKPOINTS, load
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from headlight.model.analysis import alignment
 from headlight.model.analysis.head_metrics import measured
-from headlight.model.corpus.head_counts import (
+from headlight.model.surveys.head_counts import (
     OFFSETS,
     RARE,
     SEPARATORS,
@@ -17,8 +17,8 @@ from headlight.model.corpus.head_counts import (
     patterns,
     positional,
 )
-from headlight.model.corpus.importance import examples_of
-from headlight.model.corpus.sentences import Line
+from headlight.model.surveys.importance import examples_of
+from headlight.model.surveys.sentences import Line
 from headlight.model.tokenizer import Encoding
 from tests.model.common import load
 

@@ -33,11 +33,11 @@ from pathlib import Path
 import numpy as np
 
 from headlight.model.analysis.head_metrics import Measured
-from headlight.model.corpus.survey_check import check_card, check_rows
 from headlight.model.files import replacing
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.probing.sites import kinds_of
 from headlight.model.sites import Site
+from headlight.model.surveys.survey_check import check_card, check_rows
 
 FILE = "survey.parquet"
 CARD = b"headlight"

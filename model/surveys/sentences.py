@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from headlight.model.checkpoint import Checkpoint
-from headlight.model.corpus.tables import together
 from headlight.model.decoding.search import greedy_decode
 from headlight.model.masks import Masks
 from headlight.model.probing.applying import PatchInputs, applied
@@ -30,6 +29,7 @@ from headlight.model.probing.trace import (
     with_special_tokens,
 )
 from headlight.model.sites import ProbedModel, Side, Site
+from headlight.model.surveys.tables import together
 from headlight.model.tokenizer import Encoding
 from headlight.model.training.data import DataError, batches, pad_ids, read_lines, with_special_ids
 

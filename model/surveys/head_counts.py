@@ -23,10 +23,10 @@ from headlight.model.analysis import alignment
 from headlight.model.analysis.alignment import SHIFTS, aligning_kind
 from headlight.model.analysis.head_metrics import is_punctuation, measure, names_of
 from headlight.model.checkpoint import Checkpoint
-from headlight.model.corpus.importance import Example
-from headlight.model.corpus.sentences import Sentence, SentenceAttention, attend
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import kinds_of
+from headlight.model.surveys.importance import Example
+from headlight.model.surveys.sentences import Sentence, SentenceAttention, attend
 from headlight.model.tokenizer import Encoding
 
 OFFSETS = range(-3, 4)

@@ -8,9 +8,9 @@ import numpy as np
 
 from headlight.model.analysis.alignment import SHIFTS
 from headlight.model.analysis.statistics import holm, interval, randomisation_test, resamples
-from headlight.model.corpus.head_counts import FEWEST_ROWS, OFFSETS, aligned, positional
-from headlight.model.corpus.importance import Unit, score
-from headlight.model.corpus.survey import (
+from headlight.model.surveys.head_counts import FEWEST_ROWS, OFFSETS, aligned, positional
+from headlight.model.surveys.importance import Unit, score
+from headlight.model.surveys.survey import (
     ALIGNMENT,
     MEASURES,
     POSITIONAL,
@@ -18,8 +18,8 @@ from headlight.model.corpus.survey import (
     SURVEY_COLUMNS,
     SURVEY_RULES,
 )
-from headlight.model.corpus.survey_work import COUNTS, GATES, LOSS, PLAIN, TRUST, Arrays, Plan
-from headlight.model.corpus.trust import PAIRS
+from headlight.model.surveys.survey_work import COUNTS, GATES, LOSS, PLAIN, TRUST, Arrays, Plan
+from headlight.model.surveys.trust import PAIRS
 
 N_BEST = 3  # sentences that are named
 FINEST = SIGNIFICANT / 10  # to which the least p_holm goes down at least

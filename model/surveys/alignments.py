@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from headlight.model.analysis import alignment
 from headlight.model.analysis.alignment import WordWeights, pharaoh
 from headlight.model.checkpoint import Checkpoint
-from headlight.model.corpus.sentences import Line, Sentence, attend, windows
-from headlight.model.corpus.tables import BYTE_ORDER_MARK, csv_text
+from headlight.model.surveys.sentences import Line, Sentence, attend, windows
+from headlight.model.surveys.tables import BYTE_ORDER_MARK, csv_text
 
 COLUMNS = ("sentence", "source_word", "source", "target_word", "target", "weight")
 

@@ -16,11 +16,11 @@ from headlight.model.analysis.attribution import (
     attribution,
 )
 from headlight.model.checkpoint import Checkpoint
-from headlight.model.corpus.importance import Example
-from headlight.model.corpus.sentences import text_of
 from headlight.model.probing.capture import view
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import predicted_side
+from headlight.model.surveys.importance import Example
+from headlight.model.surveys.sentences import text_of
 
 METHODS = (BY_ATTENTION, ROLLOUT, NORMS, GRADIENT, REMOVAL)
 PAIRS = [(one, two) for i, one in enumerate(METHODS) for two in METHODS[i + 1 :]]

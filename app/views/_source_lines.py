@@ -1,4 +1,4 @@
-"""The lines of code that a function ran, for a lesson."""
+"""The lines of code that a function ran."""
 
 import ast
 import inspect

@@ -1,4 +1,4 @@
-"""The lesson of one head: its pictures are the trace's numbers, its sums come out by hand, its
+"""The walk through one head: its pictures are the trace's numbers, its sums come out by hand, its
 code is the code that ran."""
 
 import importlib.util
@@ -12,10 +12,10 @@ import pytest
 import torch
 
 from headlight.app.components.matrices import Matrix, on_one_scale, pack
-from headlight.app.results.by_hand import by_hand
-from headlight.app.results.head_lesson import MOST_TERMS, Lesson
-from headlight.app.results.source_lines import code_lines
 from headlight.app.state.options import STEPS
+from headlight.app.views._by_hand import by_hand
+from headlight.app.views._head_walkthrough import MOST_TERMS, Walkthrough
+from headlight.app.views._source_lines import code_lines
 from headlight.model import load
 from headlight.model.checkpoint import SHIPPED
 from headlight.model.masks import Masks
@@ -48,7 +48,7 @@ def seen(request):
     return model, run, trace(model, run)
 
 
-def lessons(seen, ablated=()):
+def walks(seen, ablated=()):
     model, run, whole = seen
     for kind, sites in whole.kinds.items():
         query, key = whole.texts_of(kind)
@@ -57,14 +57,17 @@ def lessons(seen, ablated=()):
             inside = head_steps(model, run, site, head, ablated)
             row = min(1, len(query.tokens) - 1)
             column = int(inside.weights[row].argmax())
-            yield inside, Lesson(model, inside, query.tokens, key.tokens, row, column, ablated)
+            yield (
+                inside,
+                Walkthrough(model, inside, query.tokens, key.tokens, row, column, ablated),
+            )
 
 
 def test_every_picture_is_the_traces_or_computed_from_it(seen):
     model, _, whole = seen
-    for inside, lesson in lessons(seen):
+    for inside, walk in walks(seen):
         kind, layer, head = inside.site.kind, inside.site.layer, inside.head
-        shown = {p.title: p.values for n in range(1, 12) for p in lesson.step(n).pictures}
+        shown = {p.title: p.values for n in range(1, 12) for p in walk.step(n).pictures}
         q, k, v = (part[kind][layer, head] for part in (whole.query, whole.key, whole.value))
         scores = q.astype(float) @ k.T
         weights = whole.attention[kind][layer, head]
@@ -106,18 +109,18 @@ def close(ours, theirs, terms=0.0):
 
 def test_what_is_multiplied_out_from_the_digits_shown_is_what_is_shown(seen):
     for ablated in ((), ("scaling",)):
-        for inside, lesson in lessons(seen, ablated):
+        for inside, walk in walks(seen, ablated):
             for number in range(1, 12):
-                check_by_hand(STEPS[number - 1], hand_of(lesson, number), inside, lesson)
+                check_by_hand(STEPS[number - 1], hand_of(walk, number), inside, walk)
 
 
-def hand_of(lesson, number) -> str:
+def hand_of(walk, number) -> str:
     """What a step says of the chosen query, with minus signs that Python reads."""
-    return lesson.step(number).by_hand.replace("−", "-")
+    return walk.step(number).by_hand.replace("−", "-")
 
 
-def check_by_hand(name, text, inside, lesson):
-    weight = inside.weights[lesson.row, lesson.column]
+def check_by_hand(name, text, inside, walk):
+    weight = inside.weights[walk.row, walk.column]
     if name == "Softmax":
         power, value, total, share = re.search(
             rf"e\^({NUMBER}) = ({NUMBER}), divided by ({NUMBER}), the row's sum: "
@@ -128,8 +131,8 @@ def check_by_hand(name, text, inside, lesson):
         recomputed = float(f"{math.exp(float(power)):.{max(digits, 3)}g}")
         assert recomputed == float(value)
         assert f"{100 * float(value) / float(total):.1f}" == share == f"{100 * weight:.1f}"
-        check_sum(total, text.partition("\nThe row's sum: ")[2], inside, lesson)
-    elif name == "Scaling" and not lesson.ablated:
+        check_sum(total, text.partition("\nThe row's sum: ")[2], inside, walk)
+    elif name == "Scaling" and not walk.ablated:
         score, width, result = re.search(
             rf": ({NUMBER}) ÷ √(\d+) = \*\*({NUMBER})\*\*", text
         ).groups()
@@ -141,40 +144,40 @@ def check_by_hand(name, text, inside, lesson):
         assert f"{total:.2f}".replace("-0.00", "0.00") == found[2].replace("-0.00", "0.00")
 
 
-def check_sum(total, text, inside, lesson):
+def check_sum(total, text, inside, walk):
     """The summands are those of the row's keys, the largest first, and add up as displayed."""
     texts = re.findall(rf"({NUMBER}) \((“.*?”|the other \d+)\)(?= \+| =)", text)
     assert text.endswith(f" = {total}.")
-    terms, n_keys = [float(term) for term, _ in texts], int(inside.mask[lesson.row].sum())
+    terms, n_keys = [float(term) for term, _ in texts], int(inside.mask[walk.row].sum())
     assert len(texts) == min(n_keys, MOST_TERMS)
     if n_keys > MOST_TERMS:
         assert texts[-1][1] == f"the other {n_keys - MOST_TERMS + 1}"
     digits = max(2, len(re.sub(r"e.*|\D", "", total).lstrip("0")))
     assert math.isclose(sum(terms), float(total), rel_tol=0.51 * 10 ** (1 - digits))
-    shares = np.sort(inside.weights[lesson.row])[::-1]
+    shares = np.sort(inside.weights[walk.row])[::-1]
     named = [term for term, (_, name) in zip(terms, texts, strict=True) if name[0] == "“"]
     assert np.allclose(np.divide(named, sum(terms)), shares[: len(named)], atol=0.01)
 
 
 def test_some_steps_are_multiplied_out(seen):
     """So that the check above has something to check."""
-    _, lesson = next(lessons(seen))
+    _, walk = next(walks(seen))
     for name in ("Scores", "Scaling", "Softmax", "Values", "Add & norm"):
-        assert re.search(rf"= \*\*{NUMBER}\*\*|\d%\*\*", hand_of(lesson, STEPS.index(name) + 1))
+        assert re.search(rf"= \*\*{NUMBER}\*\*|\d%\*\*", hand_of(walk, STEPS.index(name) + 1))
 
 
 def test_scaling_lists_the_largest_scores_of_the_row(seen):
-    inside, lesson = next(lessons(seen))
-    said = hand_of(lesson, STEPS.index("Scaling") + 1).partition("Largest in this row: ")[2]
+    inside, walk = next(walks(seen))
+    said = hand_of(walk, STEPS.index("Scaling") + 1).partition("Largest in this row: ")[2]
     listed = [float(number) for number in re.findall(r"” (-?[\d.]+\d)", said)]
-    largest = sorted(inside.scaled[lesson.row].tolist(), reverse=True)[:4]
+    largest = sorted(inside.scaled[walk.row].tolist(), reverse=True)[:4]
     assert np.allclose(listed, largest, atol=0.0051)
 
 
 def test_every_step_shows_lines_of_code(seen):
-    for _, lesson in lessons(seen):
+    for _, walk in walks(seen):
         for number in range(1, 12):
-            code = lesson.step(number).code
+            code = walk.step(number).code
             compile("def f(self):\n" + textwrap.indent(code, "    "), "shown", "exec")
             assert len([line for line in code.splitlines() if not line.startswith("#")]) >= 1
             assert len(code.splitlines()) <= 16, "the whole function, because no mark was found"
@@ -183,7 +186,7 @@ def test_every_step_shows_lines_of_code(seen):
 @pytest.mark.parametrize("what", ABLATIONS)
 def test_leaving_a_step_out_does_what_it_says(seen, what):
     model = seen[0]
-    for (whole, _), (inside, _) in zip(lessons(seen), lessons(seen, (what,)), strict=True):
+    for (whole, _), (inside, _) in zip(walks(seen), walks(seen, (what,)), strict=True):
         if what == "scaling":
             close(inside.scaled, inside.scores)
         elif what == "mask":
@@ -224,7 +227,7 @@ def test_one_layer_and_unequal_depth():
 
 
 def test_the_code_shown_is_the_code_that_ran(tmp_path):
-    """A line changed in a copy is seen in the lesson, and in what it computes."""
+    """A line changed in a copy is seen on the page, and in what it computes."""
     source = (SHIPPED.parent.parent / "model" / "transformer.py").read_text(encoding="utf-8")
     changed = source.replace("heads = self.dropout(weights) @ v", "heads = weights @ (2 * v)")
     assert changed != source

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headlight.model.analysis.head_metrics import RULES, Measured, nearest_names
-from headlight.model.corpus.head_counts import Counts, aligned, positional
-from headlight.model.corpus.survey import ALIGNMENT, POSITIONAL, Survey
+from headlight.model.surveys.head_counts import Counts, aligned, positional
+from headlight.model.surveys.survey import ALIGNMENT, POSITIONAL, Survey
 
 
 @dataclass(frozen=True)

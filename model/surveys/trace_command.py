@@ -28,7 +28,14 @@ import torch
 from headlight.model.analysis.finite import parameters_not_finite
 from headlight.model.arguments import parser_of
 from headlight.model.checkpoint import Checkpoint, load
-from headlight.model.corpus.sentences import (
+from headlight.model.files import replacing
+from headlight.model.memory import keep_freed_memory
+from headlight.model.messages import LONGEST_MESSAGE, MOST_OF_REASON, reason, short
+from headlight.model.pretrained.weights import CannotLoad
+from headlight.model.probing import changes
+from headlight.model.probing.changes import CannotChange, Change
+from headlight.model.probing.sites import parts_of
+from headlight.model.surveys.sentences import (
     Line,
     Sentence,
     SentenceAttention,
@@ -37,14 +44,7 @@ from headlight.model.corpus.sentences import (
     read,
     windows,
 )
-from headlight.model.corpus.tables import TABLE_FILES, table
-from headlight.model.files import replacing
-from headlight.model.memory import keep_freed_memory
-from headlight.model.messages import LONGEST_MESSAGE, MOST_OF_REASON, reason, short
-from headlight.model.pretrained.weights import CannotLoad
-from headlight.model.probing import changes
-from headlight.model.probing.changes import CannotChange, Change
-from headlight.model.probing.sites import parts_of
+from headlight.model.surveys.tables import TABLE_FILES, table
 from headlight.model.training.data import DataError
 
 Share = TypeVar("Share")

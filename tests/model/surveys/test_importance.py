@@ -7,8 +7,11 @@ import pytest
 import torch
 from sacrebleu.metrics import BLEU
 
-from headlight.model.corpus import importance
-from headlight.model.corpus.importance import (
+from headlight.model.probing.capture import view
+from headlight.model.probing.interventions import replace_head, replace_output
+from headlight.model.probing.sites import attention_at
+from headlight.model.surveys import importance
+from headlight.model.surveys.importance import (
     decided,
     examples_of,
     gate_gradients,
@@ -18,10 +21,7 @@ from headlight.model.corpus.importance import (
     units,
     written,
 )
-from headlight.model.corpus.sentences import Line
-from headlight.model.probing.capture import view
-from headlight.model.probing.interventions import replace_head, replace_output
-from headlight.model.probing.sites import attention_at
+from headlight.model.surveys.sentences import Line
 from headlight.model.training.data import DataError
 from tests.model.common import hooks, in_short, load
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from headlight.model.analysis.head_metrics import RULES, Measured, measured
-from headlight.model.corpus.clearest import Habit, clearest, nearest_habit, surveyed_habit
-from headlight.model.corpus.head_counts import FEWEST_ROWS, frequencies, head_counts
-from headlight.model.corpus.importance import examples_of
-from headlight.model.corpus.sentences import Line
-from headlight.model.corpus.survey import Survey
+from headlight.model.surveys.clearest import Habit, clearest, nearest_habit, surveyed_habit
+from headlight.model.surveys.head_counts import FEWEST_ROWS, frequencies, head_counts
+from headlight.model.surveys.importance import examples_of
+from headlight.model.surveys.sentences import Line
+from headlight.model.surveys.survey import Survey
 from tests.model.common import CHECKPOINTS, load
 
 TEXTS = [

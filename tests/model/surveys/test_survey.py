@@ -17,10 +17,12 @@ from pyarrow import parquet
 from sacrebleu.metrics import BLEU
 
 from headlight.model.analysis import head_metrics
-from headlight.model.analysis.statistics import holm, p_value, randomisation_test, resamples
+from headlight.model.analysis.statistics import holm, randomisation_test, resamples
 from headlight.model.checkpoint import SHIPPED, save
-from headlight.model.corpus import survey_command, survey_work
-from headlight.model.corpus.importance import (
+from headlight.model.presets import build
+from headlight.model.probing.changes import parse
+from headlight.model.surveys import survey_command, survey_work
+from headlight.model.surveys.importance import (
     Example,
     Unit,
     decided,
@@ -30,14 +32,12 @@ from headlight.model.corpus.importance import (
     score,
     units,
 )
-from headlight.model.corpus.sentences import Line
-from headlight.model.corpus.survey import SURVEY_COLUMNS, SURVEY_RULES, Survey
-from headlight.model.corpus.survey_table import changes, exchanges, importance_rows, row
-from headlight.model.presets import build
-from headlight.model.probing.changes import parse
+from headlight.model.surveys.sentences import Line
+from headlight.model.surveys.survey import SURVEY_COLUMNS, SURVEY_RULES, Survey
+from headlight.model.surveys.survey_table import changes, exchanges, importance_rows, row
 from tests.conftest import ROOT
 from tests.model.common import in_short
-from tests.model.corpus.test_trace_command import python
+from tests.model.surveys.test_trace_command import python
 from tests.waiting import wait_until
 
 PARTS = 4 + 12 + 10 + 4  # counts, gates, trust, the model as it is; heads, sublayers, layers
@@ -198,10 +198,7 @@ def test_bleu_of_many_sums_is_that_of_sacrebleu():
     assert found == pytest.approx(expected, rel=1e-12) and len({*expected}) > 100
 
 
-def test_p_values_and_holm_by_hand():
-    draws = np.array([[0.0], [1.0], [2.0], [3.0], [4.0]])
-    assert p_value(np.array([2.0]), draws) == (2 + 1) / 6
-    assert p_value(np.array([0.0]), np.zeros((9, 1))) == 1
+def test_resamples_and_holm_by_hand():
     assert holm(np.array([0.01, 0.04, 0.03, 0.5])).tolist() == [0.04, 0.09, 0.09, 0.5]
     drawn = resamples(7, 50, seed=3)
     assert (drawn.sum(axis=1) == 7).all() and drawn.std() > 0
@@ -443,7 +440,7 @@ def test_numbers_that_are_none_are_missing():
 
 def test_a_survey_that_is_too_large_is_not_unpacked(copy_survey, monkeypatch):
     assert Survey.load(copy_survey)
-    monkeypatch.setattr("headlight.model.corpus.survey.MAX_SURVEY_ROWS", 10)
+    monkeypatch.setattr("headlight.model.surveys.survey.MAX_SURVEY_ROWS", 10)
     monkeypatch.setattr("pyarrow.parquet.read_table", None)
     with pytest.raises(ValueError, match="it is too large"):
         Survey.load(copy_survey)

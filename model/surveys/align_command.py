@@ -38,8 +38,10 @@ from headlight.model.analysis.alignment import (
     aligning_kind,
 )
 from headlight.model.checkpoint import Checkpoint, add_to_card
-from headlight.model.corpus.alignments import ALIGNMENT_FILES, aligned, influenced
-from headlight.model.corpus.gold_alignments import (
+from headlight.model.files import replacing
+from headlight.model.messages import MOST_OF_REASON, reason, short
+from headlight.model.surveys.alignments import ALIGNMENT_FILES, aligned, influenced
+from headlight.model.surveys.gold_alignments import (
     Choose,
     GoldPair,
     choose_heads,
@@ -49,10 +51,8 @@ from headlight.model.corpus.gold_alignments import (
     turned,
     weights_of,
 )
-from headlight.model.corpus.sentences import Line, encode, read
-from headlight.model.corpus.trace_command import check_texts, opened, parser_of_texts
-from headlight.model.files import replacing
-from headlight.model.messages import MOST_OF_REASON, reason, short
+from headlight.model.surveys.sentences import Line, encode, read
+from headlight.model.surveys.trace_command import check_texts, opened, parser_of_texts
 from headlight.model.training.data import DataError
 
 ROWS = {"read": JUST_READ, "predicted": PREDICTED}

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from headlight.app.server.command import main
-from headlight.model.corpus import trace_command as command
-from headlight.model.corpus.sentences import encode, read, windows
+from headlight.model.surveys import trace_command as command
+from headlight.model.surveys.sentences import encode, read, windows
 from tests.conftest import ROOT
 from tests.model.common import PATIENCE, forked, load
 from tests.waiting import wait_until

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from headlight.model.checkpoint import Checkpoint
-from headlight.model.corpus.sentences import Line, Sentence, attend, encode, read, windows
 from headlight.model.probing.capture import view
+from headlight.model.surveys.sentences import Line, Sentence, attend, encode, read, windows
 from headlight.model.training.data import DataError
 from tests.model.common import hooks, load, random_model
 

@@ -12,7 +12,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from headlight.model.checkpoint import Checkpoint
-from headlight.model.corpus.sentences import Line, encode, write_targets
 from headlight.model.decoding.search import greedy_decode
 from headlight.model.masks import Masks
 from headlight.model.probing.applying import PatchInputs, applied
@@ -20,6 +19,7 @@ from headlight.model.probing.changes import Change, HeadOff, Scope, Skipped
 from headlight.model.probing.interventions import replace_head
 from headlight.model.probing.sites import attention_at, device_of, parts_of, predicted_side
 from headlight.model.sites import ProbedModel
+from headlight.model.surveys.sentences import Line, encode, write_targets
 from headlight.model.training.data import DataError, batches, pad_ids
 
 TOKENS = 1024  # tokens of a batch on either side, with padding

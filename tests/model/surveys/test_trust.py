@@ -3,12 +3,12 @@ import pytest
 
 from headlight.model.analysis.attribution import Attribution, attribution
 from headlight.model.analysis.statistics import spearman
-from headlight.model.corpus import trust
-from headlight.model.corpus.importance import Example, examples_of
-from headlight.model.corpus.sentences import Line
-from headlight.model.corpus.trust import PAIRS, correlations
 from headlight.model.probing.capture import view
 from headlight.model.probing.trace import read_of
+from headlight.model.surveys import trust
+from headlight.model.surveys.importance import Example, examples_of
+from headlight.model.surveys.sentences import Line
+from headlight.model.surveys.trust import PAIRS, correlations
 from tests.model.common import in_short, load
 
 

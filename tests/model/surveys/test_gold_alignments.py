@@ -10,7 +10,8 @@ from headlight.app.server.command import main
 from headlight.model.analysis import alignment
 from headlight.model.analysis.alignment import GOLD, INFLUENCE, pharaoh
 from headlight.model.checkpoint import load
-from headlight.model.corpus.gold_alignments import (
+from headlight.model.pretrained.command import add
+from headlight.model.surveys.gold_alignments import (
     GoldPair,
     choose_heads,
     error_rate,
@@ -18,7 +19,6 @@ from headlight.model.corpus.gold_alignments import (
     read_gold,
     weights_of,
 )
-from headlight.model.pretrained.command import add
 from headlight.model.training.data import DataError
 from tests.model.common import in_short
 from tests.model.pretrained.folders import FAMILIES, TEXT, TINY, write

@@ -18,15 +18,15 @@ import torch
 from torch import Tensor, nn
 
 from headlight.model.checkpoint import Checkpoint, parameters_sha256
-from headlight.model.corpus.head_counts import Counts, frequencies, head_counts
-from headlight.model.corpus.importance import Example, Unit, gate_gradients, losses, quality, units
-from headlight.model.corpus.trace_command import Processes
-from headlight.model.corpus.trust import correlations
 from headlight.model.decoding.cache import with_parts
 from headlight.model.files import replace_file
 from headlight.model.probing.changes import Change
 from headlight.model.probing.sites import parts_of, predicted_side, stack_of
 from headlight.model.sites import ProbedModel
+from headlight.model.surveys.head_counts import Counts, frequencies, head_counts
+from headlight.model.surveys.importance import Example, Unit, gate_gradients, losses, quality, units
+from headlight.model.surveys.trace_command import Processes
+from headlight.model.surveys.trust import correlations
 
 CHUNK = 250  # sentences of a part
 MOST_REMEMBERED = 30  # batches of a source: more than there are in a part
