@@ -32,15 +32,9 @@ def page() -> None:
         )
         raise messages.NothingToShow
     trace = passes.whole_trace_of(view, run)
-<<<<<<< HEAD:app/views/pytorch.py
     twin = system_results.reference_of(view, run)
     assert twin is not None
     reference, timing = twin
-=======
-    measured = system_results.reference_of(view, run)
-    assert measured is not None  # there is a twin
-    reference, timing = measured
->>>>>>> types:app/views/compare.py
 
     query, key = part_names.axes(trace, focus.kind, focus.layer, focus.head)
     ours = trace.attention[focus.kind][focus.layer, focus.head]
