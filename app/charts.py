@@ -142,7 +142,7 @@ def tables(
     return _finish(figure, height=_height(rows, 24), top=40)
 
 
-def lines(values: Mapping[str, Sequence[float]], across: Axis, up: str) -> go.Figure:
+def lines(values: Mapping[str, Sequence[float] | np.ndarray], across: Axis, up: str) -> go.Figure:
     """One line per name, over the labels of `across`."""
     figure = go.Figure()
     for i, (name, line) in enumerate(values.items()):

@@ -11,6 +11,7 @@ HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parent / "headlight" / "__init__.py"
 if "headlight" not in sys.modules and PACKAGE.is_file():  # of a checkout, installed or not
     spec = importlib.util.spec_from_file_location("headlight", PACKAGE)
+    assert spec is not None and spec.loader is not None
     sys.modules["headlight"] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(sys.modules["headlight"])
 

@@ -132,7 +132,9 @@ def run(changed: bool | None = None) -> Run:
 def _selected(changed: bool | None) -> Run:
     chosen, model_view = values(), view()
     if changed is None and chosen["shows"] == OTHER:
-        return other_run()
+        other = other_run()
+        assert other is not None  # else there is no such choice
+        return other
     if changed is None:
         changed = chosen["shows"] != BEFORE
     applied = changes() if changed else ()

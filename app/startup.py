@@ -26,7 +26,7 @@ async def lifespan(_app) -> AsyncIterator[dict]:
 async def draw_first_page() -> None:
     """Before anybody is answered, so that a class finds everything read and compiled. Raises
     RuntimeError if the page fails."""
-    why = "timeout"
+    is_drawn, why = False, "timeout"
     while why == "timeout":
         is_drawn, why = await runtime.get_instance().does_script_run_without_error()
     if not is_drawn:

@@ -2,6 +2,7 @@
 screen readers."""
 
 from collections.abc import Callable
+from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -42,7 +43,8 @@ def figure(
     if compact:
         _compress(drawn)
     elif projector and not fills:
-        drawn.layout.height *= 1.1
+        layout: Any = drawn.layout
+        layout.height *= 1.1
     st.plotly_chart(
         drawn,
         key=key,
@@ -59,7 +61,8 @@ def figure(
 
 def _darken(drawn: go.Figure) -> None:
     """Give diverging scales a dark middle, and keep the numbers over their cells readable."""
-    for scaled in (*drawn.select_coloraxes(), *drawn.select_traces({"type": "heatmap"})):
+    coloured: list[Any] = [*drawn.select_coloraxes(), *drawn.select_traces({"type": "heatmap"})]
+    for scaled in coloured:
         if [colour for _, colour in scaled.colorscale or ()] == DIFFERENCES["light"]:
             scaled.colorscale = DIFFERENCES["dark"]
     swapped = {"white": "black", "black": "white"}
@@ -74,11 +77,13 @@ def _selects(trace: go.Trace) -> bool:
 
 def _enlarge(drawn: go.Figure, times: float) -> None:
     """Text large enough for the last row of a classroom."""
-    layout = drawn.layout
+    layout: Any = drawn.layout
     fonts = [layout.font, layout.hoverlabel.font]
-    for axis in (*drawn.select_xaxes(), *drawn.select_yaxes()):
+    axes: list[Any] = [*drawn.select_xaxes(), *drawn.select_yaxes()]
+    scales: list[Any] = [*drawn.select_coloraxes()]
+    for axis in axes:
         fonts += [axis.tickfont, axis.title.font]
-    for axis in drawn.select_coloraxes():
+    for axis in scales:
         fonts += [axis.colorbar.tickfont, axis.colorbar.title.font]
     fonts += [annotation.font for annotation in layout.annotations]
     fonts += [
@@ -92,13 +97,16 @@ def _enlarge(drawn: go.Figure, times: float) -> None:
 
 def _compress(drawn: go.Figure) -> None:
     """Rows as high as the room allows, with text that fits them."""
-    letters = drawn.layout.font.size
-    turned = [axis for axis in drawn.select_xaxes() if axis.tickangle == -90]
+    layout: Any = drawn.layout
+    xs: list[Any] = [*drawn.select_xaxes()]
+    ys: list[Any] = [*drawn.select_yaxes()]
+    letters = layout.font.size
+    turned = [axis for axis in xs if axis.tickangle == -90]
     longest = max((len(text) for axis in turned for text in axis.ticktext), default=0)
     around = letters * (5 + 0.5 * longest)  # the other axis and its title
-    rows = max((len(axis.tickvals or ()) for axis in drawn.select_yaxes()), default=0)
+    rows = max((len(axis.tickvals or ()) for axis in ys), default=0)
     room = max(PICTURE_HEIGHT - around, ROW * rows)
-    drawn.layout.height = around + room
-    for axis in drawn.select_yaxes():
+    layout.height = around + room
+    for axis in ys:
         if axis.tickvals:
             axis.tickfont.size = min(axis.tickfont.size, 0.9 * room / rows)

@@ -188,7 +188,7 @@ def _sizes(view: str, letters: int, larger: float) -> tuple[dict[str, float], fl
         sizes = {"BOXHEIGHT": 1.6 * text, "BOXWIDTH": box, "HEADING_TEXT_SIZE": text}
         sizes |= {"MATRIX_WIDTH": 180, "PADDING_WIDTH": 25, "HEIGHT_PADDING": 50}
         width = 2 * box + 3 * 180 + 5.5 * 25 + 1.6 * text
-    return sizes | {"TEXT_SIZE": text}, width
+    return {**sizes, "TEXT_SIZE": text}, width
 
 
 def _script(view: str, sizes: Mapping[str, float]) -> str:

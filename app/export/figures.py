@@ -15,11 +15,12 @@ from itertools import islice
 
 import numpy as np
 
+from headlight.app import theme
 from headlight.app.charts import MOST_LABELS, Axis
-from headlight.app.theme import FOCUS, FONT, INK, PAPER, WEIGHTS, ramp
+from headlight.app.theme import FOCUS, FONT, WEIGHTS, ramp
 from headlight.model.pause import pause
 
-INK, PAPER = INK["light"], PAPER["light"]
+INK, PAPER = theme.INK["light"], theme.PAPER["light"]
 CORNER = 10  # pixels
 BORDER, HATCH = "#c8c8c8", "#8f8f8f"
 SHARP, MOST_SHARP = 2, 3_000_000  # pixels of tiles; larger pictures are not rendered sharper

@@ -51,6 +51,7 @@ def parquet(view: View, one_head: bool = False) -> bytes:
     file = io.BytesIO()
     table = ParquetFile(file)
     table.write(weights_of(view, one_head))
+    assert table.writer is not None
     table.writer.add_key_value_metadata({"headlight": settings_json(view).decode()})
     table.close()
     return file.getvalue()

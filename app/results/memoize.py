@@ -96,7 +96,9 @@ def one_at_a_time(make: Callable[[], bytes]) -> Callable[[], bytes]:
     """`make` for a file that this session may download, outside of a script run. Files of all
     sessions are made one after another, since each takes a core and memory; one whose session has
     ended is given up at its next pause."""
-    session = get_script_run_ctx().session_id
+    context = get_script_run_ctx()
+    assert context is not None
+    session = context.session_id
 
     def end_if_left(done: int = 0, total: int = 0) -> None:
         if runtime.exists() and not runtime.get_instance().is_active_session(session):

@@ -9,6 +9,7 @@ from headlight.app.state.cache import once
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.progress import reporting
 from headlight.model.analysis import positions
+from headlight.model.families.llama import LlamaConfig
 from headlight.model.families.rotary import angles
 from headlight.model.probing.position_tables import full_table
 from headlight.model.probing.run import Run
@@ -27,6 +28,7 @@ def rotation_of(view: ModelView, run: Run) -> np.ndarray:
     """Rotation angles of rotary positions in radians, (position, pair)."""
     config, traced = view.model.config, trace_of(view, run)
     length = len(traced.texts[traced.predicted.name].ids)
+    assert isinstance(config, LlamaConfig)
     return angles(config.rotary, config.d_head, length, torch.float32).numpy()
 
 

@@ -83,6 +83,7 @@ def reference_of(view: ModelView, run: Run) -> tuple[ReferenceTrace, Timing] | N
 
     def make():
         reference = view.reference
+        assert reference is not None
         reference_trace = reference.trace(view.model, run, view.checkpoint.means)
         return reference_trace, _time(view, reference, run)
 

@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int | None:
         from headlight.model import commands  # with PyTorch, which takes seconds
 
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl+C
-        return commands.main(arguments, commands.COMMANDS | COMMANDS)
+        return commands.main(arguments, {**commands.COMMANDS, **COMMANDS})
     args = _parse(arguments)
     folders = ["--models", args.models] if args.models else []
     if args.lessons:
@@ -96,4 +96,4 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
 def _commands() -> str:
     from headlight.model import commands
 
-    return commands.summary(commands.COMMANDS | COMMANDS)
+    return commands.summary({**commands.COMMANDS, **COMMANDS})

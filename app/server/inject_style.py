@@ -52,9 +52,9 @@ class InjectStyle:
                 headers = MutableHeaders(raw=start["headers"])
                 headers["content-length"] = str(len(body))
                 del headers["etag"], headers["last-modified"]  # they describe the original file
-                start |= {"headers": headers.raw}
+                start = {**start, "headers": headers.raw}
             await send(start)
             await send({"type": "http.response.body", "body": body})
 
         plain = [(name, value) for name, value in scope["headers"] if name not in PACKED]
-        await self.app(scope | {"headers": plain}, receive, styled)
+        await self.app({**scope, "headers": plain}, receive, styled)

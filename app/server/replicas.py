@@ -192,18 +192,20 @@ class Service:
 
     def _lead(self, ready: dict[str, int]) -> None:
         """Have nginx send new visitors to these processes; open connections stay."""
-        runs = self.nginx is not None and self.nginx.poll() is None
+        nginx, folder = self.nginx, self.folder
+        runs = nginx is not None and nginx.poll() is None
         if not ready or (runs and ready == self.led):
             return
         self.led = ready
-        if self.nginx is not None and not runs:
-            print(f"nginx ended ({self.nginx.returncode}).", flush=True)
-            self.nginx.end_group()  # its workers still listen on the port
-        folder = self.folder = self.folder if runs else folder_for_nginx()
+        if nginx is not None and not runs:
+            print(f"nginx ended ({nginx.returncode}).", flush=True)
+            nginx.end_group()  # its workers still listen on the port
+        if folder is None or not runs:
+            folder = self.folder = folder_for_nginx()
         file = folder / "nginx.conf"
         file.write_text(configuration(ready, self.port, folder), encoding="utf-8")
-        if runs:
-            self.nginx.send_signal(signal.SIGHUP)
+        if nginx is not None and runs:
+            nginx.send_signal(signal.SIGHUP)
             return
         command = ["nginx", "-p", str(folder), "-e", "stderr", "-c", str(file)]
         self.nginx = Child(command, [folder])

@@ -129,7 +129,10 @@ def remove_left() -> None:
 
 def _uploads() -> dict:
     """Session → its files by name, as Streamlit has them (1.67)."""
-    return runtime.get_instance().uploaded_file_mgr.file_storage if runtime.exists() else {}
+    if not runtime.exists():
+        return {}
+    files = runtime.get_instance().uploaded_file_mgr
+    return files.file_storage  # pyright: ignore[reportAttributeAccessIssue]  # of the class it uses
 
 
 def is_own(origin: str | None, host: str) -> bool:

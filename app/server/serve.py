@@ -53,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"Headlight is ready. Write on the board: {first}")
             print(f"or one of these: {', '.join(more)}", flush=True)
             service.run()
+        return 0
     except CannotServe as why:
         print(why, file=sys.stderr)
         return 1

@@ -34,8 +34,8 @@ def effect() -> Effect:
             said, row = _other()
         elif run.step != FINAL:
             final = replace(run, step=FINAL)
-            both = [(selection.view(each), each) for each in (final, run)]
-            said, row = _moved(*both, _lines(*both))
+            before, after = ((selection.view(each), each) for each in (final, run))
+            said, row = _moved(before, after, _lines(before, after))
             said = findings.after_lead("Compared with the final weights, ", said)
         else:
             return Effect()
@@ -48,6 +48,7 @@ def _other() -> tuple[Parts, int | None]:
     The target of either run may differ from its output: it may be typed, or written by another
     training step."""
     other, plain = selection.other_run(), selection.run(changed=False)
+    assert other is not None
     both = (selection.view(), plain), (selection.view(other), other)
     chosen = session.values()
     line, other_line = chosen["line"], chosen["other"].strip()

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -10,6 +11,9 @@ from headlight.app.state import session, widgets
 from headlight.app.state.options import OF_LAYER, SELECTED
 from headlight.app.state.pages import EXPORT, HOME, Page
 from headlight.app.state.settings import SETTINGS
+
+if TYPE_CHECKING:
+    from streamlit.elements.lib.mutable_popover_container import PopoverContainer
 
 
 def draw_where_open(box, keys: Sequence[str], page: Page, **options) -> None:
@@ -28,15 +32,15 @@ def is_chosen(key: str) -> bool:
 
 
 @contextmanager
-def menu(label: str, key: str, **options) -> Iterator[DeltaGenerator]:
+def menu(label: str, key: str, **options) -> Iterator["PopoverContainer"]:
     """A popover for settings. `options`: further arguments of it."""
     widgets.stay_open(key, label)
     popover = st.popover(label, key=key, on_change="rerun", **options)
-    with popover, widgets.in_menu(popover.open):
+    with popover, widgets.in_menu(bool(popover.open)):
         yield popover
 
 
-def row(key: str, width: str = "stretch") -> DeltaGenerator:
+def row(key: str, width: Literal["content", "stretch"] = "stretch") -> DeltaGenerator:
     """A line of elements, all of which stay in it."""
     return st.container(
         horizontal=True, wrap=False, vertical_alignment="center", key=key, gap="small", width=width

@@ -48,7 +48,7 @@ def draw_cover(page: Page) -> None:
     """In place of a page that would give the answer away: why, and the texts, as far as they do
     not."""
     st.info(NO_EXPORT if page.key == EXPORT else COVERED, icon=":material/visibility_off:")
-    now, hidden = running_lesson.running(), {veil.what for veil in running_lesson.veils()}
+    now, hidden = running_lesson.shown_step(), {veil.what for veil in running_lesson.veils()}
     texts = {"Source": now.run.sentence}
     if now.run.writes and not hidden & WRITES:
         texts["Target"] = formatting.text(now.run.tgt[1:])  # without <s>
@@ -171,7 +171,9 @@ def _painted_on(now: Running) -> tuple[list[str], bool]:
     is_mask = now.asked.answer.ndim == 2
     if is_mask:
         return [str(i + 1) for i in range(len(now.asked.answer))], True
-    return list(now.run.keys(now.step.head(now.run))), False
+    head = now.step.head(now.run)
+    assert head is not None  # else nothing is painted
+    return list(now.run.keys(head)), False
 
 
 def _draw_feedback(now: Running) -> None:

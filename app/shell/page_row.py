@@ -67,7 +67,7 @@ def draw_picker(page: Page, **options) -> None:
     with menu(head_label(), "head_picker") as picker:
         draw_where_open(picker, ("kind", "layer", "head"), page, **options)
         if page.key in OF_A_CELL:
-            _draw_cell(picker.open, options)
+            _draw_cell(bool(picker.open), options)
 
 
 def _draw_cell(is_open: bool, options: Mapping) -> None:

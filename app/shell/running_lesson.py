@@ -211,8 +211,9 @@ def open_link() -> None:
     lesson = lessons().get(st.query_params.get("lesson", ""))
     if not lesson or named - {"lesson", "step_of_lesson"}:
         return
-    number = SETTINGS["step_of_lesson"].parse(st.query_params.get_all("step_of_lesson"))
-    number = number if SETTINGS["step_of_lesson"].could_be(number) else 1
+    setting = SETTINGS["step_of_lesson"]
+    number = setting.parse(st.query_params.get_all(setting.key))
+    number = number if isinstance(number, int) and setting.could_be(number) else 1
     try:
         run = _run_of(lesson)
         step = lesson.steps[min(number, len(lesson.steps)) - 1]
@@ -237,7 +238,8 @@ def settle() -> Running | None:
         running = _running(lesson, lesson.steps[_number(lesson) - 1])
         notes.running = running
         act = _act_now(running) if running.is_open and running.step.kind == DO else None
-        if act and running.asked.done(act):
+        done = running.asked.done
+        if act and done and done(act):
             _record(running, act)
             notes.running = _running(lesson, running.step)
     except LessonError as error:
@@ -256,10 +258,10 @@ def _running(lesson: LiveLesson, step: Step) -> Running:
         run = _run_on(run.name, line)
     answers = [a for a in progress().answers.get(lesson.name, ()) if a.step == step.number]
     given = [a for a in answers if (a.model, a.sentence) == (run.name, run.sentence)]
-    asked_for = memo().asked_again or ()
-    again = asked_for[:3] == (lesson.name, step.number, len(answers))
+    asked_for = memo().asked_again
+    again = asked_for and asked_for[:3] == (lesson.name, step.number, len(answers))
     attempt = given[-1].attempt if given else len(answers) + 1
-    attempt = asked_for[3] if again else attempt
+    attempt = asked_for[3] if asked_for and again else attempt
     seed = seed_of(progress().seed, lesson.name, step.number, attempt)
     try:
         question = step.question(run, seed, written)
@@ -268,8 +270,9 @@ def _running(lesson: LiveLesson, step: Step) -> Running:
     now = Running(step, run, question, given[-1] if given and not again else None, attempt)
     if now.given and memo().tries_again == now.key:
         return replace(now, given=None, first=now.given)
-    if now.given and memo().second and memo().second[0] == now.key:
-        return replace(now, given=memo().second[1])
+    second = memo().second
+    if now.given and second and second[0] == now.key:
+        return replace(now, given=second[1])
     return now
 
 
@@ -317,7 +320,7 @@ def pointed_row() -> tuple[str, int] | None:
 
 def _as_in_the_step() -> dict[str, Any]:
     """The settings of the step that a run depends on; of the sources the line alone."""
-    now = running()
+    now = shown_step()
     return {
         key: value
         for key, value in _wanted(now.step, now.run).items()
@@ -421,7 +424,7 @@ def _wanted(step: Step, run: SentenceRun) -> dict[str, Any]:
 def neighbour(by: int) -> int | None:
     """The number of the next step, or with −1 of the one before, that this model has something to
     say about; None beyond the ends."""
-    now = running()
+    now = shown_step()
     return _shown_from(now.lesson, _run_of(now.lesson), now.step.number + by, by)
 
 
@@ -461,7 +464,7 @@ def answer(value: Any) -> None:
 
 def show() -> None:
     """Show me: the answer, which then does not count."""
-    now = running()
+    now = shown_step()
     if now.first is not None:
         memo().tries_again = None
         return
@@ -477,7 +480,7 @@ def show() -> None:
 
 def ask_again() -> None:
     """Another question of the same step, which does not count."""
-    now = running()
+    now = shown_step()
     name, number = now.lesson.name, now.step.number
     memo().asked_again = name, number, len(_answers(name, number)), another(now)
 

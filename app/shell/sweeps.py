@@ -16,7 +16,7 @@ from headlight.app.state.settings import SETTINGS
 from headlight.app.wording import change_texts, findings, part_names
 from headlight.app.wording.formats import Parts, signed
 from headlight.app.wording.output_texts import EMBEDDING
-from headlight.model.probing.changes import Change, Hidden, Scope
+from headlight.model.probing.changes import Change, Hidden, Patched, Scope
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import Part, parts_of
 from headlight.model.probing.sweeps import Score, Sweep
@@ -151,8 +151,9 @@ def _place(change: Change, trace: Pass, parts: Sequence[Part]) -> tuple[str, str
         (site,) = trace.kinds[scope.kind][:1]
         side = trace.sides[site.key_side]
         return side.title.capitalize(), HIDDEN, token_at(trace, side.name, change.tokens)
+    assert scope.layer is not None
     name, layer = part_names.part_name(trace, part), f"layer {scope.layer + 1}"
-    if getattr(change, "positions", ()):
+    if isinstance(change, Patched) and change.positions:
         row = layer if scope.head is None else f"{scope.layer + 1}.{scope.head + 1}"
         return name, row, token_at(trace, part.side, change.positions)
     if scope.head is None:
@@ -241,7 +242,7 @@ def _probabilities(
 ) -> tuple[str, float, float]:
     """Whose probability a score is, and that before and after a change."""
     what = "the output"
-    if score.wanted is not None:
+    if score.wanted is not None and score.position is not None:
         what = f"“{outputs([score.wanted], [trace.preceding[score.position]])[0]}”"
     before, after = (math.exp(swept.score + effect) for effect in (0, swept.effects[number]))
     return what, before, after
@@ -303,6 +304,6 @@ def _short(scope: Scope, name: str, row: str, column: str) -> str:
 
 def _settings(change: Change) -> dict | None:
     scope = change.scope
-    if scope.head is None:
+    if scope.layer is None or scope.head is None:
         return None
     return {"kind": scope.kind, "layer": scope.layer + 1, "head": scope.head + 1}

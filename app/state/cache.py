@@ -8,7 +8,8 @@ from functools import wraps
 from threading import Event, Lock, RLock
 from typing import ParamSpec, TypeVar
 
-Given, Result = ParamSpec("Given"), TypeVar("Result")
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 _known: list[dict] = []  # of every function of `once`
 
 
@@ -19,12 +20,13 @@ def once(make: Callable[Given, Result]) -> Callable[Given, Result]:
     _known.append(known)
 
     @wraps(make)
-    def result(*args: Given.args, **_none: Given.kwargs) -> Result:
-        if args not in known:
+    def result(*args: Given.args, **named: Given.kwargs) -> Result:
+        key = (args, *named.items())
+        if key not in known:
             with lock:
-                if args not in known:
-                    known[args] = make(*args)
-        return known[args]
+                if key not in known:
+                    known[key] = make(*args, **named)
+        return known[key]
 
     return result
 

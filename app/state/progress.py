@@ -84,5 +84,6 @@ class _Report:
                 key = f"stop_work_{next(self.observer.line_numbers)}"
                 self.bar = progress_line(key, self.observer.on_stop)
         text = f"{self.text} {self.done:,} of {self.total:,}" if self.total else self.text
+        assert self.bar is not None
         self.bar.progress(self.done / max(self.total, 1), text)
         self.next_update = time.monotonic() + INTERVAL

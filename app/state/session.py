@@ -290,7 +290,9 @@ def left_out() -> int:
 
 def context() -> Context:
     """Validated settings, cached per script run."""
-    return memo().context
+    found = memo().context
+    assert found is not None  # settled at the start of the run
+    return found
 
 
 def values() -> dict[str, Any]:
@@ -460,14 +462,15 @@ def decoding_settings() -> tuple:
 
 def decode_target(origin: Origin | None) -> None:
     """Make a decoded text the target, or with None let the model write it. A callback."""
-    memo().origin = origin or Origin("", values()["line"])
-    choose(target=memo().origin.target)
+    memo().origin = origin = origin or Origin("", values()["line"])
+    choose(target=origin.target)
 
 
 def badges() -> list[tuple[str, str]]:
     """Key and label of each setting that differs from the model as trained. The target's label also
     says whether it belongs to another source or was decoded under other settings."""
     origin = memo().origin
+    assert origin is not None  # settled with the settings
     if origin.line != values()["line"]:
         text = "Target of another source"
     elif not origin.decoded:
@@ -483,7 +486,8 @@ def badges() -> list[tuple[str, str]]:
 def target_settings() -> str:
     """Which settings a decoded target was decoded under, other than those of the model as trained:
     “these”, as they are now, or “other”; empty for every other target."""
-    decoded = memo().origin.decoded if values()["target"] and memo().origin else ()
+    origin = memo().origin
+    decoded = origin.decoded if values()["target"] and origin else ()
     as_trained = tuple(SETTINGS[key].default for key in DECODED_UNDER)
     if decoded[: len(as_trained)] in ((), as_trained):
         return ""
@@ -492,7 +496,8 @@ def target_settings() -> str:
 
 def has_typed_target() -> bool:
     """Whether the target was typed or pasted, not written by a model."""
-    return bool(values()["target"]) and not (memo().origin and memo().origin.decoded)
+    origin = memo().origin
+    return bool(values()["target"]) and not (origin and origin.decoded)
 
 
 def is_new_to_browser(name: str, value) -> bool:

@@ -51,7 +51,7 @@ def _models(context: Context) -> Sequence[str]:
 
 
 def _steps(context: Context) -> Sequence[str]:
-    return context.catalog.steps(context["model"]) or (FINAL,)
+    return list(context.catalog.steps(context["model"])) or [FINAL]
 
 
 def _shown(context: Context) -> Sequence[str]:

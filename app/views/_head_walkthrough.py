@@ -158,7 +158,7 @@ class Walkthrough:
         if steps.q_projected is not None:
             more += " Queries and keys are normalised, each separately."
         pictures = [self._of_query("q", steps.q), self._of_key("k", steps.k)]
-        if steps.q_rotated is not None:
+        if steps.q_rotated is not None and steps.k_rotated is not None:
             more += (
                 " Then queries and keys are rotated, two numbers at a time, by an angle that "
                 "grows with their position (rotary positions). Their dot product therefore "
@@ -237,8 +237,8 @@ class Walkthrough:
     def _largest(self, row: np.ndarray) -> str:
         """The largest numbers of a row, with their keys."""
         return ", ".join(
-            f"“{formats.escaped(self.key[i])}” {formats.signed(row[i])}"
-            for i in np.argsort(-row)[:LARGEST].tolist()
+            f"“{formats.escaped(self.key[int(i)])}” {formats.signed(float(row[i]))}"
+            for i in np.argsort(-row)[:LARGEST]
         )
 
     def _mask(self, name: str) -> WalkthroughStep:
@@ -279,12 +279,12 @@ class Walkthrough:
     def _values(self, name: str) -> WalkthroughStep:
         steps, row = self.steps, self.row
         weights, values = steps.weights[row].astype(float), steps.v[:, 0].astype(float)
-        order = np.argsort(-weights)[:3].tolist()
+        order = np.argsort(-weights)[:3]
         rest = float(weights @ values - weights[order] @ values[order])
         products = [[float(weights[i]), float(values[i])] for i in order]
         texts, total = by_hand(sum_of_products, [*products, [rest]])
         terms = " + ".join(
-            f"{product(*texts[2 * n : 2 * n + 2])} (“{formats.escaped(self.key[i])}”)"
+            f"{product(*texts[2 * n : 2 * n + 2])} (“{formats.escaped(self.key[int(i)])}”)"
             for n, i in enumerate(order)
         )
         return WalkthroughStep(
@@ -561,7 +561,7 @@ class Walkthrough:
         """The exponentials of a row, each with its key, the largest first, and their sum."""
         order = allowed[np.argsort(-powers[allowed], kind="stable")]
         shown = order if len(order) <= MOST_TERMS else order[: MOST_TERMS - 1]
-        names = [f"“{formats.escaped(self.key[i])}”" for i in shown.tolist()]
+        names = [f"“{formats.escaped(self.key[int(i)])}”" for i in shown]
         terms = [float(power) for power in powers[shown]]
         if left := len(order) - len(shown):
             names.append(f"the other {left}")

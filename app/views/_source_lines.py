@@ -12,8 +12,10 @@ def code_lines(function: Callable, *marks: str) -> str:
     its name; the whole body if none does."""
     source = inspect.cleandoc("\n" + inspect.getsource(function))
     lines = source.splitlines()
-    body = ast.parse(source).body[0].body
-    if ast.get_docstring(ast.parse(source).body[0]):
+    definition = ast.parse(source).body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    body = definition.body
+    if ast.get_docstring(definition):
         body = body[1:]
     ends = [body[0].lineno - 1, *(statement.end_lineno for statement in body)]
     parts = ["\n".join(lines[start:end]) for start, end in itertools.pairwise(ends)]

@@ -64,11 +64,13 @@ def page() -> None:
         return measured.of(word_results.word_weights_of(run_view, of_run), heads, shift)
 
     words = words_of(run)
-    titles = tuple(side.title.capitalize() for side in trace.sides.values())
+    source, target = (side.title.capitalize() for side in trace.sides.values())
     before = links_before(run, words, words_of, WordWeights.links)
     note = alignment_texts.alignment_note(measured, heads, sites, shift)
     colour_key(LINE_SWATCH, POINTED)
-    word_lines(words, titles, (words.links(), before), note + dashed(before - words.links()))
+    word_lines(
+        words, (source, target), (words.links(), before), note + dashed(before - words.links())
+    )
     aligned = [Aligned(1, words)]
     name = f"{run.checkpoint}-alignment"
     with frame.numbers():
@@ -106,7 +108,7 @@ def page() -> None:
         height=HEIGHT,
         on_select=widgets.row_callback(TABLE, settings),
         selection_mode=widgets.ROW_OR_CELL,
-        column_config=dict.fromkeys(("layer", "head"), small) | dict.fromkeys(AGREEMENT, percent),
+        column_config={"layer": small, "head": small, **dict.fromkeys(AGREEMENT, percent)},
         alt="How well each head aligns words",
     )
     frame.explain(

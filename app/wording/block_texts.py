@@ -8,6 +8,7 @@ from headlight.app.wording.formats import percent, times
 from headlight.app.wording.output_texts import EMBEDDING
 from headlight.app.wording.part_names import BLOCKS, kind_name, token_title
 from headlight.model.analysis.architecture import EMBEDDINGS, LAYER_OUTPUTS, OUTPUT, Block
+from headlight.model.probing.long_trace import LongTrace
 from headlight.model.probing.sites import (
     attention_at,
     embedding_of,
@@ -16,7 +17,7 @@ from headlight.model.probing.sites import (
     sides_of,
     sublayers_of,
 )
-from headlight.model.probing.trace import Pass
+from headlight.model.probing.trace import Pass, Trace
 from headlight.model.sites import ProbedModel, Side, Site
 from headlight.model.transformer import MultiHeadAttention
 
@@ -138,13 +139,13 @@ def _output(generator: nn.Module, predicted: Side, part: str) -> str:
     return (sentences | getattr(generator, "blocks", {}))[part]
 
 
-def most_probable(checkpoint, trace: Pass) -> tuple[str, list[str]]:
+def most_probable(checkpoint, trace: Trace | LongTrace) -> tuple[str, list[str]]:
     """The title of the predictions and their labels, row by row; empty for a model that predicts
     nothing."""
     if trace.predicted.predicts == EMBEDDING:
         return "", []
     ids, probabilities = trace.most_probable(1)
-    answers = checkpoint.outputs(ids[:, 0], trace.preceding)
+    answers = checkpoint.outputs(ids[:, 0].tolist(), trace.preceding)
     if trace.predicted.predicts == "class":
         return "Class", [f"{answers[0]}, {percent(float(probabilities[0, 0]))}"]
     return "Most probable", answers

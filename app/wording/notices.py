@@ -100,7 +100,7 @@ def first_undefined(attention: dict[str, np.ndarray], trace: Trace) -> str | Non
         alone = np.isnan(weights) & ~np.isnan(trace.attention[kind])
         undefined = alone.any(axis=(1, 3))  # (layers, query)
         if undefined.any():
-            layer, row = np.argwhere(undefined)[0].tolist()
+            layer, row = map(int, np.argwhere(undefined)[0])
             head = int(alone[layer, :, row].any(axis=-1).argmax())
             token = escaped(row_labels(trace, kind, layer, head)[0][row])
             return (

@@ -140,7 +140,7 @@ class Reference(nn.Module):
 
     @torch.no_grad()
     def trace(
-        self, model: Transformer, run: Run, means: Mapping[str, Tensor] = MappingProxyType({})
+        self, model: ProbedModel, run: Run, means: Mapping[str, Tensor] = MappingProxyType({})
     ) -> ReferenceTrace:
         """The same pass as `trace` of the model that this is the twin of; `means` as Given has
         them. `self` must be the caller's own view. Raises CannotChange for a change that

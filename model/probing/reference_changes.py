@@ -13,13 +13,13 @@ from torch import Tensor, nn
 from headlight.model.masks import Masks
 from headlight.model.probing.changes import CannotChange, Change, MaskChange, OutputChange
 from headlight.model.probing.sites import Part, parts_of
-from headlight.model.transformer import Transformer
+from headlight.model.sites import ProbedModel
 
 
 @torch.no_grad()
 def with_other_weights(
-    model: Transformer, changes: Sequence[Change], means: Mapping[str, Tensor]
-) -> Transformer:
+    model: ProbedModel, changes: Sequence[Change], means: Mapping[str, Tensor]
+) -> ProbedModel:
     """A copy of a model that does by itself what the changes ask for, masks apart. Raises
     CannotChange for what no weights can do."""
     for change in changes:
@@ -53,7 +53,7 @@ def _of_heads(change: Change) -> bool:
 @contextmanager
 def under_masks(
     twins: Mapping[str, Sequence[nn.MultiheadAttention]],
-    model: Transformer,
+    model: ProbedModel,
     changes: Sequence[Change],
     masks: Masks,
     ids: Sequence[Tensor],

@@ -176,9 +176,9 @@ def test_a_folder_that_may_not_be_looked_into_fails_alone(page, monkeypatch):
         return exists(path, **more)
 
     monkeypatch.setattr(catalog.Path, "exists", refuse)
-    catalog.folders.clear()
+    forget_all()
     assert {"good", "not JSON"} <= set(catalog.models())
-    catalog.folders.clear()
+    forget_all()
 
 
 def test_a_folder_whose_name_is_no_text_can_be_sent_to_a_browser(models, tmp_path, monkeypatch):
@@ -187,11 +187,11 @@ def test_a_folder_whose_name_is_no_text_can_be_sent_to_a_browser(models, tmp_pat
     except OSError:
         pytest.skip("this file system takes no such name")
     monkeypatch.setattr("sys.argv", ["main.py", "--models", str(tmp_path)])
-    catalog.folders.clear()
+    forget_all()
     assert "caf?" in catalog.models()
     for name in catalog.models():
         name.encode("utf-8")
-    catalog.folders.clear()
+    forget_all()
 
 
 def test_how_much_of_a_large_model_is_read_is_said(page, monkeypatch, tmp_path):

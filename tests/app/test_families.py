@@ -14,7 +14,7 @@ from headlight.model.analysis.architecture import blocks
 from headlight.model.checkpoint import load
 from headlight.model.families.rotary import angles
 from headlight.model.pretrained.contents import ROUNDED
-from tests.app.common import plain_text
+from tests.app.common import forget_all, plain_text
 from tests.model.pretrained.folders import FAMILIES, TINY, in_doubles, write
 from tests.model.pretrained.test_sentence_encoders import DENSE, encoder
 
@@ -105,10 +105,10 @@ def test_examples_are_in_the_language_that_is_read_or_of_the_folder(page, folder
     assert page.session_state["source"] == "" and catalog.examples(TINY) == []
     file = folders / TINY / "examples.txt"
     file.write_text("one two\n\nthree\n", encoding="utf-8")
-    catalog.examples.clear()
+    forget_all()
     assert catalog.examples(TINY) == ["one two", "three"]
     file.unlink()
-    catalog.examples.clear()
+    forget_all()
 
 
 @pytest.mark.parametrize("at", ["Input", "Projections", "Scores", "Feed-forward"])

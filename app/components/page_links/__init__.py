@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-import streamlit as st
+from streamlit.components.v2 import component
 
 from headlight.app.components.scripts import read, script
 
-_mount = st.components.v2.component(
+_mount = component(
     "headlight_page_links",
     html="<nav></nav>",
     css=read("page_links/style.css"),
