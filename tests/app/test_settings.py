@@ -15,6 +15,7 @@ from headlight.app.state.lines import lines_of
 from headlight.app.state.pages import PAGES
 from headlight.app.state.setting import ABSENT, Structure
 from headlight.app.state.settings import MASKS, SETTINGS, headers
+from headlight.model.checkpoint import load
 from headlight.model.probing.run import FINAL
 from tests.app.common import complete, forget_all
 from tests.conftest import ROOT
