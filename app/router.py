@@ -14,7 +14,7 @@ if sys.path[-1] != str(HERE):
 
 from headlight.app import startup  # noqa: E402
 from headlight.app.server import garbage  # noqa: E402
-from headlight.app.shell import screen  # noqa: E402
+from headlight.app.shell import layout, screen  # noqa: E402
 from headlight.app.state import session  # noqa: E402
 from headlight.app.state.pages import HOME, PAGES  # noqa: E402
 
@@ -22,16 +22,7 @@ ICON = ROOT / "assets" / "icon.svg"  # our own file: a named icon would be loade
 session.begin()
 st.set_page_config(page_title="Headlight", page_icon=str(ICON), layout="wide")
 
-pages = [
-    st.Page(
-        HERE / entry.file,
-        title=entry.title,
-        url_path=entry.path,
-        default=entry.key == HOME,
-    )
-    for entry in PAGES.values()
-]
-chosen_page = st.navigation(pages, position="hidden")
+chosen_page = st.navigation([layout.st_page(page) for page in PAGES.values()], position="hidden")
 screen.draw(PAGES[chosen_page.url_path or HOME], chosen_page.run)
 startup.settle_the_process()
 garbage.collect_garbage()

@@ -19,6 +19,7 @@ from headlight.app.state.session import (
     current_choices,
     decode_target,
     decoding_settings,
+    is_running,
     memo,
     values,
 )
@@ -121,6 +122,14 @@ def run(changed: bool | None = None) -> Run:
     """The run that the settings select: `changed` by the masks that are off and by the changes, or
     with all masks and no changes, or, by default, as the user chose to see it. Raises CannotRead
     and CannotChange."""
+    if not is_running():
+        return _selected(changed)
+    if changed not in memo().runs:  # a script run asks eight times, of the same settings
+        memo().runs[changed] = _selected(changed)
+    return memo().runs[changed]
+
+
+def _selected(changed: bool | None) -> Run:
     chosen, model_view = values(), view()
     if changed is None and chosen["shows"] == OTHER:
         other = other_run()

@@ -61,7 +61,7 @@ STYLE = f"""
 .stMainBlockContainer {{ padding: 0 1rem 1rem; }}
 .stMainBlockContainer > .stVerticalBlock {{ gap: 0.3rem; }}
 [data-testid="stCaptionContainer"] {{ opacity: 0.85; }}
-.stElementContainer.st-key-browser_events {{
+.stElementContainer:is(.st-key-browser_events, .st-key-local_storage) {{
   position: absolute; visibility: hidden; width: 1px; overflow: hidden;
 }}
 .stMainBlockContainer :is(h2, h3) {{ font-size: 1.3rem; padding: 0.3rem 0; }}
@@ -82,22 +82,14 @@ STYLE = f"""
 .stApp [data-testid="stBaseButton-primary"], .stApp [data-testid="stBaseButton-primary"] * {{
   color: light-dark(white, {PAPER["dark"]});
 }}
-.st-key-menu {{ gap: 0; }}
-.hl-logo {{ display: block; width: 104px; height: 24px; }}
-.st-key-texts {{ gap: 0.4rem; }}
-.st-key-texts > .st-key-source {{ flex: 1 1 0; min-width: 6rem; }}
+.st-key-bar > .st-key-source {{ flex: 1 1 0; min-width: 6rem; }}
 .st-key-top_bar :is(p, label, input, button, textarea, [data-baseweb]) {{ font-size: {SMALL}; }}
 .st-key-top_bar p {{ white-space: nowrap; margin: 0; line-height: 1.3; }}
 .st-key-top_bar [data-testid="stMarkdownContainer"] {{ margin-bottom: 0; }}
 .st-key-top_bar h1 {{ font-size: 1.25rem; padding: 0; white-space: nowrap; }}
-.st-key-top_bar a[data-testid="stPageLink-NavLink"] {{ padding: 0.1rem 0.38rem; min-height: 0; }}
-.st-key-top_bar a:has(strong) {{
-  background: color-mix(in srgb, var(--st-primary-color) 12%, transparent);
-  color: var(--st-primary-color);
-}}
 .st-key-views {{
   border: 1px solid color-mix(in srgb, currentColor 22%, transparent); border-radius: 0.5rem;
-  gap: 0; padding: 0 2px; min-height: {CONTROL - 4}px;
+  padding: 0 2px; min-height: {CONTROL - 4}px; align-content: center;
 }}
 .st-key-top_bar :is(button, .react-aria-ComboBox, .react-aria-ComboBox > div) {{
   min-height: {CONTROL}px; height: {CONTROL}px; padding-block: 0; white-space: nowrap;
@@ -118,10 +110,10 @@ STYLE = f"""
 }}
 /* One line, not the upper half of a second one. */
 .st-key-top_bar textarea:not(:focus) {{ white-space: nowrap; overflow: hidden; }}
-.st-key-texts > .st-key-source {{ height: {CONTROL}px; overflow: visible; }}
+.st-key-bar > .st-key-source {{ height: {CONTROL}px; overflow: visible; }}
 .st-key-source [data-testid="InputInstructions"] {{ display: none; }}
 /* While one types it is higher, over the bar below. */
-.st-key-texts > .st-key-source:focus-within {{ z-index: 20; }}
+.st-key-bar > .st-key-source:focus-within {{ z-index: 20; }}
 .st-key-top_bar textarea:focus {{ max-height: 8rem; }}
 .st-key-state :is(.stMarkdown, [data-testid="stCaptionContainer"]) {{
   white-space: nowrap; margin: 0; padding: 0;
@@ -163,9 +155,6 @@ STYLE = f"""
 .st-key-controls {{ gap: 0.5rem; }}
 .st-key-controls .stButtonGroup button {{ padding-inline: 0.5rem; }}
 .st-key-lesson_address {{ display: none; }}
-:has(> .st-key-lesson_region):not(:has(.stMarkdown, .stButton, .stAlert)) {{
-  position: absolute; width: 1px; overflow: hidden;
-}}
 .stVerticalBlock.st-key-panel {{ gap: 0.5rem; }}
 .st-key-switch_head button {{ min-height: 0; padding-block: 0.15rem; }}
 [class*="st-key-lesson_row"] button :is(div, span) {{ justify-content: flex-start; }}
@@ -183,6 +172,8 @@ STYLE = f"""
 .st-key-panel .katex-display {{ overflow: visible !important; }}
 .st-key-content {{ gap: 0.3rem; }}
 .st-key-page > :has(> .st-key-controls) {{ flex: 0 1 auto; min-width: 0; }}
+.st-key-page > :is(.st-key-what_if, :has(> .st-key-what_if)) {{ margin-left: auto; }}
+.st-key-numbers_panel p {{ margin-bottom: 0.5rem; }}
 .st-key-top_bar .stHorizontalBlock.st-key-controls {{ overflow-x: auto; }}
 .st-key-walk_row :is(p, label, input, button) {{ font-size: {SMALL}; }}
 .st-key-at button {{ padding: 0.1rem 0.4rem; min-height: 0; }}
@@ -235,12 +226,11 @@ NARROW_STYLE = f"""
   }}
   .st-key-top_bar [data-testid="stLayoutWrapper"] {{ max-width: 100%; min-width: 0; }}
   .st-key-top_bar .stHorizontalBlock .stHorizontalBlock {{ overflow-x: auto; max-width: 100%; }}
-  .st-key-menu > * {{ flex: none; }}
-  .st-key-texts {{ flex: 1 1 100%; flex-wrap: wrap; }}
-  {FOLDED} .st-key-texts > :not(.st-key-model, .st-key-source, :has(.hl-fold)) {{ display: none; }}
-  {FOLDED} :is(.st-key-state, .st-key-picker, .st-key-page_menus) {{ display: none; }}
+  .st-key-menu {{ flex: 0 0 100%; overflow-x: auto; }}
+  {FOLDED} .st-key-bar > :not(.st-key-menu, .st-key-model, .st-key-source, :has(.hl-fold)),
+  {FOLDED} :is(.st-key-state, .st-key-picker, .st-key-what_if, .st-key-display) {{ display: none; }}
   {FOLDED}:has([class*="st-key-badge_"]) summary::after {{ content: " ●"; }}
-  {FOLDED} .st-key-texts > .st-key-model {{ flex: 0 0 7rem; width: auto; min-width: 0; }}
+  {FOLDED} .st-key-bar > .st-key-model {{ flex: 0 0 7rem; width: auto; min-width: 0; }}
   .st-key-body {{ flex-direction: column; }}
   .st-key-body > :has(> .st-key-panel), .st-key-body > :has(> .st-key-content) {{
     flex: none; width: 100%; max-width: 100%;
@@ -342,6 +332,7 @@ html {{ font-size: 20px !important; }}
 .st-key-panel {{ max-height: calc(100vh - {PRESENT_STATE + 12}px); }}
 [data-bar] .st-key-finding p {{ font-size: {FINDING_LETTERS}px; }}
 [data-bar] .st-key-finding:not(:empty) {{ min-height: {FINDING}px; }}
+[data-bar] :is(.st-key-menu, .st-key-views),
 [data-bar] :is(.st-key-bar, .st-key-page) :is(p, label, input, button, textarea, [data-baseweb]) {{
   font-size: 0.7rem;
 }}

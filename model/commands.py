@@ -26,15 +26,14 @@ COMMANDS: Commands = {
     "back-translate": ("headlight.model.training.back_translation", "make more training pairs"),
     "data": ("headlight.model.training.data", "download a data set and check it"),
     "trace": (
-        "headlight.model.corpus.trace_command",
+        "headlight.model.surveys.trace_command",
         "write attention weights of many sentences to a file",
     ),
     "align": (
-        "headlight.model.corpus.align_command",
+        "headlight.model.surveys.align_command",
         "write word alignments of sentence pairs",
     ),
-    "survey": ("headlight.model.corpus.survey_command", "measure all heads over many sentences"),
-    "prune": ("headlight.model.corpus.prune_command", "switch heads off one after another"),
+    "survey": ("headlight.model.surveys.survey_command", "measure all heads over many sentences"),
     "pretrained": ("headlight.model.pretrained.command", "add other people's models"),
     "presets": ("headlight.model.presets", "list the presets, or the parameters of one"),
 }

@@ -1,12 +1,15 @@
 """Pauses in long work: between two steps it may wait for others, report how far it is, or end.
 
-A model's layers, the batches of a sweep and the steps of decoding are such steps. `pause` alone
-does nothing; a program that serves many people says with `pausing` what happens there.
+The batches of a sweep and the steps of decoding are such steps, and in a long pass the layers.
+`pause` alone does nothing; a program that serves many people says with `pausing` what happens
+there.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
+
+from torch import nn
 
 OnPause = Callable[[int, int], None]
 
@@ -48,3 +51,12 @@ def unbroken() -> Iterator[None]:
         yield
     finally:
         _on_pause.reset(token)
+
+
+@contextmanager
+def pausing_before(modules: Iterable[nn.Module]) -> Iterator[None]:
+    """A pause before each run of these modules in the block."""
+    with ExitStack() as hooks:
+        for module in modules:
+            hooks.enter_context(module.register_forward_pre_hook(lambda *_: pause()))
+        yield

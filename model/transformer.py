@@ -32,7 +32,6 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from headlight.model.pause import pause
 from headlight.model.sites import Layer, LayerList, ProbedModel, Side, Site, sites_of
 
 
@@ -281,7 +280,6 @@ class Encoder(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         for layer in self.layers:
-            pause()
             x = layer(x, mask)
         return self.norm(x)
 
@@ -303,7 +301,6 @@ class Decoder(nn.Module):
         memory_mask: Tensor | None = None,
     ) -> Tensor:
         for layer in self.layers:
-            pause()
             x = layer(x, memory, mask, memory_mask)
         return self.norm(x)
 

@@ -41,7 +41,7 @@ REPORT = "report.xml"
 # (file, line without its indent, what stands there instead) → why nothing changes
 EXCUSED: dict[tuple[str, str, str], str] = {
     (
-        "model/corpus/trace_command.py",
+        "model/surveys/trace_command.py",
         "ThreadPoolExecutor(1) as pool,",
         "ThreadPoolExecutor(2) as pool,",
     ): "what was submitted has ended before the next is: a second thread never has work",
@@ -61,7 +61,7 @@ EXCUSED: dict[tuple[str, str, str], str] = {
         'characters = [" "] * max((end for _, end in encoding.offsets), default=1)',
     ): "of an encoding without tokens, which has no words, the text is not read",
     (
-        "model/corpus/clearest.py",
+        "model/surveys/clearest.py",
         "sign = 1 if habit.less else -1",
         "sign = 2 if habit.less else -1",
     ): "all that is sorted is doubled, exactly: the order is the same",

@@ -21,7 +21,10 @@ FAULTS = {  # contract → a file, and an import that breaks it alone
         "app/lessons/formatting.py",
         "import headlight.app.lessons.question",
     ),
-    "app.results: from lessons": ("app/results/memoize.py", "import headlight.app.results.passes"),
+    "app.results: from pages": (
+        "app/results/memoize.py",
+        "import headlight.app.results.passes",
+    ),
     "app.state: from widgets": ("app/state/pages.py", "import headlight.app.state.settings"),
     "app.server: from the command": ("app/server/lan.py", "import headlight.app.server.replicas"),
     "app.wording: from pages": ("app/wording/formats.py", "import headlight.app.wording.notices"),
@@ -159,26 +162,6 @@ def test_importing_the_model_imports_nothing_slow():
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert run.stdout.strip() == "[]"
-
-
-def is_declaration(node) -> bool:
-    """Whether a statement of a page's file draws nothing: an import, a definition, a text, a
-    constant."""
-    if isinstance(node, ast.Assign | ast.AnnAssign):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        names = [name for target in targets for name in getattr(target, "elts", [target])]
-        return all(isinstance(name, ast.Name) and name.id.isupper() for name in names)
-    text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    return text or isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef)
-
-
-@pytest.mark.parametrize("file", [file for file in files("app/views") if "/_" not in file])
-def test_a_page_is_a_function_called_last(file):
-    """So that what it computes ends with it: a callback of a widget, which Streamlit keeps, would
-    hold all names of the file."""
-    *before, last = ast.parse((ROOT / file).read_text(encoding="utf-8")).body
-    assert all(map(is_declaration, before))
-    assert ast.unparse(last) == "page()"
 
 
 WORDS = {"HTML", "JSON", "YAML", "BERT", "GELU", "README", "OWNER", "REVISION", "FOLDER", "MODULE"}

@@ -13,7 +13,7 @@ from tests.conftest import ROOT
     [
         ("model/masks.py", "tests/model/test_masks.py"),
         ("app/components/head_grid/index.js", "tests/browser/test_head_grid.py"),
-        ("tests/app/test_heads.py", "tests/app/test_heads.py"),
+        ("tests/app/test_heads_page.py", "tests/app/test_heads_page.py"),
     ],
 )
 def test_the_nearest_are_those_of_its_name(file, nearest):

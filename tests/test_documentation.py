@@ -49,7 +49,7 @@ ABBREVIATION = re.compile(r"\b(e\.g|i\.e|et al|vs|cf|Fig)\.")
 # Commands that start a server, download, install or take long are tried elsewhere. That those of
 # ours exist, their help on the page Commands shows.
 STARTS = re.compile(
-    r"headlight( --.*)?( +#.*)?$|headlight (page|doctor|lessons|train|evaluate|survey|prune|data|"
+    r"headlight( --.*)?( +#.*)?$|headlight (page|doctor|lessons|train|evaluate|survey|data|"
     r"pretrained|back-translate|average|describe|snapshots) |(pip|uvx|make|docker|accelerate|"
     r"streamlit|python|py|python3) |\.venv"
 )

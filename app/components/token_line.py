@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from headlight.app.theme import FOCUS
-from headlight.model.tokenizer import Encoding
 
 STYLE = f"""<style>
 .hl-tokens {{ display: flex; flex-wrap: wrap; gap: 0.3rem; align-items: baseline; }}
@@ -19,13 +18,6 @@ STYLE = f"""<style>
 .hl-lines > .hl-tokens {{ max-height: 6.3rem; overflow: auto; min-width: 0; }}
 .hl-lines span {{ font-size: 1.05rem; max-width: 100%; overflow: hidden; text-overflow: ellipsis; }}
 </style>"""
-
-
-def token_line(name: str, encoding: Encoding) -> None:
-    """One line: the name of the side, then its tokens in frames."""
-    st.html(
-        f'{STYLE}<div class="hl-tokens"><b>{html.escape(name)}</b>{framed(encoding.tokens)}</div>'
-    )
 
 
 def framed_lines(lines: Mapping[str, Sequence[str]], focus: int) -> None:

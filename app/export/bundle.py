@@ -7,9 +7,7 @@ a known size, and numbers are never unpickled.
 
 import io
 import json
-import math
 import re
-import struct
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +21,7 @@ import numpy as np
 from headlight.app.export import pictures, tables
 from headlight.app.export.view import View, permalink
 from headlight.app.state.pages import PAGES
-from headlight.app.state.settings import SETTINGS, as_named_now
+from headlight.app.state.settings import SETTINGS
 from headlight.app.wording.formats import size
 from headlight.app.wording.part_names import head_name, kind_name
 from headlight.model.pause import pause
@@ -48,10 +46,8 @@ LARGEST_NUMBERS = 48 * 2**20
 LARGEST_TABLE = 32 * 2**20
 LARGEST_RECORD = 2**20
 MOST_ENTRIES = 32
-LARGEST_LIST = 2**14  # bytes of the list of files at a ZIP's end
 LIBRARIES = ("torch", "numpy", "tokenizers", "safetensors", "streamlit", "matplotlib", "pyarrow")
 NAME = re.compile(r"[a-z][a-z0-9_ -]{0,39}")  # names of kinds of attention and of texts
-END = struct.Struct("<4s4H2LH")  # the end of a ZIP: signature, disks, entries, size, place, comment
 
 
 class Unreadable(ValueError):
@@ -239,41 +235,37 @@ def read(data: bytes) -> Bundle:
 
 
 def _archive(data: bytes, what: str) -> zipfile.ZipFile:
-    """A ZIP with few entries. Their number is checked before the list is read, which could have
-    millions."""
-    if not data.startswith(b"PK") or len(data) < END.size:
+    """A ZIP with few entries, each of which can be read. Their number is checked before the list of
+    them is read, which could have millions."""
+    if not data.startswith(b"PK"):
         raise Unreadable(f"{what} is not a ZIP file.")
-    signature, _, _, _, entries, listed, _, comment = END.unpack(data[-END.size :])
-    # a ZIP64, which has another directory
-    large = data[-END.size - 20 : -END.size - 16] == b"PK\x06\x07"
-    if signature != b"PK\x05\x06" or comment:
-        raise Unreadable(f"{what} is incomplete, or damaged at its end.")
-    if entries > MOST_ENTRIES or listed > LARGEST_LIST or large:
+    if data.count(zipfile.stringCentralDir) > MOST_ENTRIES:  # it stands before each in the list
         raise Unreadable(f"{what} contains more files than a pack does.")
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
-    except (zipfile.BadZipFile, ValueError, NotImplementedError, UnicodeDecodeError) as error:
-        raise Unreadable(f"{what} is damaged: its list of files cannot be read.") from error
+    except Exception as error:  # of zipfile, struct and Unicode
+        raise Unreadable(
+            f"{what} is incomplete or damaged: its list of files cannot be read."
+        ) from error
     if len(set(archive.namelist())) < len(archive.namelist()):
         raise Unreadable(f"{what} contains two files of the same name.")
+    for entry in archive.infolist():
+        name = _quoted(entry.filename)
+        if entry.flag_bits & 1:
+            raise Unreadable(f"{name} in it is encrypted.")
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise Unreadable(f"{name} in it is compressed in an unsupported way.")
     return archive
 
 
 def _member(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
-    """One file of a ZIP, at most `most` bytes of it."""
-    entry = archive.getinfo(name)
-    if entry.flag_bits & 1:
-        raise Unreadable(f"{name} in it is encrypted.")
-    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise Unreadable(f"{name} in it is compressed in an unsupported way.")
+    """One file of a ZIP. No more of it is unpacked than the list of files says."""
+    if archive.getinfo(name).file_size > most:
+        raise Unreadable(f"{name} in it is larger than {size(most)} when unpacked.")
     try:
-        with archive.open(entry) as file:
-            content = file.read(most + 1)
+        return archive.read(name)
     except Exception as error:  # zlib, zipfile and struct each raise errors of their own
         raise Unreadable(f"{name} in it is damaged.") from error
-    if len(content) > most:
-        raise Unreadable(f"{name} in it is larger than {size(most)} when unpacked.")
-    return content
 
 
 def _record(content: bytes) -> dict:
@@ -291,7 +283,6 @@ def _record(content: bytes) -> dict:
     settings, model, versions_there = (record.get(key) for key in ("settings", "model", "versions"))
     if not isinstance(settings, dict):
         raise Unreadable(f"Its {RECORD} has no settings.")
-    settings = as_named_now(settings)
     link = record.get("permalink")
     paths = {page.path: page.key for page in PAGES.values()}
     page = paths.get(link.partition("?")[0]) if isinstance(link, str) else None
@@ -359,58 +350,51 @@ def _head(record, kinds: Mapping) -> tuple[str, int, int] | None:
 
 def _arrays(content: bytes, kinds: Mapping, texts: set[str]) -> dict[str, np.ndarray]:
     """The arrays of weights.npz: weights and tokens, checked for type and size."""
-    archive, room = _archive(content, NUMBERS), LARGEST_NUMBERS + LARGEST_RECORD
+    lengths = {entry.filename: entry.file_size for entry in _archive(content, NUMBERS).infolist()}
+    if sum(lengths.values()) > LARGEST_NUMBERS + LARGEST_RECORD:
+        most = size(LARGEST_NUMBERS + LARGEST_RECORD)
+        raise Unreadable(f"{NUMBERS} in it is larger than {most} when unpacked.")
+    lengths.pop("settings.npy", None)  # evidence.json says the same
+    if not lengths.keys() <= {f"{name}.npy" for name in kinds.keys() | texts}:
+        raise Unreadable(f"Its {NUMBERS} contains an array that does not belong in a pack.")
     arrays = {}
-    for file in archive.namelist():
+    for file, length in lengths.items():
         name = file.removesuffix(".npy")
-        if name == "settings":  # evidence.json says the same
-            continue
-        if name not in kinds and name not in texts:
-            raise Unreadable(f"Its {NUMBERS} contains an array that does not belong in a pack.")
-        content = _member(archive, file, room)
-        room -= len(content)  # the limit holds for all of them together
-        arrays[name] = _array(content, name, name in kinds)
+        try:
+            array = np.load(io.BytesIO(content), allow_pickle=False)[file]
+            if not 0 < array.nbytes < length:
+                raise ValueError("the file does not hold them")
+        except Exception as error:  # the header is parsed as Python source and may contain anything
+            raise Unreadable(
+                f"The array “{name}” in {NUMBERS} cannot be read: it does not match its header, or "
+                "it is a pickle, which could run programs."
+            ) from error
+        (_check_weights if name in kinds else _check_tokens)(name, array)
+        arrays[name] = array
     return arrays
 
 
-def _array(content: bytes, name: str, weights: bool) -> np.ndarray:
-    """One array of weights or tokens. Its header is checked first, so that no memory is allocated
-    for data that the file does not hold."""
-    file = io.BytesIO(content)
-    try:
-        if np.lib.format.read_magic(file) != (1, 0):
-            raise ValueError("another version")
-        shape, fortran, dtype = np.lib.format.read_array_header_1_0(file, max_header_size=2000)
-        if not all(type(length) is int and length > 0 for length in shape):  # True is an int, too
-            raise ValueError("no lengths")
-    except Exception as error:  # the header is parsed as Python source and may contain anything
-        raise Unreadable(f"The array “{name}” in {NUMBERS} cannot be read.") from error
-    if dtype.hasobject:
+def _check_weights(name: str, array: np.ndarray) -> None:
+    if array.dtype != np.float32 or array.ndim != 4 or not array.flags.c_contiguous:
         raise Unreadable(
-            f"The array “{name}” in {NUMBERS} is a pickle. Pickles can run programs, so it is "
-            "not read."
+            f"The array “{name}” in {NUMBERS} should be float32 with four axes, but is "
+            f"{array.dtype.name[:40]} with {array.ndim}."
         )
-    expected = dtype == np.float32 if weights else dtype.kind == "U" and dtype.isnative
-    if not expected or fortran or len(shape) != (4 if weights else 1):
-        raise Unreadable(
-            f"The array “{name}” in {NUMBERS} should be "
-            + ("float32 with four axes" if weights else "a list of tokens")
-            + f", but is {dtype} with {len(shape)}."
-        )
-    needed = dtype.itemsize * math.prod(shape)
-    if needed < 1 or needed != len(content) - file.tell():
-        raise Unreadable(f"The array “{name}” in {NUMBERS} does not match its header.")
-    array = np.frombuffer(content, dtype, offset=file.tell()).reshape(shape)
-    if not weights:
-        codes = array.view(np.uint32)
-        if ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes <= 0xDFFF))).any():
-            raise Unreadable(f"The array “{name}” in {NUMBERS} contains something other than text.")
-        return array
     if np.isnan(array).any():
         raise Unreadable(f"The weights “{name}” in {NUMBERS} contain NaN.")
     if array.min() < 0 or array.max() > 1 + IDENTICAL * 10:
         raise Unreadable(f"The weights “{name}” in {NUMBERS} are not between 0 and 1.")
-    return array
+
+
+def _check_tokens(name: str, array: np.ndarray) -> None:
+    try:
+        if array.ndim != 1:
+            raise ValueError("no list")
+        "".join(array.tolist()).encode("utf-8")
+    except Exception as error:  # of NumPy too: numbers that are no characters
+        raise Unreadable(
+            f"The array “{name}” in {NUMBERS} contains something other than text."
+        ) from error
 
 
 def _check_shapes(arrays: dict, tokens: dict, kinds: Mapping, head: tuple | None) -> None:

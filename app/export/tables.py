@@ -9,8 +9,8 @@ import io
 import numpy as np
 
 from headlight.app.export.view import View, settings_json
-from headlight.model.corpus.tables import CsvFile, NpzFile, ParquetFile
 from headlight.model.probing.rows import KindWeights, followed, kind_weights, tokens_of
+from headlight.model.surveys.tables import CsvFile, NpzFile, ParquetFile
 
 # Bytes per weight in each file format, roughly, and the largest file.
 BYTES = {"csv": 45, "parquet": 5, "npz": 4}
@@ -39,14 +39,14 @@ def size(view: View, ending: str, one_head: bool) -> int:
 
 
 def csv(view: View, one_head: bool = False) -> bytes:
-    """CSV, safe to open in a spreadsheet (headlight.model.corpus.tables.CsvFile)."""
+    """CSV, safe to open in a spreadsheet (headlight.model.surveys.tables.CsvFile)."""
     file = io.BytesIO()
     CsvFile(file).write(weights_of(view, one_head))
     return file.getvalue()
 
 
 def parquet(view: View, one_head: bool = False) -> bytes:
-    """See headlight.model.corpus.tables.ParquetFile. The settings are JSON in the file's metadata,
+    """See headlight.model.surveys.tables.ParquetFile. The settings are JSON in the file's metadata,
     under "headlight"."""
     file = io.BytesIO()
     table = ParquetFile(file)

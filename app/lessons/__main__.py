@@ -13,9 +13,9 @@ from headlight.app.lessons.lesson import SHIPPED_LESSONS, load_folder
 from headlight.app.lessons.lesson_file import LONGEST_PATH, LessonError
 from headlight.model.arguments import Parser
 from headlight.model.checkpoint import load
-from headlight.model.corpus.tables import BYTE_ORDER_MARK
 from headlight.model.files import replace_file
 from headlight.model.messages import reason, short
+from headlight.model.surveys.tables import BYTE_ORDER_MARK
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

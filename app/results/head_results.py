@@ -21,16 +21,16 @@ from headlight.app.state.progress import reporting
 from headlight.app.wording import formats, head_card
 from headlight.model.analysis import head_metrics
 from headlight.model.checkpoint import SHIPPED, parameters_sha256
-from headlight.model.corpus.clearest import ClearExample, Habit, clearest
-from headlight.model.corpus.head_counts import RARE, Counts, frequencies, head_counts
-from headlight.model.corpus.importance import Example
-from headlight.model.corpus.survey import ALIGNMENT, FILE, Survey
 from headlight.model.pause import pause
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.probing.head_steps import HeadSteps, compared, head_steps
 from headlight.model.probing.run import FINAL, Run
 from headlight.model.probing.trace import read_of, trace
 from headlight.model.sites import Site
+from headlight.model.surveys.clearest import ClearExample, Habit, clearest
+from headlight.model.surveys.head_counts import RARE, Counts, frequencies, head_counts
+from headlight.model.surveys.importance import Example
+from headlight.model.surveys.survey import ALIGNMENT, FILE, Survey
 
 
 def card_of(view: ModelView, run: Run, kind: str, layer: int, head: int) -> str:

@@ -12,14 +12,17 @@ from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from headlight.app.server.fair_queue import FairQueue
-from headlight.app.state.cache import ByteBoundedCache
+from headlight.app.state.cache import ByteBoundedCache, once
 from headlight.app.state.catalog import ModelView
 from headlight.app.wording import notices
-from headlight.model.pause import pause, pausing
+from headlight.model.pause import pause, pausing, pausing_before
 from headlight.model.probing.run import Run
+from headlight.model.probing.sites import layers_of
+from headlight.model.sites import ProbedModel
 
 CORES = torch.get_num_threads()
 SHORT = 400  # tokens; longer texts are faster on all cores, and take much memory
+LONG_PASS = 10**7  # tokens × d_model², from which fewer tokens, too, take a tenth of a second
 CACHE_BYTES = 512 * 2**20  # bytes of results: traces of a few long texts
 MOST_RESULTS = 256  # results of about eighty short texts
 SMALL_RESULT = 10_000  # bytes: roughly the size of a few numbers per head
@@ -31,7 +34,7 @@ CHECK_INTERVAL = 0.2  # seconds between two checks that whoever waits for a file
 
 
 @contextmanager
-def threads(model: torch.nn.Module, tokens: int, cores: int | None = None) -> Iterator[None]:
+def threads(model: ProbedModel, tokens: int, cores: int | None = None) -> Iterator[None]:
     """This session's turn with a model, on one core for a short text: more threads would wait for
     each other at every small product, especially while a browser on the same machine is drawing.
 
@@ -53,10 +56,17 @@ def threads(model: torch.nn.Module, tokens: int, cores: int | None = None) -> It
         with QUEUE.turn(model, waits, large=is_large, on_turn=on_turn):
             notice.close()
             try:
-                with pausing(_give_way):
+                with pausing(_give_way), pausing_before(_steps_of(model, tokens)):
                     yield
             finally:  # not the earlier number: that may be another session's single core
                 torch.set_num_threads(CORES)
+
+
+def _steps_of(model: ProbedModel, tokens: int) -> list[torch.nn.Module]:
+    """The layers of the model, if a pass takes long: hooks on them would slow a short one by 4%."""
+    if tokens < SHORT and tokens * model.config.d_model**2 < LONG_PASS:
+        return []
+    return [layer for side in model.sides() for layer in layers_of(model, side)]
 
 
 def _take_cores(count: int) -> None:
@@ -120,7 +130,7 @@ def token_count(run: Run) -> int:
     return sum(len(text.ids) for text in run.texts)
 
 
-@st.cache_resource(show_spinner=False)
+@once
 def results_cache() -> ByteBoundedCache:
     return ByteBoundedCache(CACHE_BYTES, MOST_RESULTS)
 

@@ -1,11 +1,11 @@
 """Positional encodings: tables, rotations, and runs under other positions."""
 
 import numpy as np
-import streamlit as st
 import torch
 
 from headlight.app.results.memoize import SMALL_RESULT, memoize, memoize_pass, threads, total_bytes
 from headlight.app.results.passes import trace_of, whole_trace_of
+from headlight.app.state.cache import once
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.progress import reporting
 from headlight.model.analysis import positions
@@ -32,7 +32,7 @@ def rotation_of(view: ModelView, run: Run) -> np.ndarray:
     return angles(config.rotary, config.d_head, length, torch.float32).numpy()
 
 
-@st.cache_resource(show_spinner=False)
+@once
 def positions_by_scale(length: int = 64, d_model: int = 128) -> dict[int, np.ndarray]:
     """Scale N → the positional table of mr-raccoon-97/vanilla-transformer, (length, d_model)."""
     scales = (1, 10, 100, 1000, 10000)

@@ -8,6 +8,7 @@ import streamlit as st
 import torch
 
 from headlight.app.results.memoize import SMALL_RESULT, memoize_pass
+from headlight.app.state.cache import once
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.progress import reporting
 from headlight.model.analysis import family, lineage
@@ -60,7 +61,7 @@ def lineage_of(view: ModelView, run: Run) -> dict[str, lineage.SwapEffect]:
     return memoize_pass(view, run, "lineage", make, size)
 
 
-@st.cache_resource(show_spinner=False)
+@once
 def three_words() -> family.ThreeWords:
     """Van Dijck's first example."""
     with GENERATOR:

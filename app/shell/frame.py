@@ -3,7 +3,7 @@ that explains, changes and counts. A page draws its picture where it is called a
 the other regions."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
@@ -30,11 +30,10 @@ class Frame:
 
     controls: DeltaGenerator
     finding: DeltaGenerator
-    hero: DeltaGenerator
-    lesson: DeltaGenerator
+    hero: AbstractContextManager
+    lesson: DeltaGenerator | None
     notices: DeltaGenerator
     explain: DeltaGenerator
-    importance: DeltaGenerator
     change: DeltaGenerator
     numbers: DeltaGenerator
     effect: Callable[[], Effect]
@@ -48,16 +47,19 @@ def make(
     controls: DeltaGenerator,
     body: DeltaGenerator,
     effect: Callable[[], Effect],
+    lesson: bool = False,
     presented: bool = False,
 ) -> Frame:
-    """The regions of a run; the page's own controls are in the bar, all others in `body`. A lesson
-    stands at the top of the panel, or, `presented`, where the finding is. `effect` is called once,
-    when the page or the screen first asks for it."""
+    """The regions of a run; the page's own controls are in the bar, all others in `body`. A
+    `lesson`, if one runs, stands at the top of the panel, or, `presented`, where the finding is.
+    `effect` is called once, when the page or the screen first asks for it."""
     with body:
         content = st.container(key="content", gap="small")
         panel = st.container(key="panel", gap="small")
-    with content if presented else panel:
-        lesson = st.container(key="lesson_region", gap="xsmall")
+    step = None
+    if lesson:
+        with content if presented else panel:
+            step = st.container(key="lesson_region", gap="xsmall")
     with content:
         finding, hero = st.container(key="finding"), st.container(key="hero", gap="small")
     with panel:
@@ -65,11 +67,7 @@ def make(
             st.container(key=key, gap="xsmall")
             for key in ("notices", "explain", "switches", "numbers_panel")
         )
-        importance = change.container(key="importance", gap="xsmall")
-    return Frame(
-        controls, finding, hero, lesson, notices, explain, importance, change, numbers,
-        cache(effect),
-    )  # fmt: skip
+    return Frame(controls, finding, hero, step, notices, explain, change, numbers, cache(effect))
 
 
 @contextmanager

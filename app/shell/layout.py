@@ -9,21 +9,26 @@ from streamlit.delta_generator import DeltaGenerator
 
 from headlight.app.state import session, widgets
 from headlight.app.state.options import OF_LAYER, SELECTED
-from headlight.app.state.pages import EXPORT, Page
+from headlight.app.state.pages import EXPORT, HOME, Page
 from headlight.app.state.settings import SETTINGS
 
 if TYPE_CHECKING:
     from streamlit.elements.lib.mutable_popover_container import PopoverContainer
 
 
-def draw_where_open(box, keys: Sequence[str], page: Page) -> None:
+def draw_where_open(box, keys: Sequence[str], page: Page, **options) -> None:
     """Settings in a popover. While it is closed, only changed ones are drawn, so that the others
     are not sent with every click. On Export all are drawn: a file may set any, and only an existing
-    widget writes its value into the address."""
+    widget writes its value into the address. `options`: of the widgets."""
     for key in filter(concerns, keys):
-        chosen = session.values()[key] != SETTINGS[key].default
-        if box.open or chosen or page.key == EXPORT:
-            widgets.draw(key)
+        if box.open or is_chosen(key) or page.key == EXPORT:
+            widgets.draw(key, widget_options=options)
+
+
+def is_chosen(key: str) -> bool:
+    """Whether a setting of the bar has another value than its default. Then its widget is drawn
+    even where it cannot be seen: only so does the address keep it."""
+    return session.values()[key] != SETTINGS[key].limits(session.context()).default
 
 
 @contextmanager
@@ -40,6 +45,11 @@ def row(key: str, width: Literal["content", "stretch"] = "stretch") -> DeltaGene
     return st.container(
         horizontal=True, wrap=False, vertical_alignment="center", key=key, gap="small", width=width
     )
+
+
+def st_page(page: Page) -> st.Page:
+    """A page as Streamlit knows it: for the menu, and for links to it."""
+    return st.Page(page.draw, title=page.title, url_path=page.path, default=page.key == HOME)
 
 
 def shows_head(page: Page) -> bool:

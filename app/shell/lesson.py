@@ -12,6 +12,7 @@ from headlight.app.components.paint import paint
 from headlight.app.lessons import formatting
 from headlight.app.lessons.question import CHOOSE, DO, FIND, NUMBER, PAINT, Mark
 from headlight.app.shell import running_lesson
+from headlight.app.shell.layout import is_chosen, st_page
 from headlight.app.shell.running_lesson import Running
 from headlight.app.state import session, widgets
 from headlight.app.state.messages import show_message
@@ -28,14 +29,18 @@ NO_EXPORT = "You cannot export while a question is open. Answer it, or press *Sh
 def draw(page: Page) -> None:
     """The lesson that runs, if one does."""
     now, problem = running_lesson.running(), running_lesson.memo().problem
-    with st.container(key="lesson_address"):  # hidden; drawn always, or the address misses a start
-        for key in ADDRESS:
+    with st.container(key="lesson_address"):  # hidden
+        for key in filter(is_chosen, ADDRESS):
             widgets.draw(key)
     if problem:
         show_message(problem, st.warning)
         st.button("Leave the lesson", on_click=running_lesson.leave, key="leave_lesson")
     elif now:
         _draw_step(now, page)
+
+
+def keep_answers() -> None:
+    """What was answered stays in the browser."""
     local_storage(session.memo().session, running_lesson.to_browser(), running_lesson.from_browser)
 
 
@@ -93,7 +98,7 @@ def _draw_place(now: Running, page: Page) -> None:
     if place and place != page.key:
         with st.container(key="lesson_link"):
             st.page_link(
-                PAGES[place].file,
+                st_page(PAGES[place]),
                 label=f"This step continues on the page {PAGES[place].title}",
                 icon=":material/arrow_forward:",
             )

@@ -11,7 +11,7 @@ from headlight.app.live import build
 from headlight.app.results import memoize
 from headlight.app.server import lan
 from headlight.app.shell import running_lesson
-from headlight.app.shell.layout import concerns, menu
+from headlight.app.shell.layout import concerns, menu, st_page
 from headlight.app.state import catalog, session, widgets
 from headlight.app.state.pages import EXPORT, PAGES
 from headlight.app.wording import formats
@@ -53,15 +53,15 @@ def draw_present() -> None:
 def draw_share() -> None:
     share = st.popover("Share", key="share", on_change="rerun")
     with share:
-        copy_link()
-        with st.container(key="export_link"):
-            st.page_link(
-                PAGES[EXPORT].file,
-                label="Pictures, numbers, a web page, or a ZIP with which others can verify "
-                "your result",
-                icon=":material/download:",
-            )
         if share.open:
+            copy_link()
+            with st.container(key="export_link"):
+                st.page_link(
+                    st_page(PAGES[EXPORT]),
+                    label="Pictures, numbers, a web page, or a ZIP with which others can verify "
+                    "your result",
+                    icon=":material/download:",
+                )
             _draw_live_page(session.values()["model"])
 
 
@@ -99,7 +99,8 @@ def draw_more() -> None:
     """The device, the address for a class, and what each model is."""
     look = {"icon": ":material/more_vert:", "help": "Device for all models", "type": "tertiary"}
     with menu("", "more", **look) as more:
-        widgets.draw("device")
+        if more.open:
+            widgets.draw("device")
         if more.open and (address := lan.class_address()):
             st.markdown(f"Address for the class: **{address}**")
             st.image(lan.qr_code(address), width=260)

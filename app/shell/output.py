@@ -7,7 +7,7 @@ import streamlit as st
 from headlight.app import selection
 from headlight.app.results import passes
 from headlight.app.shell.effect import model_output, new_translation
-from headlight.app.shell.layout import concerns, menu
+from headlight.app.shell.layout import concerns, is_chosen, menu
 from headlight.app.state import messages, session, widgets
 from headlight.app.wording import formats, notices
 from headlight.model.probing.changes import CannotChange
@@ -32,26 +32,14 @@ def draw_output() -> None:
         if title:
             st.markdown(label, width="content")
         return
-    with menu(label, "output", type="tertiary", help="Edit the target, or translate again"):
-        widgets.draw("target", widget_options={"placeholder": text})
-        with st.container(horizontal=True):
-            if not session.values()["target"] and text:
-                st.button(
-                    "Edit",
-                    icon=":material/edit:",
-                    on_click=session.choose,
-                    kwargs={"target": text},
-                    help="Edit the text that the decoder reads",
-                    key="edit_target",
-                )
-            st.button(
-                "Translate again with the current settings",
-                icon=":material/translate:",
-                on_click=selection.translate_again,
-                help="The decoder then reads the result.",
-                key="translate_again",
-            )
-        if concerns("hold"):
+    with menu(
+        label, "output", type="tertiary", help="Edit the target, or translate again"
+    ) as output:
+        if output.open or is_chosen("target"):
+            widgets.draw("target", widget_options={"placeholder": text})
+        if output.open:
+            _draw_ways(text)
+        if concerns("hold") and (output.open or is_chosen("hold")):
             widgets.draw("hold")
     if new_translation():
         st.button(
@@ -60,4 +48,25 @@ def draw_output() -> None:
             on_click=selection.translate_again,
             help="The decoder then reads the new translation.",
             key="use_new_translation",
+        )
+
+
+def _draw_ways(text: str) -> None:
+    """To another target than the one that the model wrote, `text`."""
+    with st.container(horizontal=True):
+        if not session.values()["target"] and text:
+            st.button(
+                "Edit",
+                icon=":material/edit:",
+                on_click=session.choose,
+                kwargs={"target": text},
+                help="Edit the text that the decoder reads",
+                key="edit_target",
+            )
+        st.button(
+            "Translate again with the current settings",
+            icon=":material/translate:",
+            on_click=selection.translate_again,
+            help="The decoder then reads the result.",
+            key="translate_again",
         )

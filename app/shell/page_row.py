@@ -9,9 +9,17 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from headlight.app import selection
+from headlight.app.components.page_links import page_links
 from headlight.app.results import passes
 from headlight.app.shell import sweeps
-from headlight.app.shell.layout import draw_where_open, head_label, menu, row, shows_head
+from headlight.app.shell.layout import (
+    draw_where_open,
+    head_label,
+    is_chosen,
+    menu,
+    row,
+    shows_head,
+)
 from headlight.app.shell.what_if import (
     OTHER_RUN,
     draw_minimal_pairs,
@@ -20,7 +28,7 @@ from headlight.app.shell.what_if import (
 )
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import ABLATION, CLEAREST_ROW, LARGEST_WEIGHT, PATCHING
-from headlight.app.state.pages import GROUPS, HOME, Page
+from headlight.app.state.pages import EXPORT, GROUPS, HOME, Page
 from headlight.app.wording import change_texts
 from headlight.model.probing.changes import CannotChange
 from headlight.model.probing.trace import CannotRead
@@ -31,27 +39,24 @@ READING = ("pattern", "show", "scale", "order", "average", "special", "words", "
 
 @dataclass(frozen=True)
 class PageRow:
-    """The places of the line; `controls` is for the page's own."""
+    """The line and two places of it; `controls` is for the page's own."""
 
+    row: DeltaGenerator
     picker: DeltaGenerator
     controls: DeltaGenerator
-    menus: DeltaGenerator
 
 
 def draw_title(page: Page) -> PageRow:
     """Draws title and views, which come before the page itself: one can leave a page that takes
     long."""
     views = GROUPS.get(page.group, [])
-    with row("page"):
+    line = row("page")
+    with line:
         st.title(page.group if page.view else page.title, anchor=False, width="content")
         if len(views) > 1:
-            with row("views", "content"):
-                for view in views:
-                    label = f"**{view.view}**" if view == page else view.view
-                    st.page_link(view.file, label=label)
-        picker, controls = row("picker", "content"), row("controls", "content")
-        st.space("stretch")
-        return PageRow(picker, controls, row("page_menus", "content"))
+            links = [(view.view, view.path or "", view == page) for view in views]
+            page_links("views", links, page.path or "", title=f"Views of {page.group}")
+        return PageRow(line, row("picker", "content"), row("controls", "content"))
 
 
 def draw_picker(page: Page, **options) -> None:
@@ -60,8 +65,7 @@ def draw_picker(page: Page, **options) -> None:
     if not shows_head(page):
         return
     with menu(head_label(), "head_picker") as picker:
-        for key in ("kind", "layer", "head"):
-            widgets.draw(key, widget_options=options)
+        draw_where_open(picker, ("kind", "layer", "head"), page, **options)
         if page.key in OF_A_CELL:
             _draw_cell(bool(picker.open), options)
 
@@ -87,9 +91,10 @@ def _draw_cell(is_open: bool, options: Mapping) -> None:
 def draw_menus(page: Page) -> None:
     _close_after_change()
     with menu("What if", "what_if", icon=":material/science:") as what_if:
-        widgets.draw("changes")
-        with st.container(horizontal=True):
-            draw_where_open(what_if, OTHER_RUN, page)
+        draw_where_open(what_if, ("changes",), page)
+        if what_if.open or any(map(is_chosen, OTHER_RUN)) or page.key == EXPORT:
+            with st.container(horizontal=True):
+                draw_where_open(what_if, OTHER_RUN, page)
         if what_if.open:
             if page.head:
                 draw_ready_made()

@@ -9,20 +9,26 @@ from headlight.app import selection
 from headlight.app.results import head_results
 from headlight.app.shell import edits, running_lesson
 from headlight.app.shell.effect import peek
-from headlight.app.shell.layout import concerns
+from headlight.app.shell.layout import concerns, is_chosen
 from headlight.app.state import session, widgets
-from headlight.app.state.pages import PADDING_MASKS
+from headlight.app.state.pages import PADDING_MASKS, Page
 from headlight.app.state.settings import MASKS
 from headlight.app.wording import head_card, notices
 
 
-def draw_change() -> None:
+def draw_change(page: Page) -> None:
     """Every mask of the model, and padding; where a padding mask is off and nothing is padded, why
-    that changes nothing."""
-    st.markdown("**Change**")
-    for key in filter(concerns, MASKS):
-        widgets.draw(key)
-    widgets.draw("pad_to", widget_options={"on_change": _pass_over_idle_padding})
+    that changes nothing. On a page that hides them, those that are chosen: the address keeps no
+    others."""
+    keys = [*filter(concerns, MASKS), "pad_to"]
+    is_hidden = "switches" in page.idle
+    if not is_hidden:
+        st.markdown("**Change**")
+    for key in filter(is_chosen, keys) if is_hidden else keys:
+        given = {"on_change": _pass_over_idle_padding} if key == "pad_to" else {}
+        widgets.draw(key, widget_options=given)
+    if is_hidden:
+        return
     chosen = session.values()
     is_off = any(concerns(key) and not chosen[key] for key in PADDING_MASKS)
     if is_off and chosen["line"] and (longest := selection.unpadded(chosen["pad_to"])):

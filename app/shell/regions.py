@@ -29,20 +29,15 @@ def draw_selected_head(
     by `draws`, see frame.of_selected_head."""
     alone = not session.is_running()
     with session.running(page.key) if alone else nullcontext():
-        # Streamlit lets a region write where it wrote in the last whole run: it always does.
-        own = {
-            name: getattr(places, name).container(gap="xsmall") for name in ("notices", "numbers")
-        }
-        with frame.of_page(replace(places, hero=st.container(gap="small"), **own)):
+        with frame.of_page(replace(places, hero=nullcontext())):
             for draw in draws:
                 with errors.errors_as_messages():
                     draw()
         with picker:
             page_row.draw_picker(page, on_change=st.rerun)
-        with places.importance:
-            panel.draw_importance()
         with places.change:
             panel.draw_head(then=st.rerun)
+            panel.draw_importance()
     if alone:
         collect_garbage()
 

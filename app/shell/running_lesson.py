@@ -27,6 +27,7 @@ from headlight.app.lessons.lesson_file import LessonError
 from headlight.app.lessons.question import DO, FIND, NUMBER, READ, Question, Veil
 from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun
 from headlight.app.state import catalog, session
+from headlight.app.state.cache import once
 from headlight.app.state.pages import HOME, PAGES
 from headlight.app.state.settings import SETTINGS
 from headlight.app.wording import formats
@@ -144,7 +145,7 @@ def memo() -> LessonMemo:
 # Available lessons
 
 
-@st.cache_resource(show_spinner=False)
+@once
 def _loaded() -> tuple[dict[str, LiveLesson], list[LessonError]]:
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--lessons", type=Path, help="a folder of your own lessons")
@@ -204,9 +205,11 @@ def _run_on(model: str, sentence: str) -> SentenceRun:
 def open_link() -> None:
     """A link that names a lesson and no more opens it on its own model and sentence. Before the
     first run's settings are made valid."""
+    if session.memo().context is not None:
+        return
     named = set(st.query_params) & SETTINGS.keys()
     lesson = lessons().get(st.query_params.get("lesson", ""))
-    if session.memo().context is not None or not lesson or named - {"lesson", "step_of_lesson"}:
+    if not lesson or named - {"lesson", "step_of_lesson"}:
         return
     setting = SETTINGS["step_of_lesson"]
     number = setting.parse(st.query_params.get_all(setting.key))

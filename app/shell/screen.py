@@ -26,9 +26,8 @@ LOGO = Path(__file__).resolve().parents[2] / "assets" / "logo.svg"
 
 @cache
 def logo() -> str:
-    """The logo as HTML."""
-    svg = base64.b64encode(LOGO.read_bytes()).decode("ascii")
-    return f'<img class="hl-logo" alt="Headlight" src="data:image/svg+xml;base64,{svg}">'
+    """The logo as a data address."""
+    return f"data:image/svg+xml;base64,{base64.b64encode(LOGO.read_bytes()).decode('ascii')}"
 
 
 def draw(page: Page, run: Callable[[], None]) -> None:
@@ -37,14 +36,20 @@ def draw(page: Page, run: Callable[[], None]) -> None:
     running_lesson.open_link()
     with st.container(key="top_bar", gap=None):
         browser_events()  # in no line that Present hides: there it could not see a colour change
-        with row("bar"):
+        bar = row("bar")
+        with bar:
             draw_menu(logo(), page)
-            texts = row("texts")
         state = row("state")
         line = page_row.draw_title(page)
     body = st.container(key="body", horizontal=True, wrap=False, gap="small")
     with session.running(page.key):
-        places = frame.make(line.controls, body, effect, session.values()["projector"])
+        places = frame.make(
+            line.controls,
+            body,
+            effect,
+            lesson=bool(session.values()["lesson"]),
+            presented=session.values()["projector"],
+        )
         try:
             style = theme.style(session.values()["projector"], page.idle)
             language = theme.language_style(catalog.language(session.values()["model"]))
@@ -53,15 +58,17 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                 time.sleep(theme.HEAD_START)
             with frame.of_page(places), errors.errors_as_messages():
                 running_lesson.settle()
-                with places.lesson:
-                    lesson.draw(page)
+                if places.lesson:
+                    with places.lesson:
+                        lesson.draw(page)
                 if running_lesson.covers(page.key):
                     lesson.draw_cover(page)
                 else:
                     run()
         finally:
-            with texts, errors.memory_errors_as_messages():
+            with bar, errors.memory_errors_as_messages():
                 draw_texts()
+                lesson.keep_answers()
             if session.context().structure is not None:  # else the page shows why
                 with errors.memory_errors_as_messages():
                     with places.notices:
@@ -75,10 +82,10 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                     if says and (said := places.effect().said):
                         places.finding.markdown(formats.as_markdown(said))
                     with places.change:
-                        panel.draw_change()
+                        panel.draw_change(page)
                     with state:
                         draw_state(page)
-                    with line.menus:
+                    with line.row:
                         page_row.draw_menus(page)
                     if shows_head(page):
                         draw_head(page, places, line.picker)
@@ -96,6 +103,5 @@ def draw_head(page: Page, places: frame.Frame, picker: DeltaGenerator) -> None:
         page_row.draw_picker(page)
     with places.change:
         panel.draw_head()
-    if "importance" not in page.idle:
-        with places.importance:
+        if "importance" not in page.idle:
             panel.draw_importance()

@@ -3,8 +3,8 @@ the address, so that the address of a page is all one needs to come back to it."
 
 import streamlit as st
 
+from headlight.app.components.page_links import page_links
 from headlight.app.shell import menus
-from headlight.app.shell.layout import row
 from headlight.app.state import widgets
 from headlight.app.state.pages import GROUPS, Page
 
@@ -14,10 +14,8 @@ FOLD = '<details class="hl-fold"><summary>Controls</summary></details>'
 
 def draw_menu(logo: str, page: Page) -> None:
     """The pages. They come before the page itself: one can leave a page that takes long."""
-    with row("menu", "content"):
-        st.html(logo, width="content")
-        for group, pages in GROUPS.items():
-            st.page_link(pages[0].file, label=f"**{group}**" if group == page.group else group)
+    links = ((group, pages[0].path or "", group == page.group) for group, pages in GROUPS.items())
+    page_links("menu", links, page.path or "", logo)
 
 
 def draw_texts() -> None:

@@ -1,10 +1,40 @@
-"""A cache bounded in bytes and in entries: traces of long texts are large, traces of short texts
-are many."""
+"""What is computed once: for good, or in a cache bounded in bytes and in entries, since traces of
+long texts are large and traces of short texts are many."""
 
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from threading import Event, Lock
+from functools import wraps
+from threading import Event, Lock, RLock
+from typing import ParamSpec, TypeVar
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+_known: list[dict] = []  # of every function of `once`
+
+
+def once(make: Callable[Given, Result]) -> Callable[Given, Result]:
+    """A function's result for its arguments, computed once per process: who asks meanwhile waits.
+    Streamlit's own caches hash and copy, at every one of a hundred questions of a script run."""
+    known, lock = {}, RLock()
+    _known.append(known)
+
+    @wraps(make)
+    def result(*args: Given.args, **named: Given.kwargs) -> Result:
+        key = (args, *named.items())
+        if key not in known:
+            with lock:
+                if key not in known:
+                    known[key] = make(*args, **named)
+        return known[key]
+
+    return result
+
+
+def forget_all() -> None:
+    """Drop every result of `once`."""
+    for known in _known:
+        known.clear()
 
 
 class ByteBoundedCache:

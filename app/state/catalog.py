@@ -21,7 +21,7 @@ import streamlit as st
 import torch
 from safetensors import safe_open
 
-from headlight.app.state.cache import ByteBoundedCache
+from headlight.app.state.cache import ByteBoundedCache, once
 from headlight.app.state.lines import lines_of
 from headlight.app.state.setting import Structure
 from headlight.app.wording import output_texts
@@ -99,7 +99,7 @@ class ModelView:
         return sum(storages.values())
 
 
-@st.cache_resource(show_spinner=False)
+@once
 def folders() -> dict[str, Path]:
     """Name → folder of every trained model."""
     parser = argparse.ArgumentParser(prog="streamlit run app/main.py --", allow_abbrev=False)
@@ -141,7 +141,7 @@ def trained(name: str) -> str:
     return CLASSIFIER if classifies else DEFAULT_MODEL
 
 
-@st.cache_data(show_spinner=False)
+@once
 def examples(name: str) -> list[str]:
     """Example sentences for a model, from its own folder if it has some; the app opens on the
     first."""
@@ -165,7 +165,7 @@ def _written_for(name: str) -> str:
     return preset_of(contents.family.preset).examples if reads_english else ""
 
 
-@st.cache_data(show_spinner=False)  # needed several times in every script run
+@once  # needed several times in every script run
 def alike(name: str) -> list[str]:
     """The other models with which a model can be compared: of the same vocabulary and ids, and as
     many layers and heads."""
@@ -218,7 +218,7 @@ def device_of(choice: str) -> str:
     return (devices()[2:] or ["cpu"])[0] if choice == "auto" else choice
 
 
-@st.cache_data(show_spinner=False)
+@once
 def steps(name: str) -> dict[str, str]:
     """Training step → score, in order; empty for a model without readable snapshots."""
     if name in UNTRAINED or name not in folders():
@@ -233,13 +233,13 @@ def steps(name: str) -> dict[str, str]:
     return scores | {FINAL: ""} if scores else {}
 
 
-@st.cache_data(show_spinner=False)
+@once
 def cards() -> dict[str, str]:
     """Name → Markdown on what every model to choose from is, in a few words."""
     return {name: _card(name) for name in models()}
 
 
-@st.cache_data(show_spinner=False)
+@once
 def language(name: str) -> str:
     """The code of the language that a model writes; "" where that is not known."""
     try:
@@ -285,7 +285,7 @@ def _foreign_card(contents: Contents) -> str:
     return escaped(" · ".join(facts))
 
 
-@st.cache_resource(show_spinner=False)
+@once
 def _models() -> ByteBoundedCache:
     """Weights, shared by all sessions. The two used last stay: they may be compared."""
 
@@ -298,7 +298,7 @@ def _models() -> ByteBoundedCache:
     return ByteBoundedCache(MODEL_BYTES, least=2, gone=gone)
 
 
-@st.cache_resource(show_spinner=False)
+@once
 def _views() -> ByteBoundedCache:
     """Views of all sessions. Making a dropped one again takes 10 ms."""
     return ByteBoundedCache(most=MOST_VIEWS)

@@ -27,6 +27,7 @@ STEPS = (
     "Add & norm",
     "Feed-forward",
 )
+NO_CELL = "no position"
 LAB = (
     "Table and sum",
     "Wavelengths",

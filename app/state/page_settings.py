@@ -1,12 +1,20 @@
-"""Settings that several pages draw. Each page has those of its own in its file, see pages.py."""
+"""The settings that pages draw themselves, by page; those of the bar are in settings.py."""
 
-from headlight.app.state.options import CLEAREST_ROW, LARGEST_WEIGHT
-from headlight.app.state.setting import Setting
+from collections.abc import Sequence
 
+from headlight.app.state import options
+from headlight.app.state.setting import MAX_POSITION, Context, Setting
+from headlight.model.analysis.lineage import LINE
+from headlight.model.presets import PRESETS
+from headlight.model.probing.head_steps import ABLATIONS
+from headlight.model.probing.position_tables import POSITION_KINDS
+from headlight.model.probing.sweeps import NEED_ANOTHER
+
+# Of several pages.
 FOLLOW = Setting(
     "follow",
     "Query",
-    CLEAREST_ROW,
+    options.CLEAREST_ROW,
     "select",
     "The query to follow. It starts with the row that Attention marks, or that you selected there.",
     look={"width": 260},
@@ -14,7 +22,7 @@ FOLLOW = Setting(
 KEY = Setting(
     "to",
     "Key",
-    LARGEST_WEIGHT,
+    options.LARGEST_WEIGHT,
     "select",
     look={"width": 260},
 )
@@ -25,4 +33,426 @@ PICTURE = Setting(
     "segmented",
     "Which picture this page shows.",
     look={"label_visibility": "collapsed", "width": "content"},
+)
+
+ATTENTION_CONTROLS = (
+    Setting(
+        "numbers",
+        "Weights as a table",
+        False,
+        "expander",
+    ),
+    Setting(
+        "zoom",
+        "Weights with zoom",
+        False,
+        "expander",
+    ),
+    *(
+        Setting(
+            f"first_{axis}",
+            f"From {axis}",
+            1,
+            "number",
+            f"A long text is shown in part; choose the first {axis}.",
+            least=1,
+            most=MAX_POSITION,
+            look={"width": 140},
+        )
+        for axis in ("query", "key")
+    ),
+    FOLLOW,
+    KEY,
+)
+ALIGNMENT_CONTROLS = (
+    Setting(
+        "aligned_by",
+        "Align by",
+        options.BEST_HEADS,
+        "select",
+        "Heads: the source word with the largest weight. Influence: the source word without "
+        "which the target word's log-probability falls most.",
+        options=options.ALIGNED_BY,
+    ),
+    Setting(
+        "aligned_at",
+        "Match",
+        options.AT_ROWS[0],
+        "select",
+        "A decoder row has just read one word and is about to write the next. Some heads "
+        "attend for the token just read, others for the one predicted.",
+        options=options.AT_ROWS,
+    ),
+)
+HEADS_CONTROLS = (
+    Setting(
+        "measured_on",
+        "Measured on",
+        options.SURVEY,
+        "select",
+        "Source of the numbers: this sentence, the model's examples, or its survey of many "
+        "sentences, with 95% intervals. Pictures always show this sentence.",
+        options=options.MEASURED_ON,
+    ),
+    Setting(
+        "heads_as",
+        "Show as",
+        options.TABLE,
+        "segmented",
+        "A sortable table, a scatter plot of two numbers, or the sentences that show the "
+        "selected head's pattern best.",
+        options=options.HEADS_AS,
+    ),
+    Setting(
+        "across",
+        "Horizontal axis",
+        "entropy",
+        "select",
+    ),
+    Setting(
+        "up",
+        "Vertical axis",
+        "ablation",
+        "select",
+    ),
+)
+GENERATE_CONTROLS = (
+    Setting(
+        "how",
+        "Decoding",
+        options.GREEDY,
+        "segmented",
+        "Greedy: the most probable next token. Beam search: several candidates in parallel. "
+        "Sampling: tokens drawn at random by their probability.",
+        options=options.DECODING,
+        look={"label_visibility": "collapsed"},
+    ),
+    Setting(
+        "beginning",
+        "Start of the output",
+        "",
+        "line",
+        "Token ids that the output starts with, such as “12-45”. The model continues from "
+        "there. Clicking another next token fills this in.",
+    ),
+    Setting(
+        "branches",
+        "Branches",
+        "",
+        "line",
+        "All starts tried so far, separated by semicolons.",
+    ),
+    Setting(
+        "width",
+        "Beams",
+        4,
+        "number",
+        least=2,
+        most=10,
+    ),
+    Setting(
+        "alpha",
+        "Length penalty α",
+        0.6,
+        "number",
+        "Divides each log-probability by ((5 + length) / 6)^α. 0 favours short outputs.",
+        most=2.0,
+        look={"step": 0.1},
+    ),
+    Setting(
+        "temperature",
+        "Temperature",
+        1.0,
+        "number",
+        "Divides the logits. Below 1, the probabilities become more peaked.",
+        least=0.1,
+        most=5.0,
+        look={"step": 0.1},
+    ),
+    Setting(
+        "top_k",
+        "Top k",
+        0,
+        "number",
+        "Draws only from the k most probable tokens. 0: all tokens.",
+        most=MAX_POSITION,
+    ),
+    Setting(
+        "top_p",
+        "Top p",
+        1.0,
+        "number",
+        "Draws only from the smallest set of tokens whose probabilities together reach p.",
+        least=0.05,
+        most=1.0,
+        look={"step": 0.05},
+    ),
+    Setting(
+        "seed",
+        "Seed",
+        0,
+        "number",
+        "A new seed draws new tokens.",
+        most=9999,
+    ),
+)
+INSIDE_CONTROLS = (
+    Setting(
+        "at",
+        "Step",
+        options.STEPS[2],
+        "segmented",
+        options=options.STEPS,
+        look={"label_visibility": "collapsed"},
+    ),
+    FOLLOW,
+    KEY,
+    Setting(
+        "without",
+        "Leave out",
+        [],
+        "pills",
+        "“positions” is removed from the whole model, the others only from this attention layer.",
+        options=ABLATIONS,
+    ),
+)
+LOOKUP_CONTROLS = (
+    FOLLOW,
+    Setting(
+        "vectors",
+        "Vectors",
+        options.WORDS,
+        "segmented",
+        "Three words with vectors to drag, or the queries and keys of the selected head.",
+        options=(options.WORDS, options.SELECTED_HEAD),
+    ),
+    Setting(
+        "scaled",
+        "Divide scores by √2",
+        True,
+        "toggle",
+        "√2, because these vectors have two numbers. Off: the same order, but more peaked weights.",
+        look={"width": "content"},
+    ),
+)
+
+
+def _sweeps(context: Context) -> Sequence[str]:
+    return [
+        title
+        for title, name in options.SWEEPS.items()
+        if context.has_other or name not in NEED_ANOTHER
+    ]
+
+
+ABLATION_CONTROLS = (
+    Setting(
+        "sweep",
+        "Change one at a time",
+        "Heads off",
+        "segmented",
+        "Choose a comparison under “What if” to patch heads or the residual stream from it.",
+        options=_sweeps,
+        among=tuple(options.SWEEPS),
+        look={"label_visibility": "collapsed"},
+    ),
+)
+RESIDUAL_CONTROLS = (
+    Setting(
+        "stack",
+        "Stack",
+        "decoder",
+        "segmented",
+        "The encoder reads the source, the decoder the target.",
+    ),
+    PICTURE,
+    Setting(
+        "ranks",
+        "Rank of the final prediction",
+        False,
+        "expander",
+    ),
+)
+ARCHITECTURE_CONTROLS = (
+    Setting(
+        "all_layers",
+        "All layers",
+        False,
+        "toggle",
+        "Off: identical layers are drawn once, marked N ×.",
+    ),
+)
+TOKENIZER_CONTROLS = (
+    Setting(
+        "text",
+        "Text",
+        "source",
+        "segmented",
+        "The encoder reads the source, the decoder the target.",
+        look={"label_visibility": "collapsed", "width": "content"},
+    ),
+    Setting(
+        "word",
+        "Pre-token",
+        "",
+        "select",
+        look={"label_visibility": "collapsed", "width": 260},
+    ),
+)
+POSITIONS_CONTROLS = (
+    Setting(
+        "side",
+        "Text",
+        "source",
+        "segmented",
+        "The encoder reads the source, the decoder the target.",
+    ),
+    Setting(
+        "lab",
+        "Experiment",
+        options.LAB[0],
+        "segmented",
+        "The table and its sum with the embeddings, what the table contains, and how the model "
+        "behaves without it.",
+        options=options.LAB,
+        look={"label_visibility": "collapsed", "width": "content"},
+    ),
+    Setting(
+        "base",
+        "Base N",
+        10_000,
+        "steps",
+        "The paper's table with another base instead of 10,000. The model keeps its own table.",
+        options=options.BASES,
+        format="{:,}",
+    ),
+    Setting(
+        "pair",
+        "Pair of dimensions",
+        8,
+        "slider",
+        "Pair 0 is dimensions 0 and 1, the fastest wave.",
+        most=MAX_POSITION,
+    ),
+    Setting(
+        "k",
+        "Offset k",
+        3,
+        "slider",
+        "How far apart the two positions are.",
+        least=1,
+        most=MAX_POSITION,
+    ),
+    Setting(
+        "instead",
+        "Positions",
+        "none",
+        "segmented",
+        "Replaces the model's positional table for source and target. Words, weights and masks "
+        "stay the same.",
+        options=POSITION_KINDS,
+    ),
+    Setting(
+        "shift",
+        "Shift by",
+        10,
+        "slider",
+        "The first row of the table that is used.",
+        least=1,
+        most=100,
+    ),
+    Setting(
+        "first",
+        "Swap, positions from 0",
+        "",
+        "select",
+        "A source token. The target stays the same.",
+    ),
+    Setting(
+        "second",
+        "with",
+        "",
+        "select",
+        "A source token. The target stays the same.",
+    ),
+    PICTURE,
+    Setting(
+        "position",
+        "Position",
+        options.NO_CELL,
+        "select",
+        "The position of the cell that is read out. You can also click a cell.",
+        look={"label_visibility": "collapsed", "width": 150},
+    ),
+    Setting(
+        "dimension",
+        "Dimension",
+        0,
+        "select",
+        "The dimension of the cell that is read out.",
+        most=MAX_POSITION,
+        look={"label_visibility": "collapsed", "width": 160},
+    ),
+)
+LINEAGE_CONTROLS = (
+    PICTURE,
+    Setting(
+        "swap",
+        "Part",
+        next(iter(LINE)),
+        "select",
+        "One part is replaced; everything else stays the same.",
+        options=tuple(LINE),
+        look={"label_visibility": "collapsed", "width": 180},
+    ),
+)
+IMPLEMENTATIONS_CONTROLS = (
+    PICTURE,
+    Setting(
+        "system",
+        "System",
+        "paper",
+        "select",
+        "The source's text, its code and our version side by side, with the mistakes we corrected.",
+        options=tuple(PRESETS),
+        look={"label_visibility": "collapsed", "width": 180},
+    ),
+)
+BERTVIZ_CONTROLS = (
+    Setting(
+        "bertviz",
+        "View",
+        "head",
+        "segmented",
+        "Head: one layer, all heads overlaid. Model: every head, small. Neuron: how queries "
+        "and keys produce one head's weights.",
+        options=options.BERTVIZ,
+    ),
+    Setting(
+        "leave_out",
+        "Layers to leave out",
+        [],
+        "several",
+        "Fewer layers are drawn faster.",
+        item=int,
+        look={"placeholder": "none", "width": 300},
+    ),
+    Setting(
+        "draw",
+        "Draw",
+        False,
+        "toggle",
+        "BertViz draws every weight as a line. Texts of more than "
+        f"{options.DRAWN_AT_ONCE} tokens are drawn only on request.",
+    ),
+)
+EXPORT_CONTROLS = (
+    Setting(
+        "weights_of",
+        "Weights of",
+        options.ALL,
+        "segmented",
+        "As the model used them, whatever Display hides or merges.",
+        options=(options.ALL, options.ONE),
+    ),
 )

@@ -1,106 +1,262 @@
-"""All pages, in the order of the menu. Each declares itself in its file in views/, as PAGE."""
+"""All pages, in the order of the menu: a row of MENU for each, and a module in app/views that
+draws it. The settings that a page draws itself are in page_settings.py."""
 
-import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 
+from headlight.app.state import page_settings
+from headlight.app.state.page_settings import FOLLOW, KEY, PICTURE
 from headlight.app.state.setting import Setting
 
 VIEWS = Path(__file__).resolve().parent.parent / "views"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Page:
     """A page. `group`: its entry in the menu, of which it is a view; `view`: its name among the
-    group's views, "" where it is the only one; `place`: its place among them; `path`: its path in
-    the address, the name of its file unless given. `head`: it shows the selected head; `reading`:
-    the display options apply; `untrained`: it shows models with random weights, whichever is
-    selected; `idle`: other controls without effect there. `settings`: those that
-    it draws itself; `script`: its file in views/, which need not be given."""
+    group's views, "" where it is the only one; `module`: its module in app/views; `path`: its path
+    in the address; `picture`: the CSS selector of what it shows first. `head`: it shows the
+    selected head; `reading`: the display options apply; `untrained`: it shows models with random
+    weights, whichever is selected; `idle`: other controls without effect there. `settings`: those
+    that it draws itself."""
 
     title: str
     group: str
     view: str = ""
-    place: int = 100
-    path: str | None = None
+    module: str
+    path: str
+    picture: str = ""
     head: bool = False
     untrained: bool = False
     reading: bool = False
     idle: tuple[str, ...] = ()
     settings: tuple[Setting, ...] = field(default=(), compare=False)
-    script: str = ""
 
     @property
     def key(self) -> str:
         """The page's name in code and in files."""
         return self.path or HOME
 
-    @property
-    def file(self) -> str:
-        """The page's script, as st.page_link takes it."""
-        return f"views/{self.script}.py"
+    def draw(self) -> None:
+        """Draw the page. Its module is imported when it is first opened: most take seconds."""
+        import_module(f"headlight.app.views.{self.module}").page()
 
 
 HOME, EXPORT = "attention", "take-away"
 PADDING_MASKS = "src_padding", "tgt_padding", "memory_padding"
 CHANGES = "what_if", "shows"
 OUTPUT_SETTINGS = "output", "use_new_translation"  # in the state line
+ABOUT_A_RUN = ("switches", "hold", "step", "player", *OUTPUT_SETTINGS, *CHANGES)
 LEARN, ATTENTION, GENERATE, INSIDE = "Learn", "Attention", "Generate", "Inside a head"
 EXPERIMENTS, MODEL, CHECK, SHARE = "Experiments", "Model", "Check", "Share"
-MENU = LEARN, ATTENTION, GENERATE, INSIDE, EXPERIMENTS, MODEL, CHECK, SHARE
+
+MENU = (
+    Page(
+        title="Learn",
+        group=LEARN,
+        module="learn",
+        path="learn",
+        picture="[class*=st-key-lesson_row]",
+        idle=("switches", "hold", *CHANGES),
+    ),
+    Page(
+        title="Attention",
+        group=ATTENTION,
+        view="Matrix",
+        module="attention",
+        path="",
+        picture=".st-key-head_grid",
+        head=True,
+        reading=True,
+        settings=page_settings.ATTENTION_CONTROLS,
+    ),
+    Page(
+        title="Lines",
+        group=ATTENTION,
+        view="Lines",
+        module="lines",
+        path="lines",
+        picture=".st-key-word_lines",
+        head=True,
+        reading=True,
+        settings=(FOLLOW, KEY),
+    ),
+    Page(
+        title="Alignment",
+        group=ATTENTION,
+        view="Alignment",
+        module="alignment",
+        path="alignment",
+        picture=".st-key-word_lines",
+        head=True,
+        settings=page_settings.ALIGNMENT_CONTROLS,
+    ),
+    Page(
+        title="Heads",
+        group=ATTENTION,
+        view="Find a head",
+        module="heads",
+        path="heads",
+        picture=".stDataFrame",
+        head=True,
+        idle=("importance",),  # stands in the card
+        settings=page_settings.HEADS_CONTROLS,
+    ),
+    Page(
+        title="Generate",
+        group=GENERATE,
+        module="generate",
+        path="generate",
+        picture=".st-key-generation",
+        head=True,
+        idle=("hold", *OUTPUT_SETTINGS),
+        settings=page_settings.GENERATE_CONTROLS,
+    ),
+    Page(
+        title="Inside a head",
+        group=INSIDE,
+        view="By hand",
+        module="inside_a_head",
+        path="inside",
+        picture=".st-key-pictures",
+        head=True,
+        settings=page_settings.INSIDE_CONTROLS,
+    ),
+    Page(
+        title="Query–key–value",
+        group=INSIDE,
+        view="Query, key, value",
+        module="query_key_value",
+        path="lookup",
+        picture=".st-key-look_up",
+        head=True,
+        settings=page_settings.LOOKUP_CONTROLS,
+    ),
+    Page(
+        title="Ablation",
+        group=EXPERIMENTS,
+        view="Without it",
+        module="ablation",
+        path="ablation",
+        picture=".st-key-effects",
+        settings=page_settings.ABLATION_CONTROLS,
+    ),
+    Page(
+        title="Attribution",
+        group=EXPERIMENTS,
+        view="What adds up",
+        module="attribution",
+        path="attribution",
+        picture=".st-key-terms",
+        head=True,
+        settings=(PICTURE,),
+    ),
+    Page(
+        title="Residual stream",
+        group=EXPERIMENTS,
+        view="Residual stream",
+        module="residual_stream",
+        path="residual",
+        picture=".stDataFrame",
+        settings=page_settings.RESIDUAL_CONTROLS,
+    ),
+    Page(
+        title="Architecture",
+        group=MODEL,
+        view="Architecture",
+        module="architecture",
+        path="model",
+        picture=".st-key-model_map",
+        head=True,
+        idle=("head", "switch_head", *PADDING_MASKS),
+        settings=page_settings.ARCHITECTURE_CONTROLS,
+    ),
+    Page(
+        title="Tokenizer",
+        group=MODEL,
+        view="Tokenizer",
+        module="tokenizer",
+        path="tokenizer",
+        picture=".hl-tokens",
+        idle=("causal", *PADDING_MASKS, *CHANGES),
+        settings=page_settings.TOKENIZER_CONTROLS,
+    ),
+    Page(
+        title="Positional encoding",
+        group=MODEL,
+        view="Positions",
+        module="positional_encoding",
+        path="positions",
+        picture=".st-key-input",
+        idle=CHANGES,
+        settings=page_settings.POSITIONS_CONTROLS,
+    ),
+    Page(
+        title="From 2017 to Llama",
+        group=MODEL,
+        view="From 2017 to Llama",
+        module="from_2017_to_llama",
+        path="lineage",
+        picture=".st-key-swaps",
+        untrained=True,
+        idle=ABOUT_A_RUN,
+        settings=page_settings.LINEAGE_CONTROLS,
+    ),
+    Page(
+        title="PyTorch",
+        group=CHECK,
+        view="PyTorch",
+        module="pytorch",
+        path="compare",
+        picture=".st-key-comparison",
+        head=True,
+        settings=(FOLLOW, KEY),
+    ),
+    Page(
+        title="Implementations",
+        group=CHECK,
+        view="Implementations",
+        module="implementations",
+        path="family",
+        picture=".st-key-lengths",
+        untrained=True,
+        idle=ABOUT_A_RUN,
+        settings=page_settings.IMPLEMENTATIONS_CONTROLS,
+    ),
+    Page(
+        title="BertViz",
+        group=CHECK,
+        view="BertViz",
+        module="bertviz_page",
+        path="bertviz",
+        picture=".st-key-bertviz_frame",
+        head=True,
+        settings=page_settings.BERTVIZ_CONTROLS,
+    ),
+    Page(
+        title="Export",
+        group=SHARE,  # a menu of its own
+        module="export",
+        path="take-away",
+        picture=".st-key-files",
+        head=True,
+        reading=True,
+        settings=page_settings.EXPORT_CONTROLS,
+    ),
+)
 
 
-def declared(file: Path) -> Page:
-    """The page that a file declares. Of the file, only what PAGE is made of is run: the rest draws
-    the page, which needs Streamlit and all settings. Raises ValueError if it declares none."""
-    definitions, needed = {}, []
-    for statement in ast.parse(file.read_text(encoding="utf-8"), str(file)).body:
-        definitions |= {name: part for name, part in _definitions(statement)}
-
-    def need(name: str) -> None:
-        """Collects what defines a name, after what that needs itself."""
-        if (definition := definitions.pop(name, None)) is None:
-            return
-        for part in ast.walk(definition):
-            if isinstance(part, ast.Name):
-                need(part.id)
-        if definition not in needed:  # several names may be assigned at once
-            needed.append(definition)
-
-    need("PAGE")
-    if not needed:
-        raise ValueError(f"{file} declares no page: it has no PAGE.")
-    names: dict = {"__name__": file.stem}
-    exec(compile(ast.Module(needed, []), str(file), "exec"), names)
-    page = names["PAGE"]
-    return replace(page, script=file.stem, path=file.stem if page.path is None else page.path)
-
-
-def _definitions(statement: ast.stmt) -> Iterator[tuple[str, ast.stmt]]:
-    """Each name that a statement defines, with the part that defines it."""
-    match statement:
-        case ast.Import() | ast.ImportFrom():
-            for alias in statement.names:
-                fields = {**vars(statement), "names": [alias]}
-                yield alias.asname or alias.name, type(statement)(**fields)
-        case ast.FunctionDef():
-            yield statement.name, statement
-        case ast.Assign():
-            for target in statement.targets:
-                for part in ast.walk(target):
-                    if isinstance(part, ast.Name):
-                        yield part.id, statement
-
-
-def in_order(pages: Iterable[Page]) -> list[Page]:
-    """As in the menu: groups that it does not know come last."""
-
-    def place(page: Page) -> tuple:
-        known = page.group in MENU
-        return MENU.index(page.group) if known else len(MENU), page.group, page.place
-
-    return sorted(pages, key=place)
+def check_modules(pages: Iterable[Page], files: Iterable[Path]) -> None:
+    """Raises ValueError unless each module of app/views has a page, and each page a module."""
+    named, there = ({page.module for page in pages}, {file.stem for file in files})
+    for name in sorted(there - named):
+        raise ValueError(
+            f"app/views/{name}.py has no row in MENU of app/state/pages.py, see docs/extending.md."
+        )
+    for name in sorted(named - there):
+        raise ValueError(f"app/state/pages.py names app/views/{name}.py, which does not exist.")
 
 
 def settings_of(pages: Iterable[Page]) -> tuple[Setting, ...]:
@@ -110,15 +266,16 @@ def settings_of(pages: Iterable[Page]) -> tuple[Setting, ...]:
         for setting in page.settings:
             known = settings.get(setting.key, setting)
             if replace(known, pages=()) != setting:
-                raise ValueError(f"{page.file} declares “{setting.key}”, which another page has.")
+                raise ValueError(f"{page.title} declares “{setting.key}”, which another page has.")
             settings[setting.key] = replace(setting, pages=(*known.pages, page.key))
     return tuple(settings.values())
 
 
-PAGES = {page.key: page for page in in_order(map(declared, sorted(VIEWS.glob("[!_]*.py"))))}
-GROUPS = {  # entry of the menu → its views; Share is a menu of its own
-    group: [page for page in PAGES.values() if page.group == group]
-    for group in dict.fromkeys(page.group for page in PAGES.values())
+check_modules(MENU, VIEWS.glob("[!_]*.py"))
+PAGES = {page.key: page for page in MENU}
+GROUPS = {  # entry of the menu → its views
+    group: [page for page in MENU if page.group == group]
+    for group in dict.fromkeys(page.group for page in MENU)
     if group != SHARE
 }
-PAGE_SETTINGS = settings_of(PAGES.values())
+PAGE_SETTINGS = settings_of(MENU)

@@ -79,6 +79,7 @@ class Memo:
     left_out: tuple[str, int] = "", 0  # see `left_out`: the text of the box, the count
     chosen_again: dict[str, Any] = field(default_factory=dict)  # see `choose_again`
     what_if: str | None = None  # the changes when the menu What if was last drawn
+    runs: dict[bool | None, Any] = field(default_factory=dict)  # see selection.run
 
     # Widgets
     chosen_by_code: set[str] = field(default_factory=set)  # settings, since each was last drawn
@@ -213,6 +214,7 @@ def settle(page: str) -> None:
         chosen |= {} if first else {"device": values()["device"]}
     _follow_the_model(chosen, notes.text_model)
     notes.context = settings.valid(chosen, catalog, from_address)
+    notes.runs = {}
     _part_source_from_target(chosen, from_address)
     now = values()
     if notes.origin is None or notes.origin.target != now["target"]:

@@ -8,7 +8,6 @@ uses it, too.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headlight.app.server import renamed
 from headlight.app.state.lines import lines_of
 from headlight.app.state.options import (
     AFTER,
@@ -34,9 +33,9 @@ from headlight.app.state.setting import (
 )
 from headlight.model.analysis.head_metrics import ANY, RULES, THRESHOLD
 from headlight.model.analysis.reading import SPECIAL_TOKENS
-from headlight.model.corpus.survey import ALIGNMENT
 from headlight.model.masks import Masks
 from headlight.model.probing.run import FINAL
+from headlight.model.surveys.survey import ALIGNMENT
 
 MAX_PADDED = 64  # enough to see padding with any one sentence
 MOST_STEPS = 100  # of a lesson
@@ -481,15 +480,6 @@ def valid(chosen: Mapping, catalog: Catalog, address: Mapping[str, Sequence[str]
         concerns = setting.concerns(context)
         context.values[key] = limits.nearest(value) if concerns else limits.default
     return context
-
-
-def as_named_now(settings: Mapping) -> dict:
-    """The settings of a file that may be older: options had other names, and what a mask does had
-    no before and after."""
-    new = {key: renamed.now(key, value) for key, value in settings.items()}
-    if new.get("shows") == THIS and not all(new.get(key, True) for key in MASKS):
-        new["shows"] = AFTER
-    return new
 
 
 def shared(values: Mapping, page: str) -> dict:

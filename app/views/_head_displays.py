@@ -12,6 +12,7 @@ from headlight.app import charts, selection
 from headlight.app.components.figure import figure
 from headlight.app.components.thumbnails import thumbnails
 from headlight.app.results import head_results, passes
+from headlight.app.shell.layout import st_page
 from headlight.app.state import session, widgets
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.pages import HOME, PAGES
@@ -20,8 +21,8 @@ from headlight.app.views import _head_table
 from headlight.app.wording import exercises, formats, head_card
 from headlight.app.wording.exercises import Exercise
 from headlight.model.analysis.head_metrics import Measured
-from headlight.model.corpus.clearest import ClearExample, nearest_habit, surveyed_habit
-from headlight.model.corpus.survey import Survey
+from headlight.model.surveys.clearest import ClearExample, nearest_habit, surveyed_habit
+from headlight.model.surveys.survey import Survey
 
 TOP, ROW, MOST = 41, 44, 560  # pixels: the column headers, a row, and the whole table
 TABLE, SENTENCES, FIGURE = "heads_table", "sentences_table", "heads_figure"
@@ -218,7 +219,7 @@ def sentences(view: ModelView, measured: Measured, survey: Survey | None) -> Exe
     )
     st.caption(_head_table.sentences_explained(habit.name, selection.MOST_LINES))
     st.page_link(
-        PAGES[HOME].file,
+        st_page(PAGES[HOME]),
         label=f"Open {PAGES[HOME].title}",
         icon=":material/arrow_forward:",
         icon_position="right",

@@ -26,9 +26,9 @@ from headlight.model.analysis.head_metrics import (
     nearest_heads,
     nearest_names,
 )
-from headlight.model.corpus.survey import ALIGNMENT, IN_WORDS, POSITIONAL, SIGNIFICANT, Survey
-from headlight.model.corpus.survey import SURVEY_RULES as NAMING
 from headlight.model.probing.trace import Pass
+from headlight.model.surveys.survey import ALIGNMENT, IN_WORDS, POSITIONAL, SIGNIFICANT, Survey
+from headlight.model.surveys.survey import SURVEY_RULES as NAMING
 
 SCORE = "match"  # the column for the pattern that filters the table
 RULED = {  # further shares of a survey → their names

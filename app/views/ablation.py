@@ -14,31 +14,7 @@ from headlight.app.results import passes, sweep_results
 from headlight.app.shell import edits, frame, panel, sweeps
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import SWEEPS
-from headlight.app.state.pages import EXPERIMENTS, Page
-from headlight.app.state.setting import Context, Setting
 from headlight.app.wording import change_texts, formats, part_names
-from headlight.model.probing.sweeps import NEED_ANOTHER
-
-
-def _sweeps(context: Context) -> Sequence[str]:
-    return [
-        title for title, name in SWEEPS.items() if context.has_other or name not in NEED_ANOTHER
-    ]
-
-
-CONTROLS = (
-    Setting(
-        "sweep",
-        "Change one at a time",
-        "Heads off",
-        "segmented",
-        "Choose a comparison under “What if” to patch heads or the residual stream from it.",
-        options=_sweeps,
-        among=tuple(SWEEPS),
-        look={"label_visibility": "collapsed"},
-    ),
-)
-PAGE = Page("Ablation", EXPERIMENTS, "Without it", place=1, settings=CONTROLS)
 
 TABLE, TABLE_HEIGHT = "effects_table", 480  # pixels
 
@@ -114,6 +90,3 @@ def page() -> None:
     with frame.explanation():
         assert isinstance(swept.score, float)
         st.markdown(change_texts.sweep_explained(measure, swept.score, session.context().has_other))
-
-
-page()

@@ -10,42 +10,16 @@ from headlight.app.results import head_results, passes, word_results
 from headlight.app.shell import frame, running_lesson
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import (
-    ALIGNED_BY,
     AT_ROWS,
-    BEST_HEADS,
     INFLUENCE,
     OF_LAYER,
     SELECTED,
 )
-from headlight.app.state.pages import ATTENTION, Page
-from headlight.app.state.setting import Setting
 from headlight.app.views._word_links import dashed, links_before
 from headlight.app.wording import alignment_texts, part_names
 from headlight.model.analysis.alignment import WordWeights, aligning_kind
-from headlight.model.corpus.alignments import Aligned, csv_lines, pharaoh_lines
 from headlight.model.probing.run import Run
-
-CONTROLS = (
-    Setting(
-        "aligned_by",
-        "Align by",
-        BEST_HEADS,
-        "select",
-        "Heads: the source word with the largest weight. Influence: the source word without "
-        "which the target word's log-probability falls most.",
-        options=ALIGNED_BY,
-    ),
-    Setting(
-        "aligned_at",
-        "Match",
-        AT_ROWS[0],
-        "select",
-        "A decoder row has just read one word and is about to write the next. Some heads "
-        "attend for the token just read, others for the one predicted.",
-        options=AT_ROWS,
-    ),
-)
-PAGE = Page("Alignment", ATTENTION, "Alignment", place=3, head=True, settings=CONTROLS)
+from headlight.model.surveys.alignments import Aligned, csv_lines, pharaoh_lines
 
 TABLE = "alignment_table"
 HEIGHT = 240  # pixels
@@ -146,6 +120,3 @@ def page() -> None:
     are_named = 1 < len(heads) <= alignment_texts.MOST_NAMED
     if survey and are_named and not running_lesson.veils():
         frame.explanation().caption(alignment_texts.without_them(survey, heads, sites))
-
-
-page()

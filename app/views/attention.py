@@ -14,46 +14,10 @@ from headlight.app.results import head_results, memoize, passes
 from headlight.app.shell import edits, frame, regions, running_lesson
 from headlight.app.shell.grid_display import grid_options
 from headlight.app.state import messages, session, widgets
-from headlight.app.state.page_settings import FOLLOW, KEY
-from headlight.app.state.pages import ATTENTION, Page
-from headlight.app.state.setting import MAX_POSITION, Setting
 from headlight.app.wording import change_texts, head_card, notices, output_texts, part_names
 from headlight.model.analysis.domain import Domain
 from headlight.model.analysis.reading import as_table
 from headlight.model.masks import Masks
-
-CONTROLS = (
-    Setting(
-        "numbers",
-        "Weights as a table",
-        False,
-        "expander",
-    ),
-    Setting(
-        "zoom",
-        "Weights with zoom",
-        False,
-        "expander",
-    ),
-    *(
-        Setting(
-            f"first_{axis}",
-            f"From {axis}",
-            1,
-            "number",
-            f"A long text is shown in part; choose the first {axis}.",
-            least=1,
-            most=MAX_POSITION,
-            look={"width": 140},
-        )
-        for axis in ("query", "key")
-    ),
-    FOLLOW,
-    KEY,
-)
-PAGE = Page(
-    "Attention", ATTENTION, "Matrix", place=1, path="", head=True, reading=True, settings=CONTROLS
-)
 
 ROW_BYTES = 1_000  # of a row's predictions, roughly
 LEAST = 0.1  # of a prediction whose sign is explained
@@ -175,22 +139,18 @@ def selected_head() -> None:
         frame.notices().warning(message)
     if not reading.average:
         predicts = trace.predicted.predicts != output_texts.EMBEDDING
-        with frame.numbers():
-            st.markdown("**Numbers**")
-            as_trained = replace(run, changes=(), masks=Masks())
-            if run != as_trained and not model.checkpoint.classes and predicts:
-                now, before = (
-                    passes.log_probability(model, version) for version in (run, as_trained)
-                )
-                st.markdown(change_texts.probability(trace.predicted.title, now, before))
-            for leak in passes.leaks_of(model, run):
-                st.markdown(notices.leak(trace, leak))
-            st.markdown(head_card.PRUNED if gone else head_results.card_of(model, run, *head))
-            survey, *_ = head_results.survey_of(model)
-            if survey:
-                st.markdown(
-                    head_card.in_all_sentences(survey, focus.kind, chosen["layer"] - 1, focus.head)
-                )
+        lines = ["**Numbers**"]
+        as_trained = replace(run, changes=(), masks=Masks())
+        if run != as_trained and not model.checkpoint.classes and predicts:
+            now, before = (passes.log_probability(model, version) for version in (run, as_trained))
+            lines.append(change_texts.probability(trace.predicted.title, now, before))
+        lines += [notices.leak(trace, leak) for leak in passes.leaks_of(model, run)]
+        lines.append(head_card.PRUNED if gone else head_results.card_of(model, run, *head))
+        survey, *_ = head_results.survey_of(model)
+        if survey:
+            place = focus.kind, chosen["layer"] - 1, focus.head
+            lines.append(head_card.in_all_sentences(survey, *place))
+        frame.numbers().markdown("\n\n".join(lines))
     table = widgets.draw("numbers")
     if table.open:
         columns, n_omitted = as_table(picture.weights, query.labels, key.labels, MAX_TABLE_ROWS)
@@ -213,6 +173,3 @@ def selected_head() -> None:
                 alt=name,
                 projector=chosen["projector"],
             )
-
-
-page()

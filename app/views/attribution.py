@@ -12,15 +12,10 @@ from headlight.app.components.matrices import Matrix, matrices
 from headlight.app.results import passes, word_results
 from headlight.app.shell import frame, sweeps
 from headlight.app.state import session, widgets
-from headlight.app.state.page_settings import PICTURE
-from headlight.app.state.pages import EXPERIMENTS, Page
 from headlight.app.views import _terms
 from headlight.app.views._terms import HEIGHT
 from headlight.app.wording import change_texts, formats, part_names
 from headlight.model.analysis.attribution import METHODS, source_kind
-
-CONTROLS = (PICTURE,)
-PAGE = Page("Attribution", EXPERIMENTS, "What adds up", place=2, head=True, settings=CONTROLS)
 
 TABLE = "terms_table"
 PICTURES = PARTS, SOURCE, METHODS_COMPARED = (
@@ -100,6 +95,3 @@ def page() -> None:
                 alt="Rank correlation between methods",
                 projector=projector,
             )
-
-
-page()

@@ -8,41 +8,9 @@ from headlight.app.export import bertviz_html
 from headlight.app.results import head_results, passes
 from headlight.app.shell import frame
 from headlight.app.state import messages, session, widgets
-from headlight.app.state.options import BERTVIZ, DRAWN_AT_ONCE
-from headlight.app.state.pages import CHECK, Page
-from headlight.app.state.setting import Setting
+from headlight.app.state.options import DRAWN_AT_ONCE
 from headlight.app.state.settings import SETTINGS
 from headlight.app.wording import exercises, model_texts, part_names
-
-CONTROLS = (
-    Setting(
-        "bertviz",
-        "View",
-        "head",
-        "segmented",
-        "Head: one layer, all heads overlaid. Model: every head, small. Neuron: how queries "
-        "and keys produce one head's weights.",
-        options=BERTVIZ,
-    ),
-    Setting(
-        "leave_out",
-        "Layers to leave out",
-        [],
-        "several",
-        "Fewer layers are drawn faster.",
-        item=int,
-        look={"placeholder": "none", "width": 300},
-    ),
-    Setting(
-        "draw",
-        "Draw",
-        False,
-        "toggle",
-        f"BertViz draws every weight as a line. Texts of more than {DRAWN_AT_ONCE} tokens are "
-        "drawn only on request.",
-    ),
-)
-PAGE = Page("BertViz", CHECK, "BertViz", place=3, path="bertviz", head=True, settings=CONTROLS)
 
 MANY = 100_000  # lines and boxes; more take a browser seconds
 MOST = 1_000_000  # lines and boxes; more take too long to wait for
@@ -131,6 +99,3 @@ def page() -> None:
         "weight.",
         exercises.NEURONS,
     )
-
-
-page()

@@ -15,9 +15,7 @@ from headlight.app.results import exercise_results, layer_results, passes
 from headlight.app.shell import frame
 from headlight.app.shell.layout import menu
 from headlight.app.state import messages, session, widgets
-from headlight.app.state.options import BEAM, DECODING, GREEDY, SAMPLING
-from headlight.app.state.pages import GENERATE, OUTPUT_SETTINGS, Page
-from headlight.app.state.setting import MAX_POSITION, Setting
+from headlight.app.state.options import BEAM, SAMPLING
 from headlight.app.theme import FOCUS
 from headlight.app.wording import exercises, formats, notices, part_names
 from headlight.model.analysis.residual import Lens
@@ -26,88 +24,6 @@ from headlight.model.decoding.generate import Beam, Generation, Greedy, How, Sam
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import predicted_side
 from headlight.model.probing.trace import CannotRead, Pass
-
-CONTROLS = (
-    Setting(
-        "how",
-        "Decoding",
-        GREEDY,
-        "segmented",
-        "Greedy: the most probable next token. Beam search: several candidates in parallel. "
-        "Sampling: tokens drawn at random by their probability.",
-        options=DECODING,
-        look={"label_visibility": "collapsed"},
-    ),
-    Setting(
-        "beginning",
-        "Start of the output",
-        "",
-        "line",
-        "Token ids that the output starts with, such as “12-45”. The model continues from "
-        "there. Clicking another next token fills this in.",
-    ),
-    Setting(
-        "branches",
-        "Branches",
-        "",
-        "line",
-        "All starts tried so far, separated by semicolons.",
-    ),
-    Setting(
-        "width",
-        "Beams",
-        4,
-        "number",
-        least=2,
-        most=10,
-    ),
-    Setting(
-        "alpha",
-        "Length penalty α",
-        0.6,
-        "number",
-        "Divides each log-probability by ((5 + length) / 6)^α. 0 favours short outputs.",
-        most=2.0,
-        look={"step": 0.1},
-    ),
-    Setting(
-        "temperature",
-        "Temperature",
-        1.0,
-        "number",
-        "Divides the logits. Below 1, the probabilities become more peaked.",
-        least=0.1,
-        most=5.0,
-        look={"step": 0.1},
-    ),
-    Setting(
-        "top_k",
-        "Top k",
-        0,
-        "number",
-        "Draws only from the k most probable tokens. 0: all tokens.",
-        most=MAX_POSITION,
-    ),
-    Setting(
-        "top_p",
-        "Top p",
-        1.0,
-        "number",
-        "Draws only from the smallest set of tokens whose probabilities together reach p.",
-        least=0.05,
-        most=1.0,
-        look={"step": 0.05},
-    ),
-    Setting(
-        "seed",
-        "Seed",
-        0,
-        "number",
-        "A new seed draws new tokens.",
-        most=9999,
-    ),
-)
-PAGE = Page("Generate", GENERATE, head=True, idle=("hold", *OUTPUT_SETTINGS), settings=CONTROLS)
 
 SHOWN = 10  # most probable tokens
 MOST_BRANCHES = 12  # branches; each is generated again
@@ -356,6 +272,3 @@ def page() -> None:
         cross = weights_of("cross") if "cross" in trace.kinds else None
         exercise = exercise_results.of_generation(shown, trace, cross, checkpoint)
         frame.explain(EXPLAINED + signs, exercise)
-
-
-page()

@@ -10,64 +10,17 @@ from headlight.app.shell import frame, panel, sweeps
 from headlight.app.state import catalog, session, widgets
 from headlight.app.state.options import (
     EXAMPLES,
-    HEADS_AS,
-    MEASURED_ON,
     SCATTER,
     SENTENCES,
     SURVEY,
-    TABLE,
     THIS_SENTENCE,
 )
-from headlight.app.state.pages import ATTENTION, Page
-from headlight.app.state.setting import Setting
 from headlight.app.views import _head_displays as shown
 from headlight.app.views import _head_table
 from headlight.app.wording import formats, head_card, part_names
 from headlight.model.analysis.head_metrics import THRESHOLD
-from headlight.model.corpus.survey import ALIGNMENT, Survey
 from headlight.model.probing.trace import Trace
-
-CONTROLS = (
-    Setting(
-        "measured_on",
-        "Measured on",
-        SURVEY,
-        "select",
-        "Source of the numbers: this sentence, the model's examples, or its survey of many "
-        "sentences, with 95% intervals. Pictures always show this sentence.",
-        options=MEASURED_ON,
-    ),
-    Setting(
-        "heads_as",
-        "Show as",
-        TABLE,
-        "segmented",
-        "A sortable table, a scatter plot of two numbers, or the sentences that show the "
-        "selected head's pattern best.",
-        options=HEADS_AS,
-    ),
-    Setting(
-        "across",
-        "Horizontal axis",
-        "entropy",
-        "select",
-    ),
-    Setting(
-        "up",
-        "Vertical axis",
-        "ablation",
-        "select",
-    ),
-)
-PAGE = Page(
-    "Heads",
-    ATTENTION,
-    "Find a head",
-    place=4,
-    head=True,
-    idle=("importance",),  # stands in the card
-    settings=CONTROLS,
-)
+from headlight.model.surveys.survey import ALIGNMENT, Survey
 
 BYTES = 10_000  # bytes of a row with its picture, roughly
 
@@ -178,6 +131,3 @@ def page() -> None:
         )
         if exercise:
             frame.draw_exercise(exercise)
-
-
-page()

@@ -5,10 +5,7 @@ import streamlit as st
 from headlight.app.lessons import class_plan
 from headlight.app.shell import frame, lesson, running_lesson
 from headlight.app.state import messages, session
-from headlight.app.state.pages import CHANGES, LEARN, Page
 from headlight.app.wording import formats
-
-PAGE = Page("Learn", LEARN, idle=("switches", "hold", *CHANGES))
 
 
 def page() -> None:
@@ -54,6 +51,3 @@ def draw_class_plan() -> None:
     for section in class_plan.sections():
         heading = "###" if section.is_step else "##"
         st.markdown(f"{heading} {section.title}\n\n{section.body}")
-
-
-page()

@@ -11,15 +11,11 @@ from headlight.app.components.word_lines import word_lines
 from headlight.app.results import passes
 from headlight.app.shell import frame
 from headlight.app.state import messages, session
-from headlight.app.state.page_settings import FOLLOW, KEY
-from headlight.app.state.pages import ATTENTION, Page
 from headlight.app.views._word_links import dashed, links_before
 from headlight.app.wording import part_names
 from headlight.model.analysis.alignment import Links, WordWeights
 from headlight.model.analysis.reading import LabelledWeights
 from headlight.model.probing.run import Run
-
-PAGE = Page("Lines", ATTENTION, "Lines", place=2, head=True, reading=True, settings=(FOLLOW, KEY))
 
 LEAST = 0.05  # smaller weights get no line
 MOST = 256  # tokens of a text: more lines cannot be told apart
@@ -90,6 +86,3 @@ def page() -> None:
         frame.notices().caption(" ".join(picture.notes))
     if not now:
         st.info("No weight of this head reaches 5%.")
-
-
-page()

@@ -12,8 +12,6 @@ from headlight.app.components.merge_steps import merge_steps
 from headlight.app.components.token_line import framed_lines
 from headlight.app.shell import frame
 from headlight.app.state import session, widgets
-from headlight.app.state.pages import CHANGES, MODEL, PADDING_MASKS, Page
-from headlight.app.state.setting import Setting
 from headlight.app.theme import MARKED
 from headlight.app.views import _token_table
 from headlight.app.wording import exercises
@@ -22,32 +20,6 @@ from headlight.model.analysis.tokenization import merges
 from headlight.model.probing.sites import sides_of
 from headlight.model.probing.trace import CannotRead, read_of
 from headlight.model.tokenizer import Tokenizer, visible
-
-CONTROLS = (
-    Setting(
-        "text",
-        "Text",
-        "source",
-        "segmented",
-        "The encoder reads the source, the decoder the target.",
-        look={"label_visibility": "collapsed", "width": "content"},
-    ),
-    Setting(
-        "word",
-        "Pre-token",
-        "",
-        "select",
-        look={"label_visibility": "collapsed", "width": 260},
-    ),
-)
-PAGE = Page(
-    "Tokenizer",
-    MODEL,
-    "Tokenizer",
-    place=2,
-    idle=("causal", *PADDING_MASKS, *CHANGES),
-    settings=CONTROLS,
-)
 
 INVENTED = "snowdogging"
 MOST_STEPS, MOST_WORDS, MOST_CHARACTERS = 30, 200, 200  # that are shown
@@ -139,6 +111,3 @@ def page() -> None:
         "are then applied in the order in which they were learned.",
         exercise_of(tokenizer),
     )
-
-
-page()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from headlight.app.wording.formats import listed, percent
 from headlight.model.analysis.alignment import GOLD, HeadAlignment
-from headlight.model.corpus.survey import IN_WORDS, SIGNIFICANT, Survey
+from headlight.model.surveys.survey import IN_WORDS, SIGNIFICANT, Survey
 
 # by shift: a head aligns a word at the row that reads it, or that predicts it
 SHIFT_NAMES = ("word just read", "word about to be written")

@@ -14,9 +14,9 @@ from headlight.model.analysis.head_metrics import (
     tokens_of,
     with_one_key,
 )
-from headlight.model.corpus.survey import IN_WORDS, Survey
 from headlight.model.probing.long_trace import LongTrace
 from headlight.model.probing.trace import Trace
+from headlight.model.surveys.survey import IN_WORDS, Survey
 
 MAX_QUOTED_ROWS = 8  # rows that a sentence lists
 SHARES = {  # fields of Measured that are shares of weight → their names

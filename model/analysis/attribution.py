@@ -73,15 +73,13 @@ class Attribution:
         """Words by importance, positive or negative."""
         return np.argsort(-np.abs(self.values[method]), kind="stable").tolist()
 
-    def correlations(
-        self, measure: Callable[[np.ndarray, np.ndarray], float] = spearman
-    ) -> dict[tuple[str, str], float]:
-        """Rank correlations between every two methods; empty for too few words, NaN if a method
-        ranks all alike."""
+    def correlations(self) -> dict[tuple[str, str], float]:
+        """Spearman's ρ between every two methods; empty for too few words, NaN if a method ranks
+        all alike."""
         if self.too_few:
             return {}
         sizes = {name: np.abs(values) for name, values in self.values.items()}
-        return {(one, two): measure(sizes[one], sizes[two]) for one in sizes for two in sizes}
+        return {(one, two): spearman(sizes[one], sizes[two]) for one in sizes for two in sizes}
 
     def in_words(self, method: str = BY_ATTENTION, truth: str = REMOVAL) -> str:
         """A sentence on how far a method agrees with removal here."""

@@ -38,7 +38,6 @@ from headlight.model.probing.trace import CannotRead, ids_of, read_of
 from headlight.model.sites import ProbedModel
 
 TOKEN, POSITION, HEAD, BIASES = "token", "position", "head", "biases"
-FEED_FORWARD, RECURRENCE = "feed-forward", "recurrent unit"
 SUBLAYERS = {
     "feed_forward": "feed-forward",
     "recurrence": "recurrent unit",

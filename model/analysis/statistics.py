@@ -21,13 +21,6 @@ def spearman(x: np.ndarray, y: np.ndarray) -> float:
     return float(x @ y / both) if both else np.nan
 
 
-def kendall(x: np.ndarray, y: np.ndarray) -> float:
-    """Kendall's τ-b, from -1 to 1; NaN where one of both has no order."""
-    x, y = (np.sign(np.subtract.outer(v, v)) for v in (np.asarray(x), np.asarray(y)))
-    both = np.sqrt((x**2).sum() * (y**2).sum())
-    return float((x * y).sum() / both) if both else np.nan
-
-
 def resamples(n: int, count: int, seed: int = 0) -> np.ndarray:
     """The bootstrap: how often each of n sentences is drawn in each of `count` samples of n,
     (sample, sentence). Sums over samples are a product with it."""
@@ -39,13 +32,6 @@ def interval(draws: np.ndarray, share: float = 0.95) -> tuple[np.ndarray, np.nda
     there are no values."""
     low, high = np.quantile(draws, [(1 - share) / 2, (1 + share) / 2], axis=0)
     return low, high
-
-
-def p_value(difference: np.ndarray, draws: np.ndarray) -> np.ndarray:
-    """Two-sided, of a `difference`, (..), that is 0 if there is no effect, from its bootstrap
-    samples, (sample, ..): how often they lie as far from their mean (Riezler & Maxwell 2005)."""
-    far = np.abs(draws - draws.mean(axis=0)) >= np.abs(difference) - 1e-12
-    return (far.sum(axis=0) + 1) / (len(draws) + 1)
 
 
 def randomisation_test(

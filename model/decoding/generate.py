@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from headlight.model.arguments import kind_of, number, whole
+from headlight.model.decoding.fused import without_padding
 from headlight.model.decoding.search import (
     Candidate,
     beam_search,
@@ -17,6 +18,7 @@ from headlight.model.decoding.search import (
     longest,
     steps_for,
 )
+from headlight.model.masks import Masks
 from headlight.model.pause import pause
 from headlight.model.probing.applying import PatchInputs, applied
 from headlight.model.probing.changes import look_ahead
@@ -187,8 +189,11 @@ def generated(
             ended = len(forced) + len(found) < room
             forced = (*forced, *found, *((config.eos_id,) if ended else ()))
             room = len(forced)
-        steps = steps_for(model, src, run.masks, room, 1, cached)
-        path, logits = _walk(steps, start, forced, room, how, config.eos_id)
+        if cached and forced and len(forced) == room and config.eos_id not in forced[:-1]:
+            path, logits = forced, _read(model, src, start, forced, run.masks)
+        else:
+            steps = steps_for(model, src, run.masks, room, 1, cached)
+            path, logits = _walk(steps, start, forced, room, how, config.eos_id)
     shares = logits.softmax(dim=-1)
     score = float(sum(shares[i, token].log() for i, token in enumerate(path)))
     probabilities = _read_only(shares)
@@ -210,6 +215,17 @@ def generated(
         score,
         tuple(beams),
     )
+
+
+def _read(
+    model: ProbedModel, src: Tensor, tgt: Tensor, path: Sequence[int], masks: Masks
+) -> Tensor:
+    """The logits of each token of a `path` behind `tgt` that is known, in one pass: as `_walk`
+    gives them."""
+    tgt = torch.cat([tgt, tgt.new_tensor([path[:-1]], dtype=tgt.dtype)], dim=1)
+    ids = (tgt,) if len(model.sides()) == 1 else (src, tgt)
+    logits = model(*ids, *replace(masks, tgt_padding=False).build(model, *ids))[0, -len(path) :]
+    return without_padding(logits, model.config).double().cpu()
 
 
 def _walk(

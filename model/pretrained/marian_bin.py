@@ -27,7 +27,7 @@ from headlight.model.pretrained.weights import CannotLoad, Stored, WeightFile
 from headlight.model.spm_tokenizer import SentencePieceTokenizer
 from headlight.model.tokenizer import LARGEST_TOKENIZER, Tokenizer
 
-VERSION, MOST_NAMES, MOST_AXES = 1, 2**14, 4
+VERSION, MOST_AXES = 1, 4
 FLOAT32, INTGEMM8, BYTES = 0x404, 0x4101, 0x101  # types of tensors
 CONFIG = "special:model.yml"
 EMBEDDING, BIAS = "Wemb", "decoder_ff_logit_out_b"

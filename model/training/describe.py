@@ -30,12 +30,12 @@ from headlight.model.analysis.domain import SPLIT, SURPRISE, Domain, split_share
 from headlight.model.analysis.head_metrics import measured, most_telling, over_sentences
 from headlight.model.arguments import parser_of
 from headlight.model.checkpoint import Checkpoint, add_to_card, load, write_means
-from headlight.model.corpus.sentences import Line, read
 from headlight.model.decoding.search import greedy_decode
 from headlight.model.masks import Masks
 from headlight.model.probing.patching import recorded
 from headlight.model.probing.run import Run
 from headlight.model.probing.trace import CannotRead, TooLong, read_of, trace
+from headlight.model.surveys.sentences import Line, read
 from headlight.model.training import tasks
 from headlight.model.training.data import DataError, pad
 from headlight.model.training.evaluate import in_batches

@@ -5,7 +5,10 @@ import io
 import json
 import re
 import zipfile
+from collections.abc import Sequence
+from pathlib import Path
 
+import streamlit as st
 from markdown_it import MarkdownIt
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
@@ -14,7 +17,7 @@ from headlight.app import theme
 from headlight.app.components.packing import GridOptions
 from headlight.app.export.view import View
 from headlight.app.results import memoize, sweep_results
-from headlight.app.state import catalog
+from headlight.app.state import cache, catalog
 from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import SETTINGS, shared
 from headlight.app.wording.formats import MARKS
@@ -30,18 +33,31 @@ LATE = re.compile(
 )
 
 
-def session() -> AppTest:
+class App(AppTest):
     """The app without a browser, of which any page may be the first to be drawn, as by a link:
-    switch_page(...).run(). Streamlit itself would know the pages after a first run."""
-    page = AppTest.from_file(str(ROOT / "app" / "router.py"), default_timeout=60)
-    page._registered_pages = {
-        calc_hash(entry.path): {
-            "script_path": str(ROOT / "app" / entry.file),
-            "url_pathname": entry.path,
-        }
-        for entry in PAGES.values()
-    }
-    return page
+    switch_page(...).run(). Streamlit's own switches between files alone. Its `menus` are open: what
+    they hold is drawn only then."""
+
+    menus: Sequence[str] = ()
+
+    def __init__(self, root: Path = ROOT, timeout: int = 60):
+        super().__init__(root / "app" / "router.py", default_timeout=timeout)
+
+    def run(self, *, timeout: float | None = None) -> "App":
+        for menu in self.menus:
+            self.session_state[menu] = True
+        return super().run(timeout=timeout)
+
+    def switch_page(self, key: str) -> "App":
+        self._page_hash = calc_hash(PAGES[key].path)
+        return self
+
+
+def forget_all() -> None:
+    """Drop what is computed once per process, or cached."""
+    cache.forget_all()
+    st.cache_resource.clear()
+    st.cache_data.clear()
 
 
 def complete(chosen) -> dict:

@@ -5,7 +5,6 @@ from functools import cache
 
 import psutil
 import pytest
-import streamlit as st
 import torch
 from streamlit import config
 from streamlit.components.v2 import manifest_scanner
@@ -16,10 +15,11 @@ from headlight.app import theme
 from headlight.app.results import memoize
 from headlight.app.state import catalog
 from headlight.model import load, presets
-from tests.app.common import session
+from tests.app.common import App, forget_all
 from tests.model.common import depths
 
 LARGE = 8 * 10**8  # bytes of a worker
+MENUS = "display", "what_if", "output", "head_picker"
 RESULTS = 128 * 2**20  # bytes: of a file of tests they are rarely asked for again
 
 
@@ -29,12 +29,11 @@ def new_page(models, monkeypatch):
     is cached of another folder of models is forgotten."""
     monkeypatch.setattr("sys.argv", ["main.py", "--models", str(models)])
     if catalog.folders() != catalog.folders.__wrapped__():
-        st.cache_resource.clear()
-        st.cache_data.clear()
+        forget_all()
 
     def make() -> AppTest:
-        page = session()
-        page.session_state["display"] = True  # what it holds is drawn where it is open
+        page = App()
+        page.menus = MENUS
         return page
 
     return make
@@ -51,7 +50,7 @@ def opened(page, request):
 
     def open_with(model="en-de", source=request.module.TEXT, **more):
         page.query_params.update(model=model, source=source, **more)
-        return page.switch_page(f"views/{request.module.VIEW}.py").run()
+        return page.switch_page(request.module.VIEW).run()
 
     return open_with
 
@@ -59,7 +58,7 @@ def opened(page, request):
 @pytest.fixture
 def small_presets(monkeypatch):
     """All but the paper's at sizes that are built at once. Whoever asks for this forgets them when
-    the file is done, by st.cache_resource.clear()."""
+    the file is done, by forget_all()."""
     own_sizes = presets.own_sizes
 
     def sizes(name, vocab_size=0):
@@ -90,8 +89,7 @@ def nothing_large_is_left():
     """Files of tests share what is cached, unless it has grown large."""
     yield
     if psutil.Process().memory_info().rss > LARGE:
-        st.cache_resource.clear()
-        st.cache_data.clear()
+        forget_all()
         gc.collect()
         with suppress(AttributeError, OSError, TypeError):  # elsewhere than on glibc
             ctypes.CDLL(None).malloc_trim(0)

@@ -55,7 +55,7 @@ def test_what_is_needed_most_is_that_of_passes_of_our_own(opened, en_de, row):
         assert part in verdict
 
 
-@pytest.mark.parametrize("view", ["ablation", "take_away", "attention", "lines"])
+@pytest.mark.parametrize("view", ["ablation", "take-away", "attention", "lines"])
 def test_what_a_change_did_is_asked_once(page, monkeypatch, view):
     """The page may ask for it, and the frame around it."""
     calls, runs, make = [], [], frame.make
@@ -65,10 +65,12 @@ def test_what_a_change_did_is_asked_once(page, monkeypatch, view):
         return effect.effect()
 
     monkeypatch.setattr(screen, "effect", counted)
-    monkeypatch.setattr(frame, "make", lambda *args: runs.append(None) or make(*args))
+    monkeypatch.setattr(
+        frame, "make", lambda *args, **given: runs.append(None) or make(*args, **given)
+    )
     page.query_params.update(source=TEXT, changes="cross.2.3=off")
     page.run()
-    page.switch_page(f"views/{view}.py").run()
+    page.switch_page(view).run()
     assert not page.exception and calls == list(range(1, len(runs) + 1))
 
 

@@ -22,7 +22,6 @@ import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from streamlit.testing.v1 import AppTest
 
 from headlight.app import charts
 from headlight.app.export import bertviz_html, bundle, pictures, tables
@@ -34,16 +33,15 @@ from headlight.app.state.setting import ABSENT
 from headlight.app.state.settings import SETTINGS
 from headlight.app.wording import formats, part_names
 from headlight.model.checkpoint import Checkpoint, load, save
-from headlight.model.corpus import sentences
-from headlight.model.corpus.sentences import Line, attend, encode
-from headlight.model.corpus.tables import FORMULAS, spreadsheet_safe
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.probing.changes import CannotChange, parse, written
 from headlight.model.probing.trace import CannotRead
+from headlight.model.surveys import sentences
+from headlight.model.surveys.sentences import Line, attend, encode
+from headlight.model.surveys.tables import FORMULAS, spreadsheet_safe
 from headlight.model.training.data import DataError
-from tests.app.common import files_of, plain_text, view_of
+from tests.app.common import App, files_of, plain_text, view_of
 from tests.app.test_settings import HERE
-from tests.conftest import ROOT
 from tests.model.common import random_model, tiny_tokenizer
 
 ALL = hypothesis.settings.default.max_examples
@@ -321,12 +319,14 @@ def test_a_checkpoint_that_anyone_wrote_is_loaded_or_refused_in_a_sentence(saved
 )  # fmt: skip
 def test_a_session_lives_whatever_is_typed(page, text, target, line, other, address, name, entry):
     texts = {"model": name, "target": target, "changes": line, "other": other}
-    session = AppTest.from_file(str(ROOT / "app" / "router.py"), default_timeout=60)
+    session = App()
     session.query_params.update(address | texts)
     session.run()
     well(session)
-    well(session.switch_page(entry.file).run())
+    well(session.switch_page(entry.key).run())
     well(session.text_area(key="source").set_value(text).run())
+    session.menus = ("what_if",)
+    well(session.run())
     well(session.text_input(key="changes").set_value("").run())
     well(session.text_area(key="source").set_value("the dog sees the cat").run())
 

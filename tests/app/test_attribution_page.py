@@ -66,7 +66,7 @@ def test_a_stream_that_is_patched_in_is_refused(opened):
     assert not page.exception and any(
         "cannot be split into contributions" in e.value for e in page.error
     )
-    page.switch_page("views/residual.py").run()  # where all else is shown
+    page.switch_page("residual").run()  # where all else is shown
     assert not page.exception and not page.error and len(page.dataframe)
     show(page, "Who writes it")
     assert any("cannot be split into contributions" in error.value for error in page.error)

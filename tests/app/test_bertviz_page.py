@@ -6,7 +6,7 @@ from headlight.app.export.bertviz_html import ADAPTED
 from headlight.app.state.options import DRAWN_AT_ONCE
 from tests.app.common import words
 
-PAGE = "views/bertviz_page.py"
+PAGE = "bertviz"
 
 
 @pytest.fixture

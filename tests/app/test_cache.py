@@ -171,7 +171,7 @@ def test_a_session_keeps_nothing_that_its_page_has_computed(page, key, monkeypat
     page.query_params.update(model="en-de", source="A dog runs.")
     page.run()
     fragments.clear()
-    page.switch_page(PAGES[key].file).run()
+    page.switch_page(key).run()
     assert not page.exception
     state = page.session_state._state
     metadata = getattr(state, "_state", state)._new_widget_state.widget_metadata.values()

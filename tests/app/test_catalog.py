@@ -6,12 +6,11 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers
 
 from headlight.app.state import catalog
-from tests.app.common import plain_text
+from tests.app.common import forget_all, plain_text
 from tests.model.pretrained.folders import write
 
 
@@ -177,9 +176,9 @@ def test_a_folder_that_may_not_be_looked_into_fails_alone(page, monkeypatch):
         return exists(path, **more)
 
     monkeypatch.setattr(catalog.Path, "exists", refuse)
-    catalog.folders.clear()
+    forget_all()
     assert {"good", "not JSON"} <= set(catalog.models())
-    catalog.folders.clear()
+    forget_all()
 
 
 def test_a_folder_whose_name_is_no_text_can_be_sent_to_a_browser(models, tmp_path, monkeypatch):
@@ -188,11 +187,11 @@ def test_a_folder_whose_name_is_no_text_can_be_sent_to_a_browser(models, tmp_pat
     except OSError:
         pytest.skip("this file system takes no such name")
     monkeypatch.setattr("sys.argv", ["main.py", "--models", str(tmp_path)])
-    catalog.folders.clear()
+    forget_all()
     assert "caf?" in catalog.models()
     for name in catalog.models():
         name.encode("utf-8")
-    catalog.folders.clear()
+    forget_all()
 
 
 def test_how_much_of_a_large_model_is_read_is_said(page, monkeypatch, tmp_path):
@@ -214,7 +213,7 @@ def test_how_much_of_a_large_model_is_read_is_said(page, monkeypatch, tmp_path):
 
 def test_two_sessions_that_ask_for_a_model_at_once_have_it_read_once(page, monkeypatch):
     """A large one in memory twice may not fit."""
-    st.cache_resource.clear()
+    forget_all()
     read, count, all_ask = catalog._read, [], threading.Barrier(3)
 
     def asks(_):
@@ -234,7 +233,7 @@ def test_two_sessions_that_ask_for_a_model_at_once_have_it_read_once(page, monke
 @pytest.mark.parametrize("view", ["attention", "heads", "generate"])
 def test_a_text_that_the_tokenizer_fails_on_is_told(page, view):
     page.query_params.update(model="its tokenizer fails", source="qk" * 28, target="ein Hund")
-    page.switch_page(f"views/{view}.py").run()
+    page.switch_page(view).run()
     assert not page.exception
     assert "fails on this text: Onig: Regex search error" in plain_text(page.error[0].value)
     assert "Your text is still in the box." in plain_text(page.error[0].value)

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from headlight.app.results import memoize
@@ -15,12 +14,12 @@ from headlight.app.state.pages import PAGES
 from headlight.app.wording import change_texts, findings, formats, head_card
 from headlight.model.analysis.head_metrics import ANY
 from headlight.model.checkpoint import SHIPPED, load
-from headlight.model.corpus.survey import FILE, Survey
 from headlight.model.masks import Masks
 from headlight.model.probing import sweeps
 from headlight.model.probing.changes import written
 from headlight.model.probing.run import FINAL, Run
-from tests.app.common import finished, plain_text, words
+from headlight.model.surveys.survey import FILE, Survey
+from tests.app.common import finished, forget_all, plain_text, words
 from tests.conftest import long_but
 
 
@@ -128,6 +127,7 @@ def test_what_moves_most_is_said(changed):
     ids = [*target.ids, en_de.model.config.eos_id]
     page = changed(model="en-de", source=MAN)
     for line in ("decoder.4.4=off", "cross=hide:2", "source=positions:none", "cross.3=uniform"):
+        page.run()  # the menu has closed
         page.text_input(key="changes").set_value(line).run()
         shares = []
         for changes in ("", line):
@@ -176,7 +176,7 @@ def test_without_the_causal_mask_it_is_said_what_peeks(changed):
     )
     assert change_texts.probability("target", now, before) in words(page)
     for view in ("attention", "inside"):
-        page.switch_page(f"views/{view}.py").run()
+        page.switch_page(view).run()
         page.session_state["kind"] = "cross"
         page.run()
         page.button(key="select_peek").click().run()
@@ -209,9 +209,9 @@ def test_a_line_that_cannot_be_followed_is_answered_and_kept(changed, line):
     """On each page, one of the lines."""
     page = changed(line)
     for entry in [*PAGES.values()][[*UNREADABLE].index(line) :: len(UNREADABLE)]:
-        page.switch_page(entry.file).run()
+        page.switch_page(entry.key).run()
         assert not page.exception, entry.title
-    page.switch_page("views/attention.py").run()
+    page.switch_page("attention").run()
     assert any(UNREADABLE[line] in plain_text(error.value) for error in page.error)
     assert page.session_state["changes"] == line
     page.button(key="switch_head").click().run()
@@ -220,7 +220,7 @@ def test_a_line_that_cannot_be_followed_is_answered_and_kept(changed, line):
 
 def test_positions_says_that_it_leaves_changes_out(changed):
     page = changed("all.1.1=off; all=hide:2", model="en-de")
-    page.switch_page("views/positions.py").run()
+    page.switch_page("positions").run()
     assert any("leaves your changes out" in text.value for text in page.caption)
 
 
@@ -257,7 +257,8 @@ def test_changes_are_added_without_writing_them(changed):
 
 def test_what_if_closes_over_what_a_change_does(changed):
     page = changed()
-    page.session_state["what_if"] = True  # open
+    page.menus = ()  # none but those that are opened here
+    page.session_state["what_if"] = True
     page.run()
     page.text_input(key="changes").set_value("cross.1.1=of").run()
     assert page.session_state["what_if"]  # to be mended
@@ -323,10 +324,10 @@ def test_before_everything_is_as_trained(changed, what):
     assert shown.value == "Before" and not page.exception
     trace = load("en-de").trace("A dog runs.")
     card = card_of(trace, "decoder", 0, 1, "en-de")
-    assert any(card == text.value for text in page.markdown)
+    assert any(card in text.value for text in page.markdown)
     assert ", the probability of " not in words(page)
     shown.set_value("After").run()
-    assert not any(card == text.value for text in page.markdown)
+    assert not any(card in text.value for text in page.markdown)
     assert ", the probability of " in words(page)
     shown.set_value("Difference").run()
     assert not page.exception
@@ -341,7 +342,9 @@ def test_in_present_the_head_is_named_while_a_change_is_told(changed, line, n_na
 
 def test_pytorch_is_given_the_changes_or_it_is_said_that_it_cannot_be(changed):
     page = changed("cross.1.2=off; encoder=hide:2", model="en-de", source="A dog runs.")
-    page.switch_page("views/compare.py").run()
+    page.menus = ("what_if",)
+    page.session_state["head_picker"] = False
+    page.switch_page("compare").run()
     assert not page.exception and not page.error
     table = page.dataframe[0].value
     assert table["agrees"].all() and len(table) == 49
@@ -372,7 +375,7 @@ def test_another_sentence_is_compared_and_patched_from(changed):
     assert shows.options == ["Current", "Comparison", "Difference from it"]
     shows.set_value("Comparison").run()
     card = card_of(en_de.trace_run(other), "cross", 0, 1, "en-de")
-    assert any(card == text.value for text in page.markdown)
+    assert any(card in text.value for text in page.markdown)
     page.segmented_control(key="shows").set_value("Difference from it").run()
     assert not page.exception and not page.error
     page.text_input(key="changes").set_value("cross.3.4=patch").run()
@@ -382,7 +385,7 @@ def test_another_sentence_is_compared_and_patched_from(changed):
     card = card_of(patched, "cross", 3, 2, "en-de")
     page.segmented_control(key="layer").set_value(4).run()
     page.segmented_control(key="head").set_value(3).run()
-    assert any(card == text.value for text in page.markdown)
+    assert any(card in text.value for text in page.markdown)
 
 
 @pytest.mark.parametrize("more", [{"target": "ein Mann"}, {"causal": "false"}, {"pad_to": "12"}])
@@ -399,7 +402,7 @@ def test_a_change_that_does_nothing_is_told_to_do_nothing(changed, more):
 def test_characters_of_another_sentence_are_its_own(changed):
     page = changed(model="en-de", source="Hi.", other="The little dog runs. 🙂", shows="Comparison")
     assert any("U+1F642" in info.value for info in page.info) and not page.exception
-    page.switch_page("views/tokenizer.py").run()
+    page.switch_page("tokenizer").run()
     tokens = [*page.dataframe[0].value["token"]]
     assert not page.exception and tokens == ["H", "·i", ".", "</s>"]
     assert not any("one by one" in text.value for text in page.caption)
@@ -425,7 +428,7 @@ def test_arithmetic_is_that_of_the_model_as_it_is(changed, view):
     page = changed(
         "all=off; cross.1=temperature:0.5", at="Concatenation", vectors="Query–key plane"
     )
-    page.switch_page(f"views/{view}.py").run()
+    page.switch_page(view).run()
     assert any("leaves your changes out" in text.value for text in page.caption)
     assert not page.exception and "gives NOT" not in words(page)
 
@@ -480,7 +483,7 @@ def test_heads_of_a_long_text_are_not_all_tried_unasked(changed):
     for length, tried in ((3, True), (450, False)):
         page = changed(model="en-de", source="dog " * length, target="Hund",
                        measured_on="This sentence")  # fmt: skip
-        page.switch_page("views/heads.py").run()
+        page.switch_page("heads").run()
         assert not page.exception and ("ablation" in page.dataframe[0].value) == tried
         page.text_area(key="source").set_value("dog " * 450)
 
@@ -496,7 +499,7 @@ def test_another_step_is_compared_and_patched_from(changed, models):
     assert "With step 16 instead, " in words(page)
     page.segmented_control(key="shows").set_value("Comparison").run()
     shown = card_of(early.trace(MAN, target), "cross", layer, head)
-    assert any(shown == text.value for text in page.markdown)
+    assert any(shown in text.value for text in page.markdown)
     page.text_input(key="changes").set_value("cross.2=patch; encoder_residual.1=patch").run()
     page.segmented_control(key="shows").set_value("After").run()
     assert not page.exception and not page.error
@@ -504,11 +507,11 @@ def test_another_step_is_compared_and_patched_from(changed, models):
     patched = en_fr.trace(MAN, target, changes=line, other=early.run(MAN, target), donor=early)
     page.segmented_control(key="layer").set_value(4).run()
     shown = card_of(patched, "cross", 3, head, "en-fr")
-    assert any(shown == text.value for text in page.markdown)
+    assert any(shown in text.value for text in page.markdown)
     for entry in PAGES.values():
         if "what_if" in entry.idle or entry.key == "attention":
             continue
-        page.switch_page(entry.file).run()
+        page.switch_page(entry.key).run()
         assert not page.exception, entry.title
         said_why = [plain_text(error.value) for error in page.error]
         assert not said_why or "cannot be applied to torch.nn.Transformer" in said_why[0], said_why
@@ -517,9 +520,9 @@ def test_another_step_is_compared_and_patched_from(changed, models):
 @pytest.fixture
 def small(small_presets):
     """Presets at small sizes, which other tests do not see."""
-    st.cache_resource.clear()
+    forget_all()
     yield
-    st.cache_resource.clear()
+    forget_all()
 
 
 def test_other_models_are_those_with_the_same_tokens_layers_and_heads(changed, small):
@@ -557,8 +560,7 @@ def test_two_models_are_compared(changed, small):
         trace = checkpoint.trace_run(Run((checkpoint.tokenizer.encode(MAN), target)))
         return card_of(trace, kind, layer - 1, head - 1)
 
-    shown = [text.value for text in page.markdown]
-    assert card("pre_norm") in shown and card("annotated") not in shown
+    assert card("pre_norm") in words(page) and card("annotated") not in words(page)
 
 
 def test_masks_as_trained_are_compared_with(changed):
@@ -566,7 +568,7 @@ def test_masks_as_trained_are_compared_with(changed):
     assert page.toggle(key="other_masks").value
     page.segmented_control(key="shows").set_value("Comparison").run()
     shown = card_of(load("en-de").trace(MAN), "cross", 0, 1, "en-de")
-    assert any(shown == text.value for text in page.markdown)
+    assert any(shown in text.value for text in page.markdown)
     page.toggle(key="causal").set_value(True).run()
     assert not page.exception and "other_masks" not in {one.key for one in page.toggle}
 
@@ -601,7 +603,7 @@ def most_harmful(checkpoint, run: Run, name: str, score=sweeps.Score()) -> str:
 )
 def test_a_sweep_is_drawn_and_listed(changed, name):
     page = changed(model="en-de", source=MAN, other=WOMAN, sweep=name)
-    page = finished(page.switch_page("views/ablation.py").run())
+    page = finished(page.switch_page("ablation").run())
     assert not page.exception and not page.error
     en_de = load("en-de")
     run = en_de.run(MAN)
@@ -626,14 +628,14 @@ def test_a_sweep_is_drawn_and_listed(changed, name):
 
 def test_without_another_run_nothing_can_be_patched(changed):
     page = changed(model="en-de", source=MAN)
-    page.switch_page("views/ablation.py").run()
+    page.switch_page("ablation").run()
     assert page.segmented_control(key="sweep").options == list(SWEPT)[:3]
     assert "To patch heads or the residual stream, choose a comparison" in words(page)
 
 
 def test_a_score_may_be_of_one_token_or_of_two(changed):
     page = changed(model="en-de", source=MAN)
-    page.switch_page("views/ablation.py").run()
+    page.switch_page("ablation").run()
     page.selectbox(key="score_at").set_value(2).run()
     page.text_input(key="score_token").set_value("Mann").run()
     page.text_input(key="score_against").set_value("Frau").run()
@@ -644,7 +646,7 @@ def test_a_score_may_be_of_one_token_or_of_two(changed):
     logits = [en_de.trace(MAN, changes=line).logits[1] for line in ("", worst)]
     plain, off = (row[man] - row[woman] for row in logits)
     assert page.dataframe[0].value["effect"].iloc[0] == pytest.approx(off - plain, abs=2e-3)
-    page.switch_page("views/attention.py").run()
+    page.switch_page("attention").run()
     page.selectbox(key="order").set_value("ablation").run()
     assert not page.exception and page.text_input(key="score_token").value == "Mann"
     page.text_input(key="score_token").set_value("Donaudampfschiff").run()
@@ -668,7 +670,7 @@ def passes(monkeypatch):
 
 def test_a_long_sweep_is_made_pass_by_pass_and_can_be_stopped(changed, passes):
     page = changed(model="en-de", source="A woman stops in the middle of the road.")
-    page.switch_page("views/ablation.py").run()
+    page.switch_page("ablation").run()
     assert len(passes) == 1 and len(page.dataframe[0].value) == passes[0] < 48
     assert page.get("progress") and page.get("progress")[0].proto.text.startswith(f"{passes[0]} of")
     page.button(key="stop_heads").click().run()
@@ -678,7 +680,7 @@ def test_a_long_sweep_is_made_pass_by_pass_and_can_be_stopped(changed, passes):
     assert "of 48 measured" not in words(page) and page.get("progress")
     page.segmented_control(key="sweep").set_value("Heads off").run()
     for view in ("heads", "attention"):
-        page.switch_page(f"views/{view}.py").run()
+        page.switch_page(view).run()
         if view == "heads":
             page.selectbox(key="measured_on").set_value(options_module.THIS_SENTENCE).run()
             assert page.dataframe[0].value["ablation"].count() == passes[0]
@@ -691,7 +693,7 @@ def test_a_long_sweep_is_made_pass_by_pass_and_can_be_stopped(changed, passes):
 
 def test_a_sweep_goes_on_where_it_was(changed, passes):
     page = changed(model="en-de", source="A man stops in the middle of the street.")
-    page.switch_page("views/ablation.py").run()
+    page.switch_page("ablation").run()
     finished(page)
     assert len(page.dataframe[0].value) == sum(passes) == 48 and len(passes) > 3
     assert not page.get("progress") and not [b for b in page.button if b.label == "Stop"]
@@ -704,7 +706,7 @@ def test_a_sweep_of_a_long_text_is_not_made(changed):
         other="A cat runs. " * 40,
         target="Ein Hund. " * 40,
     )
-    page.switch_page("views/ablation.py").run()
+    page.switch_page("ablation").run()
     assert not page.error
     page.segmented_control(key="sweep").set_value("Heads patched, per token").run()
     assert any("tokens through the model" in info.value for info in page.info)

@@ -33,7 +33,7 @@ def test_a_page_names_its_scale(page, name):
     """In a line above the picture, or in the title of the figure's own scale."""
     page.query_params.update(model="en-de", source=TEXT)
     page.run()
-    page.switch_page(PAGES[name].file).run()
+    page.switch_page(name).run()
     assert NAMED.get(name, "") in key_of(page)
     drawn = finished(page) if name == "ablation" else page
     if name == "ablation":  # in both schemes the colours of its cells
@@ -52,7 +52,7 @@ def test_a_page_names_its_scale(page, name):
 def test_pictures_of_the_residual_stream_name_theirs(page, picture):
     page.query_params.update(model="en-de", source=TEXT, picture=picture)
     page.run()
-    (chart,) = page.switch_page(PAGES["residual"].file).run().get("plotly_chart")
+    (chart,) = page.switch_page("residual").run().get("plotly_chart")
     assert json.loads(chart.proto.spec)["layout"]["coloraxis"]["colorbar"]["title"]["text"]
 
 

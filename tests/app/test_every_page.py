@@ -127,7 +127,7 @@ def test_a_page_is_drawn(new_page, models, name, renders):
             chosen["pad_to"] = 0
         for setting, value in chosen.items():
             page.session_state[setting] = value
-        page.switch_page(PAGES[key].file).run()
+        page.switch_page(key).run()
         assert not page.exception, (key, chosen, page.exception[0].value)
         said = [plain_text(error.value) for error in page.error]
         # A weight is set of a key that another change, or padding, may have masked, or its others.

@@ -26,8 +26,8 @@ VIEWS = [
     {"view": "generate"},
     {"view": "generate", "how": "Beam search"},
     {"view": "lineage", "picture": "One part"},
-    *({"view": view} for view in ("model_page", "tokenizer", "positions", "residual", "compare",
-                                  "lookup", "family", "bertviz_page")),
+    *({"view": view} for view in ("model", "tokenizer", "positions", "residual", "compare",
+                                  "lookup", "family", "bertviz")),
 ]  # fmt: skip
 
 
@@ -46,7 +46,7 @@ def answer(page):
 
     def answer(view, model=NAME, **chosen):
         page.query_params.update(model=model, source=TEXT, **chosen)
-        page.switch_page(f"views/{view}.py").run()
+        page.switch_page(view).run()
         assert not page.exception
         (found,) = told(page)
         return found[1]
@@ -98,7 +98,7 @@ def test_the_largest_part(answer, checkpoint):
         sizes[part] += tensor.numel()
     largest = max(sizes, key=sizes.get)
     share = sizes[largest] / sum(sizes.values())
-    assert f"The largest share, {share:.0%}, belongs to “{largest}”" in answer("model_page")
+    assert f"The largest share, {share:.0%}, belongs to “{largest}”" in answer("model")
 
 
 def test_the_most_focused_heads(answer):

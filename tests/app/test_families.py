@@ -8,13 +8,13 @@ import pytest
 
 from headlight.app.state import catalog
 from headlight.app.state.options import LAB
-from headlight.app.state.pages import HOME, PAGES
+from headlight.app.state.pages import HOME
 from headlight.app.wording import block_texts, model_texts, output_texts
 from headlight.model.analysis.architecture import blocks
 from headlight.model.checkpoint import load
 from headlight.model.families.rotary import angles
 from headlight.model.pretrained.contents import ROUNDED
-from tests.app.common import plain_text
+from tests.app.common import forget_all, plain_text
 from tests.model.pretrained.folders import FAMILIES, TINY, in_doubles, write
 from tests.model.pretrained.test_sentence_encoders import DENSE, encoder
 
@@ -39,7 +39,7 @@ def models(folders):
 def opened(page):
     def open_with(name, key="", **more):
         page.query_params.update(dict(model=name, source=TEXT) | more)
-        return page.switch_page(PAGES[key or HOME].file).run()
+        return page.switch_page(key or HOME).run()
 
     return open_with
 
@@ -105,10 +105,10 @@ def test_examples_are_in_the_language_that_is_read_or_of_the_folder(page, folder
     assert page.session_state["source"] == "" and catalog.examples(TINY) == []
     file = folders / TINY / "examples.txt"
     file.write_text("one two\n\nthree\n", encoding="utf-8")
-    catalog.examples.clear()
+    forget_all()
     assert catalog.examples(TINY) == ["one two", "three"]
     file.unlink()
-    catalog.examples.clear()
+    forget_all()
 
 
 @pytest.mark.parametrize("at", ["Input", "Projections", "Scores", "Feed-forward"])
@@ -166,7 +166,7 @@ def test_a_sentence_encoder_says_how_it_makes_its_vector(page, folders, pooling)
         folders / "minilm", folders / name, {"pooling_mode": pooling}, DENSE["two"], True
     )
     page.query_params.update(dict(model=name, source=TEXT))
-    well(page.switch_page(PAGES["model"].file).run())
+    well(page.switch_page("model").run())
     checkpoint = load(folders / name)
     run = checkpoint.run(TEXT)
     told = output_texts.output(checkpoint, run, lambda: checkpoint.trace_run(run))
@@ -239,7 +239,7 @@ def test_a_text_that_does_not_fit_into_memory_is_told(opened, monkeypatch):
     monkeypatch.setattr("headlight.model.probing.trace.available", lambda: 10)
     page = opened("gpt2", source="A text that no other test has traced.")
     for key in (HOME, "heads", "residual"):
-        page.switch_page(PAGES[key].file).run()
+        page.switch_page(key).run()
         assert not page.exception, key
         said = [one.value for one in (*page.error, *page.warning, *page.info)]
         assert any("Use a shorter text" in one for one in said), (key, said)

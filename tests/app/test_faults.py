@@ -2,7 +2,7 @@
 
 Others are where they belong: a WebSocket that drops and a server that starts anew in
 browser/test_reconnect.py, a program that is ended while it writes in
-model/corpus/test_trace_command.py and model/training/test_train.py, broken folders and weights in
+model/surveys/test_trace_command.py and model/training/test_train.py, broken folders and weights in
 model/test_broken_checkpoints.py and test_not_finite.py.
 """
 
@@ -19,10 +19,10 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from headlight.app.results import memoize, passes
+from headlight.app.results import passes
 from headlight.app.server.command import main as command
 from headlight.app.server.ports import check
-from headlight.app.state.pages import PAGES
+from tests.app.common import forget_all
 from tests.conftest import ROOT
 
 SENTENCE = "the dog sees the cat"
@@ -117,10 +117,10 @@ def test_memory_that_runs_out_ends_one_page_and_no_session(page, monkeypatch, er
     with monkeypatch.context() as patch:
         patch.setattr(passes, "trace_of", lambda *given, **more: error())
         for key in ("attention", "heads", "take-away", "tokenizer"):
-            page.switch_page(PAGES[key].file).run()
+            page.switch_page(key).run()
             assert not page.exception, key
             assert any("more memory than is free" in one.value for one in page.error), key
-    page.switch_page(PAGES["attention"].file).run()
+    page.switch_page("attention").run()
     assert not page.exception and not page.error
     assert page.text_area(key="source").value == SENTENCE
 
@@ -139,14 +139,12 @@ def in_use(page, models, tmp_path, monkeypatch):
     """A page that shows a model of a folder, and the folder."""
     folder = shutil.copytree(models / "uneven", tmp_path / "models" / "used")
     monkeypatch.setattr("sys.argv", ["router.py", "--models", str(tmp_path / "models")])
-    memoize.st.cache_resource.clear()
-    memoize.st.cache_data.clear()
+    forget_all()
     page.query_params.update(model="used", source=SENTENCE, target="ein Hund")
     page.run()
     assert not page.exception and not page.error
     yield page, folder
-    memoize.st.cache_resource.clear()
-    memoize.st.cache_data.clear()
+    forget_all()
 
 
 @pytest.mark.parametrize("what", ["removed", "replaced"])
@@ -158,7 +156,7 @@ def test_a_folder_that_changes_while_it_is_used(in_use, models, what):
         shutil.copytree(models / "short", folder)
     page.text_area(key="source").set_value("a man walks home").run()
     for key in ("attention", "heads", "ablation", "take-away"):
-        page.switch_page(PAGES[key].file).run()
+        page.switch_page(key).run()
         assert not page.exception, key
         said = [one.value for one in page.error]
         assert len(said) == (key == "take-away"), (key, said)
@@ -172,15 +170,15 @@ def test_a_folder_that_changes_while_it_is_used(in_use, models, what):
 BARE = """
 import io, os, sys, tempfile
 assert not os.access(sys.argv[1], os.W_OK) and sys.getfilesystemencoding()
-from streamlit.testing.v1 import AppTest
+from pathlib import Path
 from headlight.app import theme
-from headlight.app.state.pages import PAGES
+from tests.app.common import App
 theme.HEAD_START = 0
-page = AppTest.from_file(sys.argv[1] + "/app/router.py", default_timeout=120)
+page = App(Path(sys.argv[1]), timeout=120)
 page.query_params.update(model="en-de", source="Ein na\\xefve caf\\xe9 \\U0001f642")
 page.run()
 for key in ("attention", "take-away"):
-    page.switch_page(PAGES[key].file).run()
+    page.switch_page(key).run()
     assert not page.exception and not page.error, (page.exception, page.error)
 from headlight.app.export import pictures
 from headlight.app.server.command import main

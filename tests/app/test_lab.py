@@ -1,4 +1,4 @@
-"""The positions lab and the Residual page: what they show is what was computed."""
+"""The positions lab and the page Residual stream: what they show is what was computed."""
 
 import base64
 import json
@@ -6,15 +6,13 @@ import re
 
 import numpy as np
 import pytest
-import streamlit as st
 import torch
-from streamlit.testing.v1 import AppTest
 
 from headlight.model.analysis import positions
 from headlight.model.probing import position_tables
 from headlight.model.probing.capture import view
-from tests.app.common import components, plain_text
-from tests.conftest import ROOT, long_but
+from tests.app.common import App, components, forget_all, plain_text
+from tests.conftest import long_but
 from tests.model.common import CHECKPOINTS
 
 TEXT, TARGET = "Two dogs run on the beach.", "Zwei Hunde rennen am Strand."
@@ -28,15 +26,15 @@ LAB = ["Wavelengths", "Distance", "Rotation", "Other encodings", "Swap two words
 
 @pytest.fixture(scope="module")
 def app():
-    page = AppTest.from_file(str(ROOT / "app" / "router.py"), default_timeout=120)
+    page = App(timeout=120)
     page.query_params.update(model="en-de", source=TEXT, target=TARGET)
     yield page.run()
-    st.cache_resource.clear()
+    forget_all()
 
 
 def show(app, view, model="en-de", **chosen):
     """A page with our sentence and target, whatever was shown before."""
-    app.switch_page(f"views/{view}.py")
+    app.switch_page(view)
     if app.session_state["model"] != model:  # another one empties the target
         app.session_state["model"] = model
         app.run()
@@ -104,7 +102,7 @@ def test_every_section_works_with_every_model(app, small_presets, model):
             page.segmented_control(key="lab").set_value(section).run()
         assert not page.exception and not page.error
         assert page.get("plotly_chart")
-    page.switch_page("views/residual.py").run()
+    page.switch_page("residual").run()
     assert not page.exception and not page.error
     assert bold(page, "largest difference of probabilities") <= 1e-5 * 20
 
@@ -329,6 +327,6 @@ def test_padding_and_masks_that_are_off_are_borne(app):
     app.selectbox(key="second").select_index(4).run()
     picture(app, "Distances")
     assert bold(app, ", without: ") <= 1e-5
-    app.switch_page("views/residual.py").run()
+    app.switch_page("residual").run()
     assert not app.exception
     assert bold(app, "largest difference of probabilities") <= 1e-4

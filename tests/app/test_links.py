@@ -7,14 +7,13 @@ from urllib.parse import parse_qs
 
 import pytest
 from streamlit.runtime.scriptrunner import get_script_run_ctx
-from streamlit.testing.v1 import AppTest
 
 from headlight.app.export.view import permalink
 from headlight.app.state import session
 from headlight.app.state.pages import HOME, PAGES
 from headlight.app.state.settings import SETTINGS
+from tests.app.common import App
 from tests.app.test_anything_typed import ALIVE, LETTERS, well
-from tests.conftest import ROOT
 
 SECONDS = 1
 CHOSEN = [
@@ -67,14 +66,14 @@ def test_a_mutated_link_opens_a_page(page, number):
     page.run()  # imports and loads
     for _ in range(number):
         link = mutated(chance.choice(LINKS), chance)
-        page = AppTest.from_file(str(ROOT / "app" / "router.py"), default_timeout=60)
+        page = App()
         page.query_params.update(parse_qs(link, keep_blank_values=True))
         entry = chance.choice(pages)
         start = time.process_time()
         try:
             well(page.run())
             longest = max(longest, time.process_time() - start)
-            well(page.switch_page(entry.file).run())
+            well(page.switch_page(entry.key).run())
         except BaseException:
             print(entry.key, link[:2000])
             raise
@@ -90,7 +89,7 @@ BEYOND = ["inf", "-inf", "1e400", "Infinity", "nan", "9" * 400, "-" + "9" * 400,
 
 @pytest.mark.parametrize("number", [9, pytest.param(2000, marks=pytest.mark.long)])
 def test_numbers_at_their_limits_and_beyond_open_a_page(new_page, number):
-    chance, files = random.Random(number), [entry.file for entry in PAGES.values()]
+    chance, keys = random.Random(number), [*PAGES]
     for turn in range(number):
         values = {
             key: [s.least, s.most, s.least - 1, s.most + 1, *BEYOND] for key, s in NUMBERS.items()
@@ -99,13 +98,13 @@ def test_numbers_at_their_limits_and_beyond_open_a_page(new_page, number):
         if turn < len(BEYOND):  # each everywhere
             link = dict.fromkeys(NUMBERS, BEYOND[turn])
         link |= {"lesson": "1-shares"} if turn % 3 == 0 else {"model": "uneven", "source": "a dog"}
-        file = "views/generate.py" if turn % 3 == 1 else chance.choice(files)
+        key = "generate" if turn % 3 == 1 else chance.choice(keys)
         page = new_page()
         page.query_params.update(link)
         try:
-            well(page.switch_page(file).run())
+            well(page.switch_page(key).run())
         except BaseException:
-            print(file, link)
+            print(key, link)
             raise
 
 

@@ -55,7 +55,7 @@ def pages(page, monkeypatch):
         page.query_params.update(dict(model=name, source=TEXT) | more)
         found = {}
         for key in only:
-            page.switch_page(PAGES[key].file).run()
+            page.switch_page(key).run()
             assert not page.exception, (key, page.exception)
             found[key] = said_by(page)
         return found

@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 from headlight.app.state.pages import PAGES
 from headlight.model.analysis import finite
 from headlight.model.checkpoint import load
-from headlight.model.corpus.trace_command import main as trace_command
+from headlight.model.surveys.trace_command import main as trace_command
 from tests.app.common import plain_text
 
 FILE = "model.safetensors"
@@ -64,7 +64,7 @@ def test_every_page_says_it(page):
     for key, entry in PAGES.items():
         if key == "family":  # builds every system, which takes long and changes nothing here
             continue
-        page.switch_page(entry.file).run()
+        page.switch_page(entry.key).run()
         assert not page.exception, key
         assert len(said(page)) == 1 and "layer 2" in said(page)[0], key
 

@@ -14,9 +14,9 @@ from headlight.app.results import system_results
 from headlight.app.state.options import LAB, STEPS
 from headlight.app.state.pages import HOME, PAGES
 from headlight.model import checkpoint, load
-from headlight.model.corpus.trace_command import main as trace_command
 from headlight.model.presets import PRESETS
 from headlight.model.probing.head_steps import ABLATIONS
+from headlight.model.surveys.trace_command import main as trace_command
 from headlight.model.tokenizer import Tokenizer
 from tests import odd
 from tests.app.common import view_of, words
@@ -55,7 +55,7 @@ every_model = pytest.mark.parametrize("name", SHAPES)
 
 def opened(page, view, name):
     page.query_params.update(model=name, source=TEXT)
-    page.switch_page(f"views/{view}.py").run()
+    page.switch_page(view).run()
     assert well(page)
     assert page.session_state["model"] == name
     return page
@@ -169,9 +169,9 @@ def test_a_decoder_alone_reads_no_target(models, tmp_path, capsys):
 def test_a_model_without_special_tokens_opens_every_page(page):
     opened(page, "attention", "bare")
     for entry in PAGES.values():
-        page.switch_page(entry.file).run()
+        page.switch_page(entry.key).run()
         assert well(page), entry.key
-    page.switch_page("views/positions.py").run()
+    page.switch_page("positions").run()
     for section in LAB:
         page.segmented_control(key="lab").set_value(section).run()
         assert well(page), section
@@ -190,9 +190,9 @@ def test_a_change_is_measured_on_a_model_without_special_tokens(page):
 def test_a_model_that_cannot_write_says_so_and_reads_a_target_that_is_typed(page):
     page.query_params.update(model="mute", source=TEXT)
     for entry in PAGES.values():
-        page.switch_page(f"views/{entry.script}.py").run()
+        page.switch_page(entry.key).run()
         assert not page.exception, entry
-    page.switch_page(PAGES[HOME].file).run()
+    page.switch_page(HOME).run()
     assert "no token that starts a target" in page.error[0].value
     page.button(key="translate_again").click().run()
     assert not page.exception and page.text_area(key="source").value == TEXT

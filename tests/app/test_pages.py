@@ -1,14 +1,13 @@
 """What pages have in common; tests/app/test_every_page.py draws each with every model."""
 
 import ast
+import re
 
 import pytest
 
 from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import MASKS
 from tests.conftest import ROOT
-
-VIEWS = [page.script for page in PAGES.values()]
 
 
 def test_no_module_of_ours_is_loaded_twice(page):
@@ -22,6 +21,12 @@ def test_no_module_of_ours_is_loaded_twice(page):
     assert str(ROOT / "app" / "state" / "session.py") in files
     assert len(files) == len(set(files))
     assert {"session", "charts", "sidebar"}.isdisjoint(sys.modules)
+
+
+def test_a_page_s_module_is_called_like_its_title():
+    for entry in PAGES.values():
+        name = re.sub(r"\W+", "_", entry.title.lower())
+        assert entry.module in (name, f"{name}_page"), entry.title
 
 
 @pytest.mark.parametrize(
@@ -68,8 +73,8 @@ def test_what_does_not_fit_is_refused_on_every_page(page):
     page.query_params["model"] = "short"
     page.query_params["source"] = "the dog sees the cat and the cat sees the dog"
     page.run()
-    for view in set(VIEWS) - {"family", "learn", "lineage", "lookup"}:  # they need no run
-        page.switch_page(f"views/{view}.py").run()
+    for view in set(PAGES) - {"family", "learn", "lineage", "lookup"}:  # they need no run
+        page.switch_page(view).run()
         assert not page.exception
         assert "at most 12" in page.error[0].value
     page.button(key="translate_again").click().run()

@@ -3,62 +3,36 @@ docs/extending.md says, and shown whole."""
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import textwrap
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from headlight.app.export import bundle
 from headlight.app.export.view import permalink
 from headlight.app.state import catalog
-from headlight.app.state.pages import GROUPS, PAGES, declared
+from headlight.app.state.pages import GROUPS, PAGES, check_modules
 from headlight.app.state.settings import SETTINGS, headers, shared
 from headlight.model import commands, load
 from headlight.model.presets import FAMILIES
 from headlight.model.probing.changes import VERBS
 from headlight.model.probing.reference import Reference
-from tests.app.common import complete, view_of
+from tests.app.common import App, complete, forget_all, view_of
 from tests.conftest import ROOT
 from tests.model.pretrained.folders import write
 
 TEXT = "A dog runs."
-PAGE = '''"""How many tokens the text has."""
-
-import streamlit as st
-
-from headlight.app import selection
-from headlight.app.shell import frame
-from headlight.app.state import widgets
-from headlight.app.state import catalog
-from headlight.app.state.pages import EXPERIMENTS, Page
-from headlight.app.state.setting import Context, Setting
-
-
-def _upwards(context: Context) -> tuple[int, ...]:
-    return NUMBERS
-
-
-NUMBERS = 1, 2, 3
-TIMES = Setting("times", "Times", 2, "select", options=_upwards, among=NUMBERS)
-PAGE = Page("Token count", EXPERIMENTS, "Token count", settings=(TIMES,))
-
-
-def page() -> None:
-    run = selection.run()
-    with frame.controls():
-        times = widgets.draw("times")
-    st.markdown(f"{times} × {len(run.texts[0].ids)} tokens")
-
-
-page()
-'''
+EXTENDING = (ROOT / "docs" / "extending.md").read_text("utf-8")
+FENCES = re.findall(r"```text\n(.*?)```", EXTENDING, re.DOTALL)
+PAGE, ROW = FENCES[0], textwrap.indent(FENCES[1], "    ")
 NOTE = """        Setting(
             "note", "Note", "", "line", "On this view.", badge="Note: {}", header="note: {}"
         ),
@@ -111,7 +85,10 @@ FAMILY = replace(
 )
 '''
 PLANTS = {  # kind → file → what it holds, or a part of it → what comes before that
-    "page": {"app/views/token_count.py": PAGE},
+    "page": {
+        "app/views/token_count.py": PAGE,
+        "app/state/pages.py": {'    Page(\n        title="Architecture",\n': ROW},
+    },
     "setting": {
         "app/state/settings.py": {"        *PAGE_SETTINGS,\n": NOTE},
         "app/shell/menus.py": {
@@ -123,36 +100,36 @@ PLANTS = {  # kind → file → what it holds, or a part of it → what comes be
     },
     "family": {"model/families/planted.py": FAMILY},
 }
-MOST_FILES = {"page": 1, "setting": 2, "change": 2, "family": 1}
+MOST_FILES = {"page": 2, "setting": 2, "change": 2, "family": 1}
 
 
-def opened(file: str = "", **chosen) -> AppTest:
-    page = AppTest.from_file(str(Path("app", "router.py").resolve()), default_timeout=60)
+def opened(key: str = "", **chosen) -> AppTest:
+    page = App(Path.cwd())
     page.query_params.update({"model": "en-de", "source": TEXT} | chosen)
     page.run()
-    page = page.switch_page(file).run() if file else page
+    page = page.switch_page(key).run() if key else page
     assert not page.exception, page.exception
     return page
 
 
 def check_page() -> None:
     """In the menu, under its address, with its setting in the address, and in what is exported."""
-    entry = PAGES["token_count"]
-    assert GROUPS["Experiments"][-1] == entry and entry.path == "token_count"
-    page = opened(PAGES["ablation"].file)
+    entry = PAGES["token-count"]
+    assert GROUPS["Experiments"][-1] == entry and entry.path == "token-count"
+    page = opened("ablation")
     assert "Token count" in {link.proto.label for link in page.get("page_link")}
     trace = load("en-de").trace(TEXT)
     for times in (2, 3):
-        page = opened(entry.file, **({"times": "3"} if times == 3 else {}))
-        assert page.selectbox(key="times").value == times
+        page = opened(entry.key, **({"times": "3"} if times == 3 else {}))
+        assert page.number_input(key="times").value == times
         shown = [text.value for text in page.markdown]
         assert f"{times} × 4 tokens" in shown, shown  # a, dog, runs and the full stop
-    chosen = shared(complete({"model": "en-de", "source": TEXT}) | {"times": 3}, "token_count")
-    assert permalink(chosen, "token_count").startswith("token_count?")
-    assert "&times=3" in permalink(chosen, "token_count")
-    view = replace(view_of(trace), settings=chosen, page="token_count")
+    chosen = shared(complete({"model": "en-de", "source": TEXT}) | {"times": 3}, "token-count")
+    assert permalink(chosen, "token-count").startswith("token-count?")
+    assert "&times=3" in permalink(chosen, "token-count")
+    view = replace(view_of(trace), settings=chosen, page="token-count")
     read = bundle.read(bundle.make(view, bundle.Model("en-de", "model.safetensors", "0" * 64)))
-    assert read.page == "token_count" and read.settings["times"] == 3
+    assert read.page == "token-count" and read.settings["times"] == 3
 
 
 def check_setting() -> None:
@@ -190,11 +167,10 @@ def check_family() -> None:
     assert ours.texts["tgt"].ids == like.texts["tgt"].ids
     assert abs(ours.logits - like.logits).max() > 0.01
     sys.argv[1:] = ["--models", "models"]
-    st.cache_data.clear()
-    st.cache_resource.clear()
+    forget_all()
     page = opened(model="tiny")
     assert not page.error and page.session_state["model"] == "tiny"
-    page = opened(PAGES["model"].file, model="tiny", kind="decoder", layer="1")
+    page = opened("model", model="tiny", kind="decoder", layer="1")
     page.session_state["_memo"].block = "decoder", 0, "self_attn", "norm"
     page.run()
     told = " ".join(text.value for text in page.markdown)
@@ -266,15 +242,19 @@ def test_what_is_planted_is_shown_whole(found, kind):
 
 
 def test_what_is_not_planted_is_absent():
-    assert "token_count" not in PAGES and not {"times", "note"} & SETTINGS.keys()
+    assert "token-count" not in PAGES and not {"times", "note"} & SETTINGS.keys()
     assert "twice" not in VERBS and "planted" not in FAMILIES
     assert all("Token count" not in [page.title for page in pages] for pages in GROUPS.values())
 
 
-def test_a_file_that_declares_no_page_is_named(tmp_path):
-    (tmp_path / "empty.py").write_text("import streamlit\n", "utf-8")
-    with pytest.raises(ValueError, match=r"empty\.py declares no page"):
-        declared(tmp_path / "empty.py")
+def test_a_module_without_a_row_is_named_and_a_row_without_a_module():
+    page = PAGES["lines"]
+    check_modules([page], [Path("lines.py")])
+    with pytest.raises(ValueError, match=r"token_count\.py has no row in MENU") as error:
+        check_modules([page], [Path("lines.py"), Path("token_count.py")])
+    assert "\n" not in str(error.value) and len(str(error.value)) <= 300
+    with pytest.raises(ValueError, match=r"names app/views/lines\.py, which does not exist"):
+        check_modules([page], [])
 
 
 if __name__ == "__main__":

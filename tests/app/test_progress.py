@@ -27,7 +27,7 @@ def alignment(page, monkeypatch):
     monkeypatch.setattr(progress, "st", shown)
     page.query_params.update(model="en-de", source=TEXT, aligned_by="Influence")
     page.run()
-    page.switch_page("views/alignment.py").run()
+    page.switch_page("alignment").run()
     assert not page.exception and not page.error
     return page, results
 

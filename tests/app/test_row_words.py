@@ -22,8 +22,8 @@ from headlight.app.wording.formats import escaped
 from headlight.model import load
 from headlight.model.analysis.reading import Reading
 from headlight.model.checkpoint import SHIPPED
-from headlight.model.corpus.tables import spreadsheet_safe
 from headlight.model.probing.run import Run
+from headlight.model.surveys.tables import spreadsheet_safe
 from tests.app.common import view_of
 from tests.app.test_packing import unpack
 
@@ -161,7 +161,7 @@ def test_the_word_is_the_same_on_pages(page, number):
     page.query_params.update(model=name, source=TEXTS[name], vectors=SELECTED_HEAD, **settings)
     page.run()
     for view in ("lookup", "inside"):
-        page.switch_page(f"views/{view}.py").run()
+        page.switch_page(view).run()
         assert not page.exception
         (picker,) = (box for box in page.selectbox if box.key == "follow")
         assert f"{row + 1} {word_of(*place)}" in picker.options

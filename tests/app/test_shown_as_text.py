@@ -58,7 +58,7 @@ def open_page(page, entry, **chosen):
     for popover in ("what_if", "branches_box"):
         page.session_state[popover] = True
     page.query_params.update(START | chosen)
-    return page.switch_page(entry.file).run()
+    return page.switch_page(entry.key).run()
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
@@ -75,8 +75,8 @@ def test_errors_are_shown_in_one_place():
     for file in (ROOT / "app").rglob("*.py"):
         if lines := re.findall(r".*(?:st|verdict)\.error\b.*", file.read_text(encoding="utf-8")):
             shown[file.name] = len(lines)
-    assert shown == {"messages.py": 1, "take_away.py": 1}
-    assert "verdict.error(" not in (ROOT / "app/views/take_away.py").read_text(encoding="utf-8")
+    assert shown == {"messages.py": 1, "export.py": 1}
+    assert "verdict.error(" not in (ROOT / "app/views/export.py").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("key", "name"), [("changes", HOME), ("score_token", "attribution"),

@@ -14,10 +14,9 @@ from headlight.app.views import _head_table
 from headlight.app.wording import head_card
 from headlight.model.analysis.head_metrics import measured
 from headlight.model.checkpoint import SHIPPED, load
-from headlight.model.corpus.clearest import surveyed_habit
-from headlight.model.corpus.pruning_page import head_table
-from headlight.model.corpus.survey import CARD, FILE, Survey
 from headlight.model.pretrained.weights import CannotLoad
+from headlight.model.surveys.clearest import surveyed_habit
+from headlight.model.surveys.survey import CARD, FILE, Survey
 
 MUTATIONS = 150
 ODD = [None, True, -1, 0, 1.5, 10**9, 1e300, float("nan"), float("inf"), "", "head", "x" * 1000,
@@ -61,7 +60,6 @@ def show(survey, checkpoint, trace):
     _head_table.head_table(kinds, trace, pictures, survey=survey)
     texts = [_head_table.surveyed_on(survey, True)]
     for site in checkpoint.model.sites():
-        head_table(survey, site.kind)
         for head in range(site.n_heads):
             place = site.kind, site.layer, head
             surveyed_habit(survey, *place)
@@ -143,7 +141,7 @@ def test_pages_say_it_and_work_on_without(folder, page, whole, fault):
     page.query_params.update(model="copied", source="a b c")
     page.run()
     assert not page.exception and not page.error
-    page.switch_page("views/heads.py").run()
+    page.switch_page("heads").run()
     assert not page.exception and not page.error
     assert page.selectbox(key="measured_on").value == THIS_SENTENCE
     assert len(page.dataframe) == 1

@@ -20,7 +20,7 @@ HOSTILE = ["🙂 <b>bold</b> *x* :smile: $a$", "שלום עולם", "a" * 200, "
 def opened(page):
     def open_page(**asked):
         page.query_params.update({"model": "en-de"} | asked)
-        page.switch_page("views/tokenizer.py").run()
+        page.switch_page("tokenizer").run()
         assert not page.exception
         return page
 

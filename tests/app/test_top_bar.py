@@ -81,6 +81,7 @@ def test_where_changes_alter_the_translation_the_line_says_that_it_shows_the_for
     used = plain_text(output(page))
     assert used.startswith("Model en-fr (with these settings) wrote: ")
     assert used.partition(": ")[2] != before.partition(": ")[2]
+    page.run()  # the menu has closed
     page.text_input(key="changes").set_value("").run()
     assert plain_text(output(page)) == used.replace("these settings", "other settings")
     page.button(key="badge_target").click().run()

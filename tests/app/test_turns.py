@@ -18,8 +18,11 @@ from headlight.app.server import fair_queue as queue
 from headlight.app.server.fair_queue import FairQueue
 from headlight.app.state import catalog
 from headlight.app.wording import notices
+from headlight.model.checkpoint import load
 from headlight.model.decoding.generate import Beam, Sampling
+from headlight.model.masks import Masks
 from headlight.model.pause import pausing
+from headlight.model.probing.capture import view
 from headlight.model.probing.run import Run
 from headlight.model.probing.sweeps import Score
 from tests.waiting import wait_until
@@ -78,7 +81,7 @@ def test_passes_over_one_view_never_overlap(monkeypatch):
     that was stopped is still in a pass."""
     monkeypatch.setattr(memoize, "QUEUE", FairQueue(2))
     mine, others = (
-        SimpleNamespace(model=torch.nn.Module(), device="cpu", stamp=(name,))
+        SimpleNamespace(model=view(load("copy").model), device="cpu", stamp=(name,))
         for name in ("mine", "others")
     )
     passes, most, done = Counter(), Counter(), []
@@ -352,7 +355,7 @@ def test_work_ends_at_a_pause_and_leaves_nothing_behind(always):
 def test_each_turn_has_its_own_cores_again(always):
     """Also in a thread that computes for the first time: PyTorch gives it then what the last
     thread asked for."""
-    seen, models = {1: [], 2: []}, {count: torch.nn.Module() for count in (1, 2)}
+    seen, models = {1: [], 2: []}, {count: view(load("copy").model) for count in (1, 2)}
     barrier = threading.Barrier(2)
 
     def computes(count):
@@ -366,6 +369,17 @@ def test_each_turn_has_its_own_cores_again(always):
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(computes, (1, 2)))
     assert seen == {1: [1] * 50, 2: [2] * 50}
+
+
+@pytest.mark.parametrize(("tokens", "pauses"), [(5, 0), (memoize.SHORT, 2 + 2)])
+def test_a_long_pass_pauses_before_each_layer(tokens, pauses, monkeypatch):
+    came, model = [], view(load("copy").model)
+    ids = [torch.tensor([[5, 6, 7]])] * 2
+    monkeypatch.setattr(memoize, "_give_way", lambda *_: came.append(1))
+    with memoize.threads(model, tokens=tokens):
+        model(*ids, *Masks().build(model, *ids))
+    model(*ids, *Masks().build(model, *ids))
+    assert len(came) == pauses
 
 
 SENTENCE = "A dog runs through the snow and a man in a red hat looks at it."
@@ -394,6 +408,7 @@ def works(view):
 
 def test_interrupted_passes_give_the_same_bits(always, monkeypatch):
     """Several at once, each of which gives way at every pause to all others."""
+    monkeypatch.setattr(memoize, "LONG_PASS", 0)
     monkeypatch.setattr(memoize, "results_cache", lambda: cache)
     names, came = list(works(catalog.view_of("en-de", "final", "cpu"))), []
 
@@ -417,6 +432,7 @@ def test_interrupted_passes_give_the_same_bits(always, monkeypatch):
 @pytest.mark.parametrize("name", ["influence", "attribution", "beams", "sweep", "trace", "target"])
 def test_what_is_left_half_made_leaves_no_trace(name, monkeypatch):
     """Its asker is gone at some pause: no hook stays, nothing is kept, and it can be made anew."""
+    monkeypatch.setattr(memoize, "LONG_PASS", 0)
     cache = memoize.ByteBoundedCache()
     monkeypatch.setattr(memoize, "results_cache", lambda: cache)
 

@@ -1,5 +1,6 @@
 """python -m tests.bench [--only NAME] [--device DEVICE] [--json FILE]: measure every bar, or those
-named so."""
+named so. With --where NAME, into what one act in the browser falls; with --against COMMIT, this
+commit and another in turns."""
 
 import argparse
 import importlib
@@ -12,7 +13,9 @@ from pathlib import Path
 import tests.bench
 from headlight.model.memory import keep_freed_memory
 from tests import devices
+from tests.bench.against import BASELINE, against
 from tests.bench.harness import Row, measure, report, table
+from tests.bench.where import where
 
 
 def rows() -> list[Row]:
@@ -25,9 +28,21 @@ def rows() -> list[Row]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--only", default="", metavar="NAME", help="rows whose name holds this")
+    parser.add_argument("--where", metavar="NAME", help="what happens when, in this row")
+    parser.add_argument(
+        "--against",
+        metavar="COMMIT",
+        nargs="?",
+        const=BASELINE.read_text(encoding="utf-8").strip(),
+        help="another commit in turns; without a name that of baseline.txt",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as well")
     parser.add_argument("--device", default="cpu", help="cpu (default), cuda, cuda:1, …")
     args = parser.parse_args()
+    if args.against:
+        print(against(args.against, args.only))
+        return 0
+    args.only = args.where or args.only
     chosen = [row for row in rows() if args.only in row.name]
     if not chosen:
         parser.error(f"no row is called {args.only!r}; there are {[r.name for r in rows()]}")
@@ -44,6 +59,9 @@ def main() -> int:
         print(f"measured on the CPU alone, and left out: {', '.join(left) or 'none'}")
         if not chosen:
             return 0
+    if args.where:
+        print(where(chosen[0]))
+        return 0
     keep_freed_memory()  # as training does; for both sides of every row alike
     results, broken = [], []
     for row in chosen:

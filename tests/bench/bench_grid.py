@@ -89,14 +89,21 @@ def page(length: int):
     return opened
 
 
+SERVED: dict[str, str] = {}  # further arguments of `serve`
+SCRIPTS: list[str] = []  # that run before a page's own
+OPENED: list = []  # pages of the app
+
+
 def page_at(path: str, drawn: str):
-    """A server with the big model, and a page of it once `memoize_drawing` is there and it has
-    settled."""
+    """A server with the big model, and a page of it once `drawn` is there and it has settled."""
     big()
-    server = serve(big.folder)
+    server = serve(big.folder, **SERVED)
     address = server.__enter__()
     atexit.register(server.__exit__, None, None, None)
     opened = browser().new_page(viewport={"width": 1920, "height": 1080})
+    for script in SCRIPTS:
+        opened.add_init_script(script)
+    OPENED.append(opened)
     opened.goto(f"{address}/{path}")
     opened.wait_for_selector(drawn, timeout=90_000)
     opened.wait_for_selector(SETTLED)

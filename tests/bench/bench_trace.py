@@ -9,9 +9,9 @@ from pathlib import Path
 import torch
 
 from headlight.model import checkpoint, load
-from headlight.model.corpus.sentences import BATCH, Line, encode, windows
-from headlight.model.corpus.trace_command import Processes, run
 from headlight.model.masks import Masks
+from headlight.model.surveys.sentences import BATCH, Line, encode, windows
+from headlight.model.surveys.trace_command import Processes, run
 from headlight.model.training.data import batches, pad
 from tests.bench.harness import Row
 from tests.conftest import ROOT

@@ -23,15 +23,10 @@ from tests.conftest import serve
 
 expect.set_options(timeout=30_000)
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-DRAWN = (  # of any page
-    ".st-key-head_grid, .js-plotly-plot, .stDataFrame, .st-key-pictures, .st-key-head_plane, "
-    "[class*=st-key-lesson_row], .st-key-look_up, .st-key-files, .st-key-model_map, "
-    ".st-key-generation, .st-key-word_lines, .st-key-swaps, .st-key-input, .st-key-effects, "
-    ".st-key-terms, .st-key-lengths"
-)
+DRAWN = ", ".join(dict.fromkeys(page.picture for page in pages.MENU))  # of any page
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
-BEGUN = '.st-key-texts [data-testid="stElementContainer"]'
+BEGUN = ".st-key-bar .st-key-source"
 PICKED = "kind", "layer", "head"
 SIZE = {"width": 1280, "height": 900}
 NOWHERE = (2, 600)  # of the pointer: it points at nothing there

@@ -1,4 +1,4 @@
-"""The lesson of one head, walked through with the keyboard, and its pictures."""
+"""One head, walked through with the keyboard, and its pictures."""
 
 import re
 
@@ -207,7 +207,7 @@ def test_what_numbered_columns_count_stands_before_them(mounted):
 
 
 def test_every_step_is_drawn_by_keyboard_alone(visit, models):
-    """Its numbers are asked in tests/app/test_head_lesson.py; of one step they are read here."""
+    """Its numbers are asked in test_head_walkthrough.py; of one step they are read here."""
     visit.open(f"{LINK}&at=Input")
     trace = checkpoint.load(models / "uneven").trace(*TEXTS)
     for number, name in enumerate(STEPS, start=1):

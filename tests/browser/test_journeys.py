@@ -11,10 +11,10 @@ from playwright.sync_api import expect
 from headlight.app.live.build import page as live_page
 from headlight.model import Masks, checkpoint, load
 from tests.browser.conftest import Visit, alone
+from tests.browser.test_export import settings_in, take
 from tests.browser.test_generate import Walk
 from tests.browser.test_head_grid import Grid
 from tests.browser.test_learn import COVERED, PLACE, QUESTION, ROW, TEXT, press, step
-from tests.browser.test_take_away import settings_in, take
 from tests.browser.test_walk import HAS_SCHEME
 
 PHONE = {"width": 390, "height": 844}

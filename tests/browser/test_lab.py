@@ -1,4 +1,4 @@
-"""The positions lab and the Residual page, as far as only a browser shows it."""
+"""The positions lab and the page Residual stream, as far as only a browser shows it."""
 
 import re
 

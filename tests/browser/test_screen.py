@@ -41,7 +41,8 @@ FIRST_VIEW = """() => {
   const source = document.querySelector('[aria-label="Source sentence"]');
   const target = [...document.querySelectorAll(".st-key-output button p")]
     .find((text) => text.getBoundingClientRect().width);
-  const logo = document.querySelector(".hl-logo");
+  const logo = [...document.querySelectorAll(".st-key-menu *")]
+    .map(({ shadowRoot }) => shadowRoot?.querySelector("img")).find(Boolean);
   return {
     scrolled: document.querySelector(".stMain").scrollTop + scrollY,
     logo: logo && logo.complete && logo.naturalWidth > 0 && inside(box(logo)),

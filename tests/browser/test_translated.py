@@ -77,7 +77,7 @@ def test_the_app(visit, titles):
         assert not [text for text in words if WORDS.search(text)], title
         translated += len(words)
         visit.page.reload()
-        visit.page.wait_for_selector(".st-key-texts", state="attached")
+        visit.page.wait_for_selector(".st-key-source", state="attached")
         visit.idle()
         assert here == lines(visit.page), title
         visit.page.evaluate(f"() => {{ {TRANSLATE} }}")

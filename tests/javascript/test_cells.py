@@ -482,6 +482,61 @@ def test_tiles_are_painted_byte_by_byte(page, scale, least):
     assert np.array_equal(found, sheet.ravel())
 
 
+@pytest.mark.parametrize("every", [(2, 2), (3, 2), (1, 3), (5, 7)])
+def test_a_pixel_for_several_cells_has_the_colour_of_their_mean(page, every):
+    """Of those that are not masked; none where most are."""
+    layers, heads, rows, columns = 2, 3, 5, 7
+    weights = weights_of(layers, heads, rows, columns)
+    weights[:, :, 0, :4] = 0
+    cells = packing.weight_bytes(weights)
+    found = page(
+        """([part, every, count]) => {
+          const pixels = new Uint32Array(count);
+          const colours = Uint32Array.from({ length: 256 }, (_, i) => 1000 + i);
+          paintTiles(pixels, part, { scale: "linear", least: 0 }, colours, every);
+          return [...pixels];
+        }""",
+        [
+            dict(
+                layers=layers, heads=heads, rows=rows, columns=columns, cells=cells.ravel().tolist()
+            ),
+            every,
+            layers * heads * -(-rows // every[0]) * -(-columns // every[1]),
+        ],
+    )
+    seen = weights_seen(cells)
+    blocks = [
+        [
+            (
+                seen[..., r : r + every[0], c : c + every[1]],
+                cells[..., r : r + every[0], c : c + every[1]],
+            )
+            for c in range(0, columns, every[1])
+        ]
+        for r in range(0, rows, every[0])
+    ]
+
+    def colour(weights, bytes_of):
+        real = (bytes_of > 0).sum(axis=(-1, -2))
+        mean = weights.sum(axis=(-1, -2)) / np.maximum(real, 1)
+        is_drawn = 2 * real >= np.prod(bytes_of.shape[-2:])
+        return np.where(is_drawn, 1000 + np.floor(255 * mean + 0.5), 0)
+
+    sheet = np.stack([np.stack([colour(*b) for b in line], axis=-1) for line in blocks], axis=-2)
+    expected = sheet.transpose(0, 2, 1, 3).reshape(layers * sheet.shape[2], -1)
+    assert np.abs(np.array(found) - expected.ravel()).max() <= 1  # 32 bits: a rounding
+
+
+def test_a_tile_merges_as_many_cells_as_have_one_pixel(page):
+    asked = [(128, 128, 25.5, 25.5), (20, 20, 60, 60), (130, 40, 60, 30)]
+    found = page(
+        """(all) => all.map(([rows, columns, width, height]) =>
+          merged({ rows, columns }, width, height))""",
+        asked,
+    )
+    assert found == [[5, 5], [1, 1], [4, 1]]
+
+
 def test_tiles_of_a_difference_have_no_change_in_the_middle_of_the_scale(page):
     found = page(
         """(part) => {

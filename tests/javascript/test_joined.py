@@ -6,7 +6,7 @@ import pytest
 
 from headlight.app.components.scripts import HERE, script
 
-# They draw as they start: test_notebook.py and test_model_page.py of tests/browser open them.
+# They draw as they start; test_notebook.py and test_architecture_page.py of tests/browser do it.
 DRAWING = ["grid_page/index.js", "model_map/index.js"]
 FILES = {file.relative_to(HERE).as_posix() for file in HERE.rglob("*.js")}
 START = "(text) => import(`data:text/javascript;base64,${text}`).then((all) => Object.keys(all))"

@@ -159,7 +159,6 @@ ARGUMENTS = {  # command → its arguments behind the model
     "trace": ["A dog.", "--out", "x.csv"],
     "align": ["A dog.", "--out", "x.csv"],
     "survey": ["--file", "lines.txt", "--out", "x.parquet"],
-    "prune": ["--out", "x.csv"],
     "evaluate": [],
     "describe": [],
     "snapshots": [],

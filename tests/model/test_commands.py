@@ -38,7 +38,6 @@ FILES = {  # command → arguments that name a file or folder that is not there
     "align --file": ["copy", "--file", "{missing}", "--out", "{out}.txt"],
     "survey": ["{missing}", "--out", "{out}.parquet"],
     "survey --file": ["copy", "--file", "{missing}", "--out", "{out}.parquet"],
-    "prune": ["{missing}", "--out", "{out}.csv"],
     "pretrained": ["add", "{missing}", "--into", "{out}"],
 }
 

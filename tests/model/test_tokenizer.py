@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from headlight.model.checkpoint import Checkpoint, load
-from headlight.model.corpus.sentences import Line, encode
 from headlight.model.probing.trace import TooLong
+from headlight.model.surveys.sentences import Line, encode
 from headlight.model.tokenizer import SPECIAL, Tokenizer, special
 from headlight.model.training.data import DataError
 from tests.model.common import random_model, tiny_tokenizer

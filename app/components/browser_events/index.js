@@ -29,7 +29,8 @@ function keep({ target }) {
   sessionStorage.setItem(PLACES, JSON.stringify(places));
 }
 
-function goBack() {
+function goBack({ state }) {
+  if (state?.isLink) return;
   const place = read()[location.pathname];
   if (!place) return;
   const [until, before] = [performance.now() + PATIENCE, runs];

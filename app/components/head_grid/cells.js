@@ -246,32 +246,63 @@ export function scaled(weights, { scale, least }, signed) {
   return weights.map((weight) => (weight < least ? 0 : shown(weight)));
 }
 
+/** How many rows and columns of a part a pixel stands for, where its tile has so many pixels. */
+export const merged = ({ rows, columns }, width, height) =>
+  [rows / height, columns / width].map((cells) => Math.max(1, Math.floor(cells)));
+
 /** All cells of a part as pixels, row by row, heads beside and layers below each other. `colours`
- * are 256; weights under `least` are shown as none. */
-export function paintTiles(pixels, part, look, colours) {
+ * are 256; weights under `least` are shown as none. A pixel stands for `down` × `across` cells: it
+ * has the colour of their mean, or none if most are masked. */
+export function paintTiles(pixels, part, look, colours, [down, across] = [1, 1]) {
   const { layers, heads, rows, columns, cells, signed } = part;
   const { scale, least } = signed ? { scale: "linear", least: 0 } : look;
-  const table = new Uint32Array(256);
+  const shown = new Float32Array(256); // share of the scale of a byte
   for (let byte = 1; byte < 256; byte++) {
     const each = scale === "per row" ? "linear" : scale;
-    const [shown] = scaled([valueOf(part, byte)], { scale: each, least }, signed);
-    table[byte] = colours[Math.round(255 * Math.min(1, shown))];
+    shown[byte] = Math.min(1, scaled([valueOf(part, byte)], { scale: each, least }, signed)[0]);
   }
-  const width = heads * columns;
+  const table = Uint32Array.from(shown, (share, byte) => (byte ? colours[Math.round(255 * share)] : 0));
+  const [tall, wide] = [Math.ceil(rows / down), Math.ceil(columns / across)];
+  const isPerRow = scale === "per row";
+  const [sums, counts] = [new Float32Array(wide), new Uint16Array(wide)];
   let from = 0;
-  for (let layer = 0; layer < layers; layer++)
-    for (let head = 0; head < heads; head++)
-      for (let row = 0; row < rows; row++) {
-        const to = (layer * rows + row) * width + head * columns;
-        if (scale === "per row") {
-          let top = 2;
-          for (let i = 0; i < columns; i++) top = Math.max(top, cells[from + i]);
-          for (let i = 0; i < columns; i++) {
-            const byte = cells[from + i];
-            const shown = weightOf(byte) < least ? 0 : weightOf(byte) / weightOf(top);
-            if (byte) pixels[to + i] = colours[Math.round(255 * shown)];
-          }
-        } else for (let i = 0; i < columns; i++) pixels[to + i] = table[cells[from + i]];
-        from += columns;
+  for (let tile = 0; tile < layers * heads; tile++) {
+    const start = (Math.floor(tile / heads) * tall * heads + (tile % heads)) * wide;
+    for (let row = 0; row < rows; row++, from += columns) {
+      const to = start + Math.floor(row / down) * heads * wide;
+      let unit = 1;
+      if (isPerRow) {
+        let top = 2;
+        for (let i = 0; i < columns; i++) top = Math.max(top, cells[from + i]);
+        unit = weightOf(top);
       }
+      if (down * across === 1) {
+        for (let i = 0; i < columns; i++) {
+          const byte = cells[from + i];
+          pixels[to + i] = isPerRow && byte ? colours[Math.round((255 * shown[byte]) / unit)]
+            : table[byte];
+        }
+        continue;
+      }
+      for (let at = 0, i = from; at < wide; at++) {
+        const end = Math.min(i + across, from + columns);
+        let [sum, count] = [0, 0];
+        for (; i < end; i++) {
+          const byte = cells[i];
+          sum += shown[byte];
+          if (byte) count++;
+        }
+        sums[at] += sum / unit;
+        counts[at] += count;
+      }
+      if ((row + 1) % down && row + 1 < rows) continue;
+      const height = (row % down) + 1;
+      for (let at = 0; at < wide; at++) {
+        const area = height * Math.min(across, columns - at * across);
+        if (2 * counts[at] >= area) pixels[to + at] = colours[Math.round((255 * sums[at]) / counts[at])];
+      }
+      sums.fill(0);
+      counts.fill(0);
+    }
+  }
 }

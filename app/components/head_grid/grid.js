@@ -7,7 +7,7 @@ import {
 } from "../shared/heatmap.js";
 import { minus } from "../shared/numbers.js";
 import {
-  holds, isFaded, neighbour, paintTiles, placeOf, placesOf, rowOf, select, tileAt,
+  holds, isFaded, merged, neighbour, paintTiles, placeOf, placesOf, rowOf, select, tileAt,
 } from "./cells.js";
 import { SelectedHead } from "./selected.js";
 import { GridState } from "./state.js";
@@ -260,11 +260,15 @@ export class Grid extends GridState {
         { kind: part.kind })),
       element("div", { class: "canvases" }, base.canvas, over.canvas));
     section.box.lastChild.style.height = `${fullHeight}px`;
-    const sheet = this.sheet(part);
+    const sharp = base.canvas.width / fullWidth;
+    const every = merged(part, width * sharp, height * sharp);
+    const [rows, columns] = [part.rows / every[0], part.columns / every[1]];
+    const sheet = this.sheet(part, every);
+    const [down, across] = [sheet.height / layers, sheet.width / heads];
     base.font = `${(stacked ? 0.72 : 0.85) * font}px ${this.family}`;
     base.fillStyle = this.ink;
     base.imageSmoothingQuality = "high";
-    base.imageSmoothingEnabled = width < part.columns || height < part.rows;
+    base.imageSmoothingEnabled = width < columns || height < rows;
     for (let tile = 0; tile < layers * heads; tile++) {
       const { x, y } = this.corner(section, placeOf(section.order, tile));
       const [layer, head] = [Math.floor(tile / heads), tile % heads];
@@ -272,8 +276,7 @@ export class Grid extends GridState {
       base.fillStyle = this.hatching; // what is masked is no pixel of the sheet
       base.fillRect(x, y, width, height);
       base.fillStyle = this.ink;
-      base.drawImage(sheet, head * part.columns, layer * part.rows, part.columns, part.rows,
-        x, y, width, height);
+      base.drawImage(sheet, head * across, layer * down, columns, rows, x, y, width, height);
       base.globalAlpha = 1;
       for (const { tile: of, first, count } of part.veil ?? [])
         if (of === tile) veiled(base, this.look.colour, x, y + (first * height) / part.rows, width,
@@ -327,10 +330,11 @@ export class Grid extends GridState {
     return [x - fold * foldX, isOnTiles ? y + fold * tall * stepY : -1];
   }
 
-  /** All tiles of a part, one pixel a cell. */
-  sheet(part) {
-    return pixelSheet(part.layers * part.rows, part.heads * part.columns, (pixels) =>
-      paintTiles(pixels, part, this.look, pixelColours(this.palette)));
+  /** All tiles of a part, a pixel for so many cells, see `merged`. */
+  sheet(part, every) {
+    const [down, across] = [part.rows, part.columns].map((cells, i) => Math.ceil(cells / every[i]));
+    return pixelSheet(part.layers * down, part.heads * across, (pixels) =>
+      paintTiles(pixels, part, this.look, pixelColours(this.palette), every));
   }
 
   /** The text, a span for each token, as it was typed. */

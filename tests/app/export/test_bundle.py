@@ -298,6 +298,13 @@ BROKEN = {
                         "cannot be read"),
     "no letters": (lambda p, f: numbered(f, source=claims((5,), descr="<U0")),
                    "does not match its header"),
+    "many that are no letters": (lambda p, f: numbered(f, source=claims((10**8,), descr="<U0")),
+                                 "does not match its header"),
+    "a grid of tokens": (lambda p, f: numbered(f, source=np.array([["a"], ["b"]])),
+                         "other than text"),
+    "two of one array": (
+        lambda p, f: zipped(f | {NUMBERS: zipped({"cross": b"", "cross.npy": b""})}),
+        "does not belong in a pack"),
     "other than text": (lambda p, f: numbered(f, source=claims((1,), b"\xff" * 4, "<U1")),
                         "other than text"),
     "a program as header": (

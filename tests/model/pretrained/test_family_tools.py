@@ -9,9 +9,6 @@ import torch
 
 from headlight.model.analysis.head_metrics import measured
 from headlight.model.checkpoint import load
-from headlight.model.corpus.head_counts import frequencies, head_counts
-from headlight.model.corpus.importance import examples_of
-from headlight.model.corpus.sentences import Line
 from headlight.model.decoding.generate import Beam, Greedy, Sampling
 from headlight.model.decoding.search import greedy_decode
 from headlight.model.probing.applying import PatchInputs
@@ -19,6 +16,9 @@ from headlight.model.probing.changes import HeadOff, Scope, parse
 from headlight.model.probing.head_steps import ABLATIONS, head_steps
 from headlight.model.probing.sites import attention_at
 from headlight.model.probing.trace import CannotRead, ids_of, read_of, trace
+from headlight.model.surveys.head_counts import frequencies, head_counts
+from headlight.model.surveys.importance import examples_of
+from headlight.model.surveys.sentences import Line
 from tests.model.common import check_view, hooks, in_short
 from tests.model.pretrained.folders import KINDS, TEXT, write
 

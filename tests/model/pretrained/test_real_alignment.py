@@ -8,7 +8,7 @@ import pytest
 
 from headlight.model.analysis.alignment import Links, measured
 from headlight.model.checkpoint import load
-from headlight.model.corpus.gold_alignments import (
+from headlight.model.surveys.gold_alignments import (
     GoldPair,
     diagonals,
     error_rate,

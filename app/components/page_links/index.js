@@ -1,0 +1,29 @@
+// Links that keep the address of every setting, also in a new tab.
+
+import { element } from "../shared/dom.js";
+import { lead } from "../shared/lead.js";
+
+const opensElsewhere = ({ button, ctrlKey, metaKey, shiftKey, altKey }) =>
+  button !== 0 || ctrlKey || metaKey || shiftKey || altKey;
+
+export default function ({ data, parentElement }) {
+  const nav = parentElement.querySelector("nav");
+  const drawn = JSON.stringify(data);
+  if (nav.drawn === drawn) return; // a link that is being clicked stays
+  nav.drawn = drawn;
+  nav.setAttribute("aria-label", data.title);
+  const root = location.pathname.replace(/\/+$/, "").slice(0, -data.here.length || undefined);
+  const logo = data.logo ? [element("img", { alt: "Headlight", src: data.logo })] : [];
+  nav.replaceChildren(...logo, ...data.links.map(({ label, path, current }) => {
+    const page = `${root.replace(/\/+$/, "")}/${path}`;
+    const link = element("a", { href: page, ...(current && { "aria-current": "page" }) }, label);
+    const take = () => (link.href = page + location.search); // as it is by now
+    for (const event of ["pointerdown", "focus", "contextmenu"]) link.addEventListener(event, take);
+    link.onclick = (event) => {
+      if (opensElsewhere(event)) return;
+      event.preventDefault();
+      lead(page + location.search);
+    };
+    return link;
+  }));
+}

@@ -1,0 +1,122 @@
+"""One head step by step, for the typed sentence."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from headlight.app import selection
+from headlight.app.components.matrices import Matrix, matrices, on_one_scale
+from headlight.app.components.walk import walk
+from headlight.app.results import exercise_results, head_results, passes
+from headlight.app.shell import frame
+from headlight.app.state import session, widgets
+from headlight.app.state.catalog import ModelView
+from headlight.app.state.options import CLEAREST_ROW, LARGEST_WEIGHT, STEPS
+from headlight.app.views._head_walkthrough import Walkthrough, WalkthroughStep
+from headlight.app.wording import formats, part_names
+from headlight.model.analysis.head_metrics import total_variation
+from headlight.model.probing.head_steps import HeadSteps
+from headlight.model.probing.run import Run
+from headlight.model.probing.trace import Pass
+
+
+def selected() -> tuple[ModelView, Run, Pass]:
+    """The run without changes: the page shows the unchanged model's arithmetic."""
+    run = selection.run_unchanged()
+    view = selection.view(run)
+    return view, run, passes.trace_of(view, run)
+
+
+LOOK = {"width": 165}
+
+
+@st.fragment
+def walkthrough() -> None:
+    """A fragment is kept as long as the page, with everything it closes over."""
+    (view, run, trace), focus = selected(), session.focus()
+    where = trace.kinds[focus.kind][focus.layer], focus.head
+    query = trace.row_words(focus.kind, focus.layer, focus.head)
+    read, key = (text.tokens for text in trace.texts_of(focus.kind))
+    with st.container(key="walk_row", gap="xsmall"):
+        choices = st.container(horizontal=True, vertical_alignment="bottom")
+        at = widgets.draw("at")
+    number = STEPS.index(at) + 1
+    with choices:
+        walk(number - 1, len(STEPS), on_step=lambda to: session.choose(at=STEPS[to]))
+        row = widgets.draw_token("follow", read, CLEAREST_ROW, LOOK, names=query)
+        column = widgets.draw_token("to", key, LARGEST_WEIGHT, LOOK)
+        ablated = widgets.draw("without")
+    steps = head_results.head_steps_of(view, run, *where, ablated)
+    if row is None:
+        row = head_results.opening_row(view, run, focus.kind, focus.layer, focus.head)
+    column = int(steps.weights[row].argmax()) if column is None else column
+
+    def step_of(steps: HeadSteps, ablated: Sequence[str] = ()) -> WalkthroughStep:
+        return Walkthrough(view.model, steps, query, key, row, column, ablated, read).step(number)
+
+    step = step_of(steps, ablated)
+    pictures, words = st.columns([3, 2], gap="medium")
+    with words:
+        moment = ""
+        if query != read:
+            moment = f"**{formats.escaped(part_names.moments(trace, focus.kind)[row])}**:\n\n"
+        # One element: each costs a step several milliseconds.
+        st.markdown(
+            f"#### {number}. {step.name}\n\n$$\n{step.formula}\n$$\n\n{moment}"
+            f"{step.explanation}  \n`{step.shapes}`  \n{step.by_hand}"
+        )
+        as_it_is = head_results.head_steps_of(view, run, *where)
+        exercise = exercise_results.of_step(
+            at,
+            as_it_is,
+            key,
+            row,
+            lambda part: head_results.head_steps_of(view, run, *where, [part]).weights,
+        )
+        if exercise:
+            frame.draw_exercise(exercise)
+    with pictures:
+        if ablated:
+            shown = on_one_scale(step_of(as_it_is).pictures, step.pictures)
+            draw_without(ablated, as_it_is, steps, row, shown)
+        else:
+            matrices(step.pictures, "pictures", session.choose_tokens, fills=False)
+    with st.expander("The code that computes it"):
+        st.code(step.code, language="python")
+
+
+def draw_without(
+    ablated: Sequence[str],
+    as_it_is: HeadSteps,
+    steps: HeadSteps,
+    row: int,
+    shown: Sequence[Sequence[Matrix]],
+) -> None:
+    """How much of the weights moves where parts are left out, and the pictures before and after."""
+    moved, moved_here = (
+        formats.percent(float(total_variation(steps.weights[rows], as_it_is.weights[rows])))
+        for rows in (slice(None), slice(row, row + 1))
+    )
+    names = " and ".join(ablated)
+    st.markdown(
+        f"Without **{names}**, {moved_here} of this row's weight moves to a different token "
+        f"({moved} of all rows' weight)."
+    )
+    # Titles of one line, so that the two pictures stand at one height.
+    for box, title, both, name in zip(
+        st.columns(2), ("Before", "After"), shown, ("as_it_is", "pictures"), strict=True
+    ):
+        with box:
+            st.markdown(f"**{title}**")
+            matrices(both, name, session.choose_tokens, fills=False)
+
+
+def page() -> None:
+    selection.tell_unchanged()
+    selected()  # errors are reported outside of the fragment
+    walkthrough()
+    frame.explain(
+        "From the input of the attention to the output of its layer, in eleven steps. Each has its "
+        "formula, its numbers, and the lines of code that computed them. Framed: the query and the "
+        "key that you follow. Use ← and → to step."
+    )

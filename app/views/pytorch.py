@@ -1,0 +1,123 @@
+"""The same weights in torch.nn.Transformer: do the two agree, head by head?"""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from headlight.app import selection
+from headlight.app.charts import blank_empty_rows
+from headlight.app.components.matrices import compared, matrices
+from headlight.app.results import head_results, passes, system_results
+from headlight.app.shell import frame
+from headlight.app.state import messages, session
+from headlight.app.wording import exercises, model_texts, notices, part_names, system_texts
+
+HEADS_WITHIN = 1e-5
+LOGITS_WITHIN = 1e-5  # times the largest logit, where that is above 1
+
+
+def page() -> None:
+    frame.explain(
+        "Our Transformer and PyTorch's, with the same weights, sentence, masks and changes. The "
+        "third picture is the first minus the second. Rows are queries, columns are keys.",
+        exercises.COMPARED,
+    )
+
+    run = selection.run()
+    view, focus = selection.view(run), session.focus()
+    if view.reference is None:
+        st.info(
+            "torch.nn.Transformer has no counterpart for this model's "
+            f"{model_texts.parts_without_twin(view.model)}. Choose another model to compare."
+        )
+        raise messages.NothingToShow
+    trace = passes.whole_trace_of(view, run)
+    twin = system_results.reference_of(view, run)
+    assert twin is not None
+    reference, timing = twin
+
+    query, key = part_names.axes(trace, focus.kind, focus.layer, focus.head)
+    ours = trace.attention[focus.kind][focus.layer, focus.head]
+    theirs = reference.attention[focus.kind][focus.layer, focus.head]
+
+    allowed = LOGITS_WITHIN * max(1.0, float(np.abs(trace.logits).max()))
+    rows = [
+        {
+            "part": f"{kind.capitalize()} {trace.kinds[kind][layer].layer + 1}.{head + 1}",
+            "max |Δ|": float(np.abs(trace.attention[kind][layer, head] - other).max()),
+            "tolerance": HEADS_WITHIN,
+        }
+        for kind in trace.attention
+        for layer, heads in enumerate(reference.attention[kind])
+        for head, other in enumerate(heads)
+    ]
+    logits_row = {
+        "part": "Logits",
+        "max |Δ|": float(np.abs(trace.logits - reference.logits).max()),
+        "tolerance": allowed,
+    }
+    table = pd.DataFrame([logits_row, *rows])
+    table["agrees"] = table["max |Δ|"] <= table["tolerance"]
+
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if undefined := notices.first_undefined(reference.attention, trace):
+            st.warning(undefined)
+        elif passes.not_finite_of(view, run)[0]:
+            st.badge("Nothing to compare", color="orange")
+        elif bool(table["agrees"].to_numpy().all()):
+            st.badge("PASS: they agree", icon=":material/check:", color="green")
+        else:
+            st.badge("FAIL: they differ", icon=":material/close:", color="red")
+        st.markdown(
+            f"Largest difference: heads **{table['max |Δ|'][1:].max():.1e}**, logits "
+            f"**{logits_row['max |Δ|']:.1e}**"
+        )
+
+    row, column = (session.chosen_token(setting) for setting in ("follow", "to"))
+    is_chosen = 0 <= row < len(ours) and 0 <= column < len(key.labels)
+    if not 0 <= row < len(ours):
+        row = head_results.opening_row(view, run, focus.kind, focus.layer, focus.head)
+    if not 0 <= column < len(key.labels):
+        column = int(ours[row].argmax())
+    pictures = compared(
+        {"ours": blank_empty_rows(ours), "torch.nn.Transformer": theirs},
+        "ours − PyTorch's",
+        row_name=query.title,
+        column_name=key.title,
+        rows=query.labels,
+        columns=key.labels,
+        follow=row,
+        column=column,
+        chooses="follow",
+        chooses_column="to",
+        single=True,
+        pinned=is_chosen,
+    )
+    matrices(
+        pictures,
+        key="comparison",
+        on_choose=session.choose_tokens,
+    )
+    moments = part_names.moments(trace, focus.kind) or [f"Row “{word}”" for word in query.labels]
+    both = float(ours[row, column]), float(theirs[row, column])
+    st.markdown(system_texts.cell_compared(moments[row], key.labels[column], *both))
+
+    with frame.numbers():
+        st.markdown(
+            f"One pass: ours **{timing.ours * 1e3:.1f} ms**, PyTorch's "
+            f"**{timing.theirs * 1e3:.1f} ms**"
+        )
+        numbers = {  # name → pixels
+            name: st.column_config.NumberColumn(format="%.1e", width=width)
+            for name, width in (("max |Δ|", 68), ("tolerance", 86))
+        }
+        st.dataframe(
+            table,
+            hide_index=True,
+            column_config={
+                "part": st.column_config.Column(width=92),
+                **numbers,
+                "agrees": st.column_config.Column(width=64),
+            },
+            alt="Largest difference for every head and for the logits",
+        )

@@ -1,0 +1,233 @@
+"""The residual stream: each token's vector through the layers, and the prediction after each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from headlight.app import charts, selection
+from headlight.app.components.figure import figure
+from headlight.app.results import exercise_results, layer_results, passes, word_results
+from headlight.app.shell import frame, sweeps
+from headlight.app.shell.layout import st_page
+from headlight.app.state import session, widgets
+from headlight.app.state.catalog import ModelView
+from headlight.app.state.pages import HOME, PAGES
+from headlight.app.views import _terms
+from headlight.app.wording import (
+    change_texts,
+    formats,
+    model_texts,
+    output_texts,
+    part_names,
+)
+from headlight.model.analysis import residual
+from headlight.model.probing.run import Run
+from headlight.model.probing.sites import has_final_norm, predicted_side
+
+MAX_LENS_ROWS = 200  # rows of the lens
+TALLEST = 500  # pixels of its table
+
+LENGTH, TURN, ALIKE, LENS, FINAL, WRITES = PICTURES = (
+    "Length",
+    "Direction",
+    "Similarity",
+    "Logit lens",
+    "Final answer",
+    "Who writes it",
+)
+
+
+@dataclass(frozen=True)
+class ShownLens:
+    """The logit lens of the predicted stack as the page shows it. `after` names its rows, at most
+    MAX_LENS_ROWS, `depths` what is before and after each layer; `preceding`: see Pass."""
+
+    lens: residual.Lens
+    stack: str
+    after: Sequence[str]
+    depths: Sequence[str]
+    preceding: Sequence[int | None]
+
+
+def shown_lens(view: ModelView, run: Run) -> ShownLens:
+    """Of a run; tells where rows are left out."""
+    trace = passes.trace_of(view, run)
+    lens = layer_results.lens_of(view, run, rows=slice(MAX_LENS_ROWS))
+    side = trace.predicted
+    is_class = side.predicts == "class"
+    after = ["the whole text"] if is_class else trace.texts[side.name].tokens
+    if len(after) > MAX_LENS_ROWS:
+        frame.notices().info(
+            f"Only the first {MAX_LENS_ROWS} of {len(after):,} {side.title} positions are shown."
+        )
+    depths = ["in", *(f"layer {i}" for i in range(1, len(lens.best)))]
+    return ShownLens(lens, side.stack, after[:MAX_LENS_ROWS], depths, trace.preceding)
+
+
+def draw_lens(view: ModelView, shown: ShownLens) -> None:
+    side, lens = predicted_side(view.model), shown.lens
+    through = (
+        "the final norm and the generator"
+        if has_final_norm(view.model, side)
+        else "the generator (post-norm: there is no final norm)"
+    )
+    averaged = "averaged over the real tokens, " if side.predicts == "class" else ""
+    frame.finding("What the model would predict after each layer")
+    frame.explain(
+        f"The logit lens sends the {shown.stack}'s vectors at each depth, {averaged}straight "
+        f"through {through}, as if no layer followed. After the last layer this is the model's own "
+        f"prediction (largest difference of probabilities **{lens.difference:.1e}**).",
+        exercise_results.of_lens(lens, shown.after, shown.depths),
+    )
+    count = len(shown.after)
+    answers = {"row": range(1, count + 1), "after": shown.after}
+    for depth, name in enumerate(shown.depths):
+        outputs = view.checkpoint.outputs(lens.best[depth], shown.preceding)
+        answers[name] = [
+            f"{output}  {formats.percent(probability, 1)}"
+            for output, probability in zip(outputs, lens.probability[depth], strict=True)
+        ]
+    answers["settled"] = [shown.depths[depth] for depth in lens.settled]
+    st.dataframe(
+        pd.DataFrame(answers),
+        hide_index=True,
+        height="content" if count <= 14 else TALLEST,
+        column_config={
+            "settled": st.column_config.TextColumn(
+                help="The first depth from which the most probable prediction stays the final one."
+            )
+        },
+        key="lens_table",
+        alt=f"The most probable prediction after each layer of the {shown.stack}",
+    )
+
+
+def draw_final(shown: ShownLens) -> None:
+    lens, count = shown.lens, len(shown.after)
+    early = int((lens.settled < len(shown.depths) - 1).sum())
+    frame.finding(f"{early} of {count:,} predictions are final before the last layer.")
+    frame.explain(
+        "Probability of the final prediction at each depth, and its rank there (1 is the most "
+        "probable)."
+    )
+    figure(
+        charts.matrix(
+            lens.final.T,
+            charts.Axis("after", shown.after),
+            charts.Axis("after", shown.depths),
+            "probability",
+            (0, 1),
+            ".0%",
+        ),
+        key="final_figure",
+        alt="Probability of the final prediction after each layer",
+        projector=session.values()["projector"],
+        compact=True,
+    )
+    ranks = {"row": range(1, count + 1), "after": shown.after}
+    ranks |= {name: np.asarray(rank) for name, rank in zip(shown.depths, lens.rank, strict=True)}
+    with frame.numbers():
+        table = widgets.draw("ranks")
+    if table.open:
+        table.dataframe(
+            pd.DataFrame(ranks),
+            hide_index=True,
+            alt="Rank of the final prediction after each layer",
+        )
+
+
+def draw_writers(view: ModelView, run: Run) -> None:
+    trace = passes.trace_of(view, run)
+    with frame.controls():
+        sweeps.draw_score(trace, whole=False, tokens=frame.explanation())
+    score = sweeps.score(view, run, whole=False)
+    sum_of = word_results.decomposition_of(view, run, score)
+    wanted = _terms.wanted(view, trace, score)
+    frame.finding(
+        f"The parts of the logit of {formats.escaped(wanted)}, {formats.signed(sum_of.logit)}"
+    )
+    frame.explain(change_texts.TERMS)
+    _terms.draw(sum_of, wanted)
+    focus = session.focus()
+    head = part_names.head_name(trace, focus.kind, focus.layer, focus.head)
+    frame.explanation().page_link(
+        st_page(PAGES[HOME]),
+        label=f"Open {PAGES[HOME].title} at {head}",
+        icon=":material/arrow_forward:",
+        icon_position="right",
+    )
+
+
+def draw_vectors(view: ModelView, run: Run, picture: str) -> None:
+    """What concerns the vectors of one stack alone."""
+    trace = passes.trace_of(view, run)
+    stacks = {side.stack: side for side in trace.sides.values()}
+    with frame.controls():
+        stack = widgets.draw(
+            "stack",
+            widget_options={"label_visibility": "collapsed"},
+            options=list(stacks),
+            default=trace.predicted.stack,
+        )
+    side = stacks[stack]
+    encoding, stream = trace.texts[side.name], trace.stream[side.name]
+    depths = ["in", *(f"layer {i}" for i in range(1, len(stream)))]
+    position, after = charts.Axis("token", encoding.tokens), charts.Axis("after", depths)
+    frame.explain(
+        "Each token is one **vector** that every layer reads and adds to. “in” is what enters "
+        f"layer 1: the embedding{' and its position' if side.table else ''}."
+    )
+    if picture == LENGTH or len(stream) == 1:
+        lengths = residual.lengths(stream).T
+        top = residual.usual_most(lengths)
+        frame.finding(f"Length of each vector of the {stack}")
+        normed = has_final_norm(view.model, side)
+        frame.explain(model_texts.place_of_norm(normed, stack))
+        longest = lengths.max(axis=1)
+        frame.explanation().markdown(model_texts.massive_activations(encoding.tokens, longest, top))
+        heatmap = charts.matrix(lengths, position, after, "length", (0, top), ".1f")
+        key, alt = "lengths_figure", f"Length of each token's vector through the {stack}"
+    elif picture == TURN:
+        turned = residual.cosine(stream[:-1], stream[1:]).T
+        frame.finding(f"Direction change by each layer of the {stack}")
+        frame.explain(
+            "Cosine between the input and the output of each layer, per token. 1: same "
+            "direction; 0: a right angle."
+        )
+        step, scale = charts.Axis("through", depths[1:]), (min(0.0, float(turned.min())), 1.0)
+        heatmap = charts.matrix(turned, position, step, "cosine", scale)
+        key = "turned_figure"
+        alt = f"Cosine of each token's vector before and after each layer of the {stack}"
+    else:
+        real = residual.real(trace, side.name)
+        alike = residual.mean_cosine_between_depths(stream, real)
+        frame.finding(f"Similarity of the layers of the {stack}")
+        frame.explain(
+            "Cosine between any two depths, as a mean over tokens without padding. Near 1 far "
+            "from the diagonal: the layers in between changed little."
+        )
+        scale = (min(0.0, float(alike.min())), 1.0)
+        heatmap = charts.matrix(alike, after, after, "cosine", scale)
+        key, alt = "alike_figure", f"Mean cosine between the layers of the {stack}"
+    figure(heatmap, key=key, alt=alt, projector=session.values()["projector"], compact=True)
+
+
+def page() -> None:
+    run = selection.run()
+    view = selection.view(run)
+    trace = passes.trace_of(view, run)
+    predicts = trace.predicted.predicts != output_texts.EMBEDDING
+    options = PICTURES if predicts else PICTURES[:3]
+    with frame.controls():
+        picture = widgets.draw("picture", options=options, default=LENS if predicts else LENGTH)
+    if picture == LENS:
+        draw_lens(view, shown_lens(view, run))
+    elif picture == FINAL:
+        draw_final(shown_lens(view, run))
+    elif picture == WRITES:
+        draw_writers(view, run)
+    else:
+        draw_vectors(view, run, picture)

@@ -1,0 +1,150 @@
+"""Every preset in the app, on every page, with the user's sentence."""
+
+import re
+
+import pytest
+import torch
+
+from headlight.app.state.catalog import DEFAULT_MODEL
+from headlight.app.wording import system_texts
+from headlight.model import load
+from headlight.model.analysis import family, lineage
+from headlight.model.presets import PRESETS
+from headlight.model.provenance import SOURCES
+from tests.app.common import App, forget_all, plain_text
+from tests.conftest import long_but
+
+TEXT = "Two dogs run on the beach."
+PAGES = ("heads", "positions", "family")
+
+
+@pytest.fixture(scope="module")
+def default():
+    return load(DEFAULT_MODEL)
+
+
+@pytest.fixture(scope="module")
+def app():
+    """One start for all tests here."""
+    page = App()
+    page.menus = "head_picker", "output"
+    page.query_params["source"] = TEXT
+    yield page.run()
+    forget_all()
+
+
+@pytest.mark.parametrize("preset", long_but(["vanilla", "bloem"], PRESETS))
+def test_every_preset_reads_the_users_sentence(app, small_presets, preset):
+    """On Attention and on PyTorch, which depend on its parts; and on one of the other pages."""
+    app.session_state["model"] = f"{preset}, untrained"
+    for page in ("attention", PAGES[[*PRESETS].index(preset) % len(PAGES)]):
+        app.switch_page(page).run()
+        assert not app.exception and not app.error, page
+        assert any("Random weights" in text.value for text in app.markdown)
+        assert app.text_area(key="source").value == TEXT
+    app.switch_page("compare").run()
+    assert not app.exception and not app.error
+    said = [info.value for info in app.info if "no counterpart" in info.value]
+    if preset in ("paper", "pre_norm", "hyunwoongko"):
+        assert not said and app.dataframe[0].value["agrees"].all()
+    else:
+        assert len(said) == 1
+    alone = {"bloem": ["encoder"], "decoder_only": ["decoder"]}
+    kinds = alone.get(preset, ["encoder", "decoder", "cross"])
+    assert app.segmented_control(key="kind").options == kinds
+
+
+def test_the_target_of_an_untrained_model_is_the_trained_ones(app, default):
+    app.switch_page("attention")
+    app.selectbox(key="model").set_value("annotated, untrained").run()
+    written = default.tokenizer.decode(default.translate(TEXT).ids)
+    assert app.text_input(key="target").proto.placeholder == written
+
+
+def test_what_was_typed_outlives_a_change_of_model(app):
+    app.switch_page("attention")
+    app.selectbox(key="model").set_value(DEFAULT_MODEL).run()
+    for model in ("reviews", "paper, untrained", "bloem, untrained"):
+        app.selectbox(key="model").set_value(model).run()
+        assert app.text_area(key="source").value == TEXT
+
+
+def show(page, picture, **chosen):
+    app = App()
+    app.query_params.update(dict(source=TEXT, picture=picture) | chosen)
+    app.switch_page(page).run()
+    assert not app.exception and not app.error
+    assert app.segmented_control(key="picture").value == picture
+    explained = '<div translate="yes">\n\n', "\n\n</div>"  # see `explain` of frame.py
+    return [text.value.removeprefix(explained[0]).removesuffix(explained[1])
+            for text in app.markdown]  # fmt: skip
+
+
+def test_the_page_shows_what_is_measured(default):
+    shown = show("family", "Differences", causal="false")
+    assert any("Random weights" in text for text in shown)  # though the selected model has others
+    assert not any(" peeks: " in text for text in shown)  # its masks are all on here
+    table = next(text for text in shown if text.startswith("| What | Paper"))
+    source, target = default.tokenizer.encode(TEXT), default.translate(TEXT)
+    src, tgt = torch.tensor([[*source.ids, 2]]), torch.tensor([[1, *target.ids]])
+    models = family.members(len(default.tokenizer), 1024)
+    with torch.no_grad():
+        measured = family.measure(models, src, tgt)
+    assert table == system_texts.differences(measured | {"tokens": src.shape[1]})
+    assert f"**{measured['lengths']['pre_norm'][-1]:.1f}**" in table
+    assert (
+        "none: van_dijck and bloem's notebook" in table and "never trains padding's vector" in table
+    )
+    assert "vanilla, whose own code then gives NaN" in table
+    claim = re.search(r"difference of the weights \*\*(\S+)\*\* \((.*?)\)", table)
+    assert float(claim[1]) <= 1e-6 and claim[2] == "within 1e-6"
+
+
+@pytest.mark.parametrize("system", SOURCES)
+def test_each_system_is_told(system):
+    shown = "\n".join(show("family", "One system", system=system))
+    for told in (*SOURCES[system].disagreements, *SOURCES[system].repairs):
+        assert all(part in shown for part in vars(told).values())
+    assert SOURCES[system].completed in shown and PRESETS[system].whose_sizes in shown
+    if system == "van_dijck":
+        assert "**8.25**" in shown and "| fun | (5.0, -3.0) | 55 |" in shown
+
+
+@pytest.mark.parametrize("text", ["", "dog " * 2000])
+def test_a_text_that_cannot_be_read_is_answered(app, text):
+    app.switch_page("family")
+    app.text_area(key="source").set_value(text).run()
+    assert not app.exception
+    answers = [plain_text(one.value) for one in (*app.info, *app.error)]
+    assert any(one.startswith(("Type a sentence", "The source is 2,001")) for one in answers)
+    app.text_area(key="source").set_value(TEXT).run()
+    assert not app.error
+
+
+@pytest.fixture(scope="module")
+def effects(default):
+    source = default.tokenizer.encode(TEXT)
+    models = lineage.members(len(default.tokenizer), 1024)
+    ids = torch.tensor([[*source.ids, 2]])
+    return lineage.effects(models, ids, (*source.tokens, "</s>"))
+
+
+def test_each_swap_is_told_with_what_it_changes(effects):
+    for swap, step in lineage.LINE.items():
+        shown = show("lineage", "One part", swap=swap)
+        assert system_texts.swap(step) in shown, swap
+        assert system_texts.effect(step, effects[swap]) in shown, swap
+        assert any(text.startswith(step.title) for text in shown), swap
+    table = system_texts.lineage(effects)
+    shown = show("lineage", "One part after another")
+    assert table in shown and len(table.splitlines()) == 2 + len(lineage.LINE)
+
+
+def test_the_line_says_what_cannot_be_read(app):
+    app.switch_page("lineage")
+    app.text_area(key="source").set_value("dog " * 2000).run()
+    assert not app.exception
+    assert any(plain_text(one.value).startswith("The source is 2,001") for one in app.error)
+    app.text_area(key="source").set_value("a").run()
+    assert not app.exception and not app.error
+    app.text_area(key="source").set_value(TEXT).run()

@@ -1,0 +1,371 @@
+"""Lessons in the app, without a browser: each is answered to its end, right and wrong, on its own
+sentence and on another; Back and Leave; what is veiled."""
+
+import json
+
+import numpy as np
+import pytest
+
+from headlight.app.lessons.answers import Marker, read
+from headlight.app.lessons.lesson import load_folder
+from headlight.app.lessons.question import CHOOSE, DO, FIND, NUMBER, PAINT, READ
+from headlight.app.shell import lesson as lesson_page
+from headlight.app.shell import running_lesson
+from headlight.app.state.pages import PAGES
+from headlight.app.state.settings import SETTINGS
+from tests.app.common import forget_all
+from tests.app.lessons.common import loaded
+from tests.app.lessons.test_lesson_files import GOOD
+from tests.conftest import long_but
+
+LESSONS = {lesson.name: lesson for lesson in load_folder()[0]}
+FIRST = "1-shares"
+OWN = {"model": "en-de", "source": "A dog runs.", "causal": "false", "pad_to": "12"}
+
+
+def memo(page):
+    return page.session_state["_memo"]
+
+
+def running(page):
+    return memo(page).lesson.running
+
+
+def settings_of(page):
+    values = memo(page).context.values
+    left_out = "lesson", "step_of_lesson"
+    return {k: v for k, v in values.items() if SETTINGS[k].address and k not in left_out}
+
+
+def follow(page):
+    """As the link of the step does."""
+    now = running(page)
+    if now.page != memo(page).page:
+        page.switch_page(now.page).run()
+    assert running(page).page == memo(page).page
+    return running(page)
+
+
+def click(page, key):
+    page.button(key=key).click().run()
+    assert not page.exception
+
+
+def begin(page, name):
+    page.run()
+    page.switch_page("learn").run()
+    click(page, f"start {name}")
+    return follow(page)
+
+
+def wrong_answer(question):
+    if question.kind == CHOOSE:
+        return next(choice for choice in question.choices if choice != question.answer)
+    if question.kind == NUMBER:
+        return "98765"
+    if question.answer.ndim == 2:
+        return (~question.answer).tolist()
+    return np.eye(len(question.answer))[question.answer.argmin()].tolist()
+
+
+def give(page, right=True):
+    """Answers the open question by the page's own controls, where a test can reach them."""
+    now = running(page)
+    question, step = now.question, f"{now.lesson.name} {now.step.number} {now.attempt}"
+    if question.kind in (DO, FIND) and not right:
+        return click(page, "show_answer")
+    if question.kind == CHOOSE:
+        answer = question.answer if right else wrong_answer(question)
+        click(page, f"choice {question.choices.index(answer)} {step}")
+    elif question.kind == NUMBER:
+        answer = repr(float(question.answer)) if right else wrong_answer(question)
+        page.text_input(key=f"number {step}").set_value(answer)
+        page.button(key=f"FormSubmitter:form {step}-Answer").click().run()
+    elif question.kind == FIND:
+        kind, layer, head = min(question.answer)
+        site = now.run.base.kinds[kind][layer]
+        page.session_state["kind"] = kind
+        page.session_state["layer"], page.session_state["head"] = site.layer + 1, head + 1
+        page.run()
+        click(page, f"find {step}")
+    elif question.kind == DO:
+        act = dict(question.answer)
+        if "query" in act:
+            memo(page).lesson.query = act.pop("query")
+        for key, value in act.items():
+            page.session_state["source" if key == "line" else key] = value
+        page.run()
+        if running(page).is_open:  # the step opens on such a sample: draw another one
+            page.session_state["seed"] = 1
+            page.run()
+    elif question.kind == PAINT:
+        answer = question.answer.tolist() if right else wrong_answer(question)
+        memo(page).lesson.progress.answers.setdefault(now.lesson.name, []).append(
+            running_lesson.answer_of(
+                now.step, now.run, memo(page).lesson.progress.seed, answer, now.attempt
+            )
+        )
+        page.run()
+    assert not page.exception
+    return None
+
+
+def through(page, name, right):
+    """Answers every step of a lesson; the numbers of those that were there."""
+    numbers = []
+    while True:
+        now = follow(page)
+        assert now.problem == "" and memo(page).lesson.problem == ""
+        numbers.append(now.step.number)
+        if now.step.kind != READ:
+            assert now.is_open
+            give(page, right)
+            if running(page).first is not None:  # asked once more
+                click(page, "show_answer")
+            now = running(page)
+            assert now.given is not None
+            mark = now.question.mark(now.given.answer)
+            assert mark.right is (right or now.given.shown)
+            said = [box.value for box in (*page.success, *page.warning, *page.info)]
+            assert said, "an answer is answered"
+        if any(button.key == "finish_lesson" for button in page.button):
+            return numbers
+        click(page, "step_on")
+
+
+@pytest.mark.parametrize("name", long_but([FIRST, "4-masks"], LESSONS))
+@pytest.mark.parametrize("right", long_but([True], [True, False]))
+def test_a_lesson_from_its_first_step_to_its_last(page, name, right):
+    page.query_params.update(OWN)
+    page.run()
+    before = settings_of(page)
+    begin(page, name)
+    numbers = through(page, name, right)
+    steps = LESSONS[name].steps
+    assert numbers[0] == 1 and numbers[-1] == len(steps)
+    progress = memo(page).lesson.progress
+    file = running_lesson.to_json(
+        "Ada", progress.seed, LESSONS[name], progress.weights[name], progress.answers[name]
+    )
+    grade = Marker([LESSONS[name]], loaded).grade(file)
+    asked = [n for n in numbers if steps[n - 1].kind != READ]
+    if right:
+        assert grade.right == grade.answered == len(asked)
+    else:
+        shown = sum(answer["shown"] for answer in read(file)["answers"])
+        assert grade.right == 0 and grade.answered == len(asked) - shown
+    click(page, "finish_lesson")
+    assert running(page) is None
+    after = settings_of(page)
+    assert {key: after[key] for key in before} == before
+    assert name in progress.done
+
+
+def test_back_and_leave(page):
+    page.query_params.update(OWN)
+    page.run()
+    before = settings_of(page)
+    begin(page, FIRST)
+    for _ in range(3):
+        click(page, "step_on")
+    assert running(page).step.number == 4
+    give(page)
+    given = running(page).given
+    click(page, "step_back")
+    assert running(page).step.number == 3 and running(page).is_open
+    click(page, "step_on")
+    assert running(page).given == given
+    click(page, "leave_lesson")
+    assert running(page) is None and settings_of(page)["source"] == before["source"]
+    assert not settings_of(page)["causal"] and settings_of(page)["pad_to"] == 12
+    page.switch_page("learn").run()
+    click(page, f"start {FIRST}")
+    assert running(page).step.number == 5  # after the last answer
+
+
+def test_a_lesson_begins_with_none_of_the_settings_before(page):
+    """A browser that follows its link at once may send them again."""
+    page.query_params.update(OWN)
+    page.run()
+    page.switch_page("learn").run()
+    click(page, f"start {FIRST}")
+    page.session_state["causal"], page.session_state["pad_to"] = False, 12
+    follow(page)
+    assert not {"causal", "pad_to"} & {
+        key for key, value in settings_of(page).items() if value != SETTINGS[key].default
+    }
+    page.session_state["causal"] = False  # from now on it is the student's
+    page.run()
+    assert not settings_of(page)["causal"]
+
+
+@pytest.mark.parametrize("name", long_but([FIRST], LESSONS))
+def test_the_last_step_asks_about_ones_own_sentence(page, name):
+    begin(page, name)
+    last = LESSONS[name].steps[-1]
+    assert last.asks_own_sentence
+    page.session_state["step_of_lesson"] = last.number
+    page.run()
+    running_lesson_view = last.view(running(page).run)
+    page.session_state["model"] = running_lesson_view["model"]
+    own = {"induction": "w i n t e r w i n t e r"}.get(
+        running_lesson_view["model"], "A woman in a blue dress plays the guitar."
+    )
+    page.session_state["source"] = own
+    page.run()
+    follow(page)
+    now = running(page)
+    assert now.run.sentence == own
+    if now.problem:  # said in a sentence
+        assert any(now.problem[:20] in box.value.replace("\\", "") for box in page.info)
+        return
+    give(page)
+    assert running(page).given.sentence == own
+    for other in ("Two men are talking.", "a b"):  # the second leaves little to ask
+        page.session_state["source"] = other
+        page.run()
+        assert not page.exception and not running(page).given
+
+
+def test_nothing_is_given_away_while_a_question_is_open(page):
+    begin(page, FIRST)
+    click(page, "step_on")
+    click(page, "step_on")
+    now = running(page)
+    ((veil),) = now.question.veil
+    (look,) = (
+        json.loads(element.proto.json)
+        for element in page.main
+        if element.type == "bidi_component" and "grid_look" in element.proto.component_name
+    )
+    assert look["veil"] == [vars(veil)] and look["said"] == [] and look["order"] == {}
+    assert not page.dataframe and "Numbers" not in " ".join(text.value for text in page.markdown)
+    for key, entry in PAGES.items():
+        if key in ("attention", "learn"):
+            continue
+        page.switch_page(entry.key).run()
+        assert not page.exception
+        (box,) = (box.value for box in page.info)
+        assert "question" in box and not page.get("download_button"), key
+    page.session_state["share"] = True
+    page.run()
+    assert not page.get("download_button")
+    assert any("answer the open question" in caption.value for caption in page.caption)
+    page.switch_page("attention").run()
+    page.session_state["words"] = True  # other rows: the grid could not cover the right one
+    page.run()
+    assert any("Covered" in box.value for box in page.info)
+    page.session_state["words"] = False
+    for key, value in {"source": "Oh, a girl reads.", "target": "Ein Buch", "pad_to": 30}.items():
+        before = page.session_state[key]
+        page.session_state[key] = value  # the row would come to another place
+        page.run()
+        assert any("Covered" in box.value for box in page.info), key
+        page.session_state[key] = before
+        page.run()
+        assert not any("Covered" in box.value for box in page.info), key
+    click(page, "show_answer")
+    page.switch_page("heads").run()
+    assert page.dataframe and not page.info[1:]
+
+
+def test_a_covered_page_shows_the_texts_that_tell_nothing(page):
+    begin(page, "5-cross-attention")
+    while not (running(page).is_open and running(page).question.veil[0].what == "lines"):
+        click(page, "step_on")
+    now = follow(page)
+    said = " ".join(text.value for text in page.markdown).replace("\\", "")
+    assert any("Covered" in box.value for box in page.info)
+    assert all(word in said for word in (now.run.src[1], now.run.tgt[2], "**Target:**"))
+    begin(page, "6-decoding")
+    click(page, "step_on")
+    said = " ".join(text.value for text in page.markdown)
+    assert "**Source:**" in said and "**Target:**" not in said
+
+
+def test_a_wrong_answer_leaves_one_more_try(page):
+    """With the hint, and without the answer; the first one counts."""
+    begin(page, FIRST)
+    while running(page).step.kind != CHOOSE or len(running(page).question.choices) < 3:
+        click(page, "step_on")
+    question = running(page).question
+    give(page, right=False)
+    now, (said,) = running(page), page.warning
+    assert now.is_open and "once more" in said.value and question.hint in said.value
+    assert "The answer is" not in said.value and not page.success
+    assert not any(question.reveal in text.value for text in page.markdown)
+    assert len([b for b in page.button if b.key.startswith("choice")]) == len(question.choices) - 1
+    give(page)
+    assert page.success and not running(page).is_open
+    (answer,) = memo(page).lesson.progress.answers[FIRST]
+    assert not question.mark(answer.answer).right
+    assert not any(b.key == "ask_again" for b in page.button)
+
+
+def test_ask_me_again_asks_something_else(page):
+    begin(page, "3-score")
+    while running(page).step.kind != NUMBER:
+        click(page, "step_on")
+    asked = {running(page).question.text}
+    for _ in range(3):
+        give(page, right=False)
+        click(page, "show_answer")
+        click(page, "ask_again")
+        assert running(page).is_open and running(page).question.text not in asked
+        asked.add(running(page).question.text)
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_link_that_names_a_lesson_alone_opens_it_on_its_own_sentence(page, name):
+    page.query_params["lesson"] = name
+    for _ in range(2):
+        page.run()
+        assert not page.exception and not memo(page).lesson.problem
+        run, shown = running(page).run, memo(page).context.values
+        assert (shown["model"], shown["line"]) == (run.name, run.sentence)
+
+
+def test_punctuation_is_quoted_and_no_full_stop_doubled():
+    written = running_lesson.written
+    assert (written("."), written("dog"), written("<s>")) == ("“\\.”", "dog", "\\<s\\>")
+    assert lesson_page._ended("*Rows do not\\.*") == "*Rows do not\\.*"
+    assert lesson_page._ended("*dog*") == "*dog*."
+
+
+def test_what_a_browser_kept_is_taken_up(page):
+    begin(page, FIRST)
+    for _ in range(2):
+        click(page, "step_on")
+    give(page, right=False)
+    assert page.warning[0].value.startswith("You said ")
+    progress = memo(page).lesson.progress
+    kept = json.dumps(
+        vars(progress) | {"answers": {k: [vars(a) for a in v] for k, v in progress.answers.items()}}
+    )
+    state = running_lesson._read(json.loads(kept))
+    assert state == progress
+    for text in ("{}", "[]", "null", "9", '{"seed": "x"}', kept[:-9], kept.replace("1", "[]")):
+        with pytest.raises((ValueError, TypeError, KeyError, AttributeError)):
+            running_lesson._read(json.loads(text))
+
+
+def test_an_unknown_lesson_in_the_address(page):
+    page.query_params.update({"lesson": "none", "step_of_lesson": "3"})
+    page.run()
+    assert any("no lesson" in box.value for box in page.warning)
+    click(page, "leave_lesson")
+    assert not page.warning
+
+
+def test_a_folder_of_ones_own_lessons(page, monkeypatch, tmp_path):
+    (tmp_path / "own.md").write_text(GOOD, encoding="utf-8")
+    (tmp_path / "broken.md").write_text("---\n", encoding="utf-8")
+    monkeypatch.setattr("sys.argv", ["main.py", "--lessons", str(tmp_path)])
+    forget_all()
+    try:
+        begin(page, "own")
+        assert running(page).lesson.name == "own" and len(running_lesson.lessons()) == 8
+        page.switch_page("learn").run()
+        assert any("broken" in box.value.replace("\\", "") for box in page.warning)
+    finally:
+        forget_all()

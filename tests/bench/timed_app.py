@@ -1,0 +1,53 @@
+"""The app, and when it began and ended the parts of a script run, for where.py: `streamlit run`
+serves it in the place of app/main.py."""
+
+import os
+import sys
+import time
+from functools import wraps
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "app"))
+
+import main
+import streamlit as st
+from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
+
+from headlight.app.components import head_grid, packing
+from headlight.app.results import passes
+from headlight.app.shell import grid_display, screen
+from headlight.app.state import session
+
+PARTS = {
+    "script": (ScriptRunner, "_run_script"),
+    "the settings": (session, "settle"),
+    "translation": (passes, "target_of"),
+    "the pass": (passes, "_trace"),
+    "generation": (passes, "generation_of"),
+    "predictions": (packing, "answers_of"),
+    "packing": (packing, "pack_trace"),
+    "options": (grid_display, "grid_options"),
+    "picture sent": (head_grid, "head_grid"),
+    "bar": (screen, "draw_texts"),
+    "state": (screen, "draw_state"),
+    "selected head": (screen, "draw_head"),
+}
+
+
+def timed(name: str, function):
+    @wraps(function)
+    def call(*args, **given):
+        with open(os.environ["WHERE"], "a") as log:
+            log.write(f"{time.time()}\t{name}\n")
+        try:
+            return function(*args, **given)
+        finally:
+            with open(os.environ["WHERE"], "a") as log:
+                log.write(f"{time.time()}\t{name}: done\n")
+
+    return call
+
+
+for name, (owner, attribute) in PARTS.items():
+    setattr(owner, attribute, timed(name, getattr(owner, attribute)))
+app = st.App(Path(main.__file__).with_name("router.py"), middleware=main.between)

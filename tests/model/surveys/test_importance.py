@@ -1,0 +1,169 @@
+"""What is lost without a part: against the model with hooks of the test's own."""
+
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+import torch
+from sacrebleu.metrics import BLEU
+
+from headlight.model.probing.capture import view
+from headlight.model.probing.interventions import replace_head, replace_output
+from headlight.model.probing.sites import attention_at
+from headlight.model.surveys import importance
+from headlight.model.surveys.importance import (
+    decided,
+    examples_of,
+    gate_gradients,
+    losses,
+    quality,
+    score,
+    units,
+    written,
+)
+from headlight.model.surveys.sentences import Line
+from headlight.model.training.data import DataError
+from tests.model.common import hooks, in_short, load
+
+PAIRS = [
+    ("A dog runs.", "Ein Hund rennt."),
+    ("Two men in red shirts are sitting on a bench.", "Zwei Männer sitzen auf einer Bank."),
+    ("A girl", "Ein Mädchen"),
+    ("People walk along the street at night.", "Menschen gehen nachts die Straße entlang."),
+]
+REVIEWS = [("a dull film", "negative"), ("a warm and funny film , well acted", "positive")]
+TEXTS = {"en-de": PAIRS, "reviews": REVIEWS, "reverse": [("a b c", "c b a"), ("d e", "e d")]}
+
+
+def examples(name, with_targets=True):
+    checkpoint = load(name)
+    lines = [
+        Line(i, source, target if with_targets else None)
+        for i, (source, target) in enumerate(TEXTS[name], start=1)
+    ]
+    return checkpoint, examples_of(checkpoint, lines)
+
+
+@pytest.mark.parametrize("name", in_short(TEXTS, "reviews", "reverse"))
+def test_a_head_off_is_exactly_what_one_intervention_gives(name):
+    """To the last digit: the loss of every head, and what is written or decided."""
+    checkpoint, some = examples(name)
+    model = checkpoint.model
+    heads = [unit for unit in units(model) if unit.part == "head"]
+    assert len(heads) == sum(site.n_heads for site in model.sites())
+    answers = written if checkpoint.writes else decided
+    changed = 0
+    plain = losses(checkpoint, some)
+    for i, unit in enumerate(heads):
+        site = next(s for s in model.sites() if (s.kind, s.layer) == (unit.kind, unit.layer))
+        asked = i % 7 == 0  # to write takes longer
+        with replace_head(attention_at(model, site), unit.head, torch.zeros_like):
+            expected = losses(checkpoint, some), asked and answers(checkpoint, some)
+        assert np.array_equal(losses(checkpoint, some, unit.changes), expected[0])
+        assert not asked or answers(checkpoint, some, unit.changes) == expected[1]
+        changed += not np.array_equal(plain, expected[0])
+    assert changed == len(heads) and hooks(model) == 0
+
+
+@pytest.mark.parametrize("name", ["en-de", "reviews"])
+def test_a_layer_off_is_all_its_sublayers_skipped(name):
+    checkpoint, some = examples(name)
+    model = checkpoint.model
+    layers = [unit for unit in units(model) if unit.part == "layer"]
+    sublayers = [unit for unit in units(model) if unit.part == "sublayer"]
+    assert len(layers) == (8 if name == "en-de" else 2)
+    assert len(sublayers) == (20 if name == "en-de" else 4)
+    for unit in layers:
+        layer = model.get_submodule(f"{unit.kind}.layers.{unit.layer}")
+        with ExitStack() as stack:
+            for sublayer in layer.sublayers:
+                part = layer.get_submodule(sublayer)
+                stack.enter_context(replace_output(part, torch.zeros_like))
+            expected = losses(checkpoint, some)
+        assert np.array_equal(losses(checkpoint, some, unit.changes), expected)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_losses_are_those_of_traces(name):
+    checkpoint, some = examples(name)
+    for example, (loss, count) in zip(some, losses(checkpoint, some), strict=True):
+        target = None if checkpoint.classes else example.reference
+        trace = checkpoint.trace(example.source, target)
+        shares = torch.tensor(trace.logits).double().log_softmax(dim=-1)
+        if checkpoint.classes:
+            wanted = [checkpoint.classes.index(example.reference)]
+        else:
+            wanted = [*trace.tgt.ids[1:], checkpoint.model.config.eos_id]
+        expected = -sum(float(shares[i, token]) for i, token in enumerate(wanted))
+        assert count == len(wanted) and loss == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["en-de", "reviews"])
+def test_gates_are_what_the_loss_does_as_they_move(name):
+    """Central differences in float64."""
+    checkpoint, some = examples(name)
+    model = view(checkpoint.model)
+    for module in model.modules():  # a view shares its weights: these are copies
+        for key, parameter in module._parameters.items():
+            if parameter is not None:
+                module._parameters[key] = torch.nn.Parameter(parameter.double(), False)
+        for key, buffer in module._buffers.items():
+            module._buffers[key] = buffer.double()
+    checkpoint = type(checkpoint)(model, checkpoint.tokenizer, checkpoint.card, checkpoint.preset)
+    found = gate_gradients(checkpoint, some)
+    step, column = 1e-5, 0
+    for site in model.sites():
+        for head in range(site.n_heads):
+            if head == site.layer % site.n_heads:
+                moved = []
+                for gate in (1 + step, 1 - step):
+                    with replace_head(
+                        attention_at(model, site), head, lambda out, gate=gate: out * gate
+                    ):
+                        moved.append(losses(checkpoint, some)[:, 0])
+                expected = (moved[0] - moved[1]) / (2 * step)
+                assert np.abs(found[:, column] - expected).max() <= 1e-5
+            column += 1
+    assert found.shape == (len(some), column) and hooks(model) == 0
+
+
+def test_bleu_of_sums_is_sacrebleus():
+    checkpoint, some = examples("en-de")
+    plain = quality(checkpoint, some, importance.BLEU)
+    texts, references = written(checkpoint, some), [e.reference for e in some]
+    assert texts == [checkpoint.tokenizer.decode(checkpoint.translate(e.source).ids) for e in some]
+    expected = BLEU().corpus_score(texts, [references]).score
+    assert score("bleu", plain.sum(axis=0)) == pytest.approx(expected, rel=1e-12)
+    some_rows = plain[[0, 0, 3]].sum(axis=0)
+    expected = BLEU().corpus_score([texts[i] for i in (0, 0, 3)],
+                                   [[references[i] for i in (0, 0, 3)]]).score  # fmt: skip
+    both = score("bleu", np.stack([some_rows, plain.sum(axis=0)]))
+    assert both[0] == pytest.approx(expected, rel=1e-12) and expected > 0
+
+
+@pytest.mark.parametrize(("name", "measure"), [("reviews", "accuracy"), ("reverse", "exact")])
+def test_right_or_wrong(name, measure):
+    checkpoint, some = examples(name)
+    rows = quality(checkpoint, some, measure)
+    if name == "reverse":
+        expected = [checkpoint.tokenizer.decode(checkpoint.translate(e.source).ids) == e.reference
+                    for e in some]  # fmt: skip
+    else:
+        verdicts = [checkpoint.classify(e.source) for e in some]
+        expected = [max(v, key=v.get) == e.reference for v, e in zip(verdicts, some, strict=True)]
+    assert rows[:, 0].tolist() == expected and (rows[:, 1] == 1).all()
+    assert score(measure, np.array([3, 4])) == 75
+
+
+def test_without_a_target_the_models_own_is_taken():
+    en_de, some = examples("en-de", with_targets=False)
+    for example in some:
+        assert example.reference is None
+        assert example.texts[1][1:] == list(en_de.translate(example.source).ids)
+    reviews, some = examples("reviews", with_targets=False)
+    assert [e.label for e in some] == decided(reviews, some)
+
+
+def test_what_is_no_class_is_refused():
+    with pytest.raises(DataError, match="Line 2: 'fine' is not one of this model's classes"):
+        examples_of(load("reviews"), [Line(1, "good", "positive"), Line(2, "good", "fine")])

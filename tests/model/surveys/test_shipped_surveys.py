@@ -1,0 +1,84 @@
+"""The surveys in the folders of the shipped models."""
+
+import pytest
+
+from headlight.model.checkpoint import parameters_sha256
+from headlight.model.surveys import survey_command
+from headlight.model.surveys.survey import FILE, Survey
+from tests.model.common import CHECKPOINTS, load
+
+
+@pytest.mark.parametrize("path", CHECKPOINTS, ids=lambda path: path.name)
+def test_it_is_of_this_model_and_of_all_its_heads(path):
+    survey, checkpoint = Survey.load(path), load(path)
+    assert survey.card["parameters"] == parameters_sha256(checkpoint.model)
+    heads = sum(site.n_heads for site in checkpoint.model.sites())
+    assert survey.card["test"] == f"paired randomisation, {200 * heads:,} exchanges"
+    assert min(r["p_holm"] for r in survey.of("loss")) <= 0.005
+    measures = ["entropy", "positional", "separators", "loss", survey.card["score"]]
+    for measure in filter(None, measures):
+        assert len(survey.of(measure)) == heads, measure
+    assert (path / FILE).stat().st_size < 300_000 and survey.card["sentences"] >= 500
+
+
+def test_what_is_known_of_them_stands_there():
+    copy, reverse = (Survey.load(path) for path in CHECKPOINTS if path.name in ("copy", "reverse"))
+    assert any(n.name == "positional" and n.sure for n in copy.names("cross", 0, 0))
+    assert not any(n.name == "positional" for n in reverse.names("cross", 0, 0))
+    en_de = Survey.load(next(path for path in CHECKPOINTS if path.name == "en-de"))
+    (bleu,) = en_de.of("bleu", "model")
+    assert 35 < bleu["low"] < bleu["value"] < bleu["high"] < 45
+    (worst, *_) = sorted(en_de.of("loss"), key=lambda row: -row["value"])
+    assert worst["p_holm"] <= 0.05 and worst["low"] > 0
+    for signed, absolute in zip(en_de.of("first_order"), en_de.of("sensitivity"), strict=True):
+        assert signed["head"] == absolute["head"] and abs(signed["value"]) <= absolute["value"]
+
+
+def test_a_head_in_words():
+    by_name = {path.name: Survey.load(path) for path in CHECKPOINTS}
+    en_de = by_name["en-de"]
+    changes = {(row["kind"], row["layer"] - 1, row["head"] - 1): row for row in en_de.of("bleu")}
+    for head, row in changes.items():
+        said = en_de.in_words(*head)
+        assert said.startswith(f"Over {en_de.card['sentences']:,} sentences, as trained, it ")
+        answer, matters = en_de.importance(*head)
+        assert f"BLEU changes by {row['value']:+.2f} (95% interval ".replace("-", "−") in matters
+        assert ("not significant" in matters) == (row["p_holm"] > 0.05)
+        verdict = f"{'falls' if row['value'] < 0 else 'rises'} significantly"
+        verdict = "does not change significantly" if row["p_holm"] > 0.05 else verdict
+        count = f"{en_de.card['sentences']:,} sentences"
+        yes = "No clear effect alone." if row["p_holm"] > 0.05 else "Yes."
+        yes = "No, the model does better without it." if verdict.startswith("rises") else yes
+        assert answer == f"{yes} Over {count}, as trained, BLEU {verdict} without it."
+        names = en_de.names(*head)
+        for named in names:
+            low, high = named.row["low"], named.row["high"]
+            assert f"{named.row['value']:.0%} of " in said
+            assert f"(95% interval {low:.0%} to {high:.0%})" in said
+        assert said.endswith(f". Named: {', '.join(n.name for n in names)}.") or not names
+    said = by_name["reverse"].in_words("encoder", 1, 1)
+    assert said.endswith(", it has no named pattern.")
+    answer, matters = by_name["reverse"].importance("encoder", 1, 1)
+    assert (
+        answer.startswith("Yes. ")
+        and answer.endswith(" significantly without it.")
+        and "not significant" not in matters
+    )
+    assert by_name["reverse"].in_words("encoder", 7, 1) == ""
+    assert by_name["reverse"].importance("encoder", 7, 1) == ("", "")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["copy", "sort"])
+def test_it_is_made_again_by_one_command(tmp_path, name):
+    out = tmp_path / "again.parquet"
+    survey_command.main([name, "--out", str(out)])
+    shipped, again = Survey.load(next(p for p in CHECKPOINTS if p.name == name)), Survey.load(out)
+    assert len(shipped.rows) == len(again.rows)
+    for one, other in zip(shipped.rows, again.rows, strict=True):
+        for column, value in one.items():
+            if isinstance(value, float):
+                assert other[column] == pytest.approx(value, rel=1e-3, abs=1e-6)
+            else:
+                assert other[column] == value
+    assert shipped.card["parameters"] == again.card["parameters"]

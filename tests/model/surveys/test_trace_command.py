@@ -1,0 +1,291 @@
+"""headlight trace"""
+
+import os
+import random
+import socket
+import subprocess
+import sys
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from headlight.app.server.command import main
+from headlight.model.surveys import trace_command as command
+from headlight.model.surveys.sentences import encode, read, windows
+from tests.conftest import ROOT
+from tests.model.common import PATIENCE, forked, load
+from tests.waiting import wait_until
+
+WORDS = ["a", "dog", "man", "girl", "boy", "street", "water", "ball", "red", "blue"]
+
+
+def python(*arguments) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def take_small_windows() -> None:
+    """Few sentences are then several windows."""
+    command.windows = partial(windows, most=1500)
+
+
+@pytest.fixture
+def small_windows(monkeypatch):
+    monkeypatch.setattr(command, "windows", command.windows)  # undone afterwards
+    take_small_windows()
+
+
+@pytest.fixture
+def sentences(tmp_path, small_windows):
+    """Three windows of sentences, every other with a target."""
+    chance = np.random.default_rng(0)
+    lines = [" ".join(chance.choice(WORDS, length)) for length in chance.integers(1, 20, 20)]
+    text = "\n".join(line if i % 2 else f"{line}\tein Hund" for i, line in enumerate(lines))
+    (tmp_path / "sentences.txt").write_text(text)
+    return tmp_path / "sentences.txt"
+
+
+def test_a_sentence_as_one_types_it(tmp_path):
+    """Quietly: Python used to warn that the package had imported the module already."""
+    out = tmp_path / "weights.csv"
+    done = python("-W", "error", "-m", "headlight", "trace", "en-de", "A dog, a cat.", "--out", out)
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "")
+    read = pd.read_csv(out, keep_default_na=False)
+    expected = load("en-de").trace("A dog, a cat.").to_dataframe()
+    assert list(read.query_token) == list(expected.query_token)
+    np.testing.assert_allclose(read.weight, expected.weight, rtol=0, atol=2e-6)
+
+
+def test_what_the_package_offers_is_its_own():
+    """The module of that name does not take the function's place, whichever comes first."""
+    code = """
+import sys
+for first in (
+    "import headlight.model.probing.trace",
+    "from headlight.model.probing.trace import Trace",
+    "import headlight.model",
+):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "headlight"]:
+        del sys.modules[name]
+    exec(first)
+    from headlight import Config, Masks, Transformer, capture, load, trace
+    assert callable(trace) and callable(capture), first
+"""
+    done = python("-c", code)
+    assert done.returncode == 0, done.stderr
+
+
+def launched(rank: int, port: int, arguments: list[str]) -> None:
+    """The command in one of two processes, as `accelerate launch` starts it."""
+    where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": 2, "RANK": rank,
+             "LOCAL_RANK": rank, "ACCELERATE_MIXED_PRECISION": "no"}  # fmt: skip
+    os.environ.update({name: str(value) for name, value in where.items()})
+    take_small_windows()
+    command.main(arguments)
+
+
+@pytest.mark.long
+def test_two_processes_write_what_one_writes(sentences, tmp_path):
+    files = [tmp_path / f"{name}.parquet" for name in ("one", "two")]
+    checkpoint = load("en-de")
+    dealt = list(command.windows(encode(checkpoint, read(sentences))))
+    assert len(dealt) == 3  # one has more to do than the other
+    command.main(arguments_of(sentences, files[0]))
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    processes = [forked(launched, rank, port, arguments_of(sentences, files[1])) for rank in (0, 1)]
+    for process in processes:
+        process.join(PATIENCE)
+    assert [process.exitcode for process in processes] == [0, 0]
+    one, two = map(pd.read_parquet, files)
+    assert one.drop(columns="weight").equals(two.drop(columns="weight"))
+    assert one.sentence.is_monotonic_increasing and one.sentence.nunique() == 20
+    np.testing.assert_allclose(one.weight, two.weight, rtol=0, atol=1e-6)
+
+
+BAD = {
+    "no such model": (["nothing", "A dog."], "There is no checkpoint nothing"),
+    "no such file": (["en-de", "--file", "nothing.txt"], "There is no file nothing.txt."),
+    "empty file": (["en-de", "--file", "empty.txt"], "empty.txt is empty."),
+    "not text": (["en-de", "--file", "binary.txt"], "binary.txt is not UTF-8 text"),
+    "empty text": (["en-de", "  "], "The text is empty."),
+    "too long": (["en-de", "--file", "long.txt"], "Line 2: The source is 2,001 tokens long"),
+    "two tabs": (["en-de", "--file", "tabs.txt"], "tabs.txt, line 1: each line must be a source"),
+    "a target for a classifier": (
+        ["reviews", "good", "--target", "x"],
+        "reads one text and no target",
+    ),
+    "no such device": (["en-de", "A dog.", "--device", "cuda:77"], "Device cuda:77 cannot be used"),
+    "no device at all": (["en-de", "A dog.", "--device", "tpot"], "Device tpot cannot be used"),
+    "a broken model": (["broken", "A dog."], "broken contains a model without a type"),
+}
+UNUSABLE = {
+    "no such folder": ("nowhere/w.csv", "w.csv cannot be written: No such file or directory."),
+    "below a file": ("empty.txt/w.csv", "w.csv cannot be written: Not a directory."),
+    "a folder": ("folder.csv", "is a folder"),
+    "no suffix": ("weights", "must end in .npz, .csv, .parquet"),
+    "another suffix": ("weights.xlsx", "must end in .npz, .csv, .parquet"),
+}
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A working folder with unusable things."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.txt").write_text("\n")
+    (tmp_path / "binary.txt").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "long.txt").write_text("A dog.\n" + " ".join(["dog"] * 2000))
+    (tmp_path / "tabs.txt").write_text("a\tb\tc")
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "config.json").write_text("{}")
+    return tmp_path
+
+
+def refused(capsys, arguments) -> str:
+    with pytest.raises(SystemExit) as caught:
+        command.main(arguments)
+    assert caught.value.code in (1, 2)  # what cannot be done, what is no command
+    return capsys.readouterr().err
+
+
+def test_without_a_place_to_write_to_nothing_is_done(capsys):
+    assert "required: --out" in refused(capsys, ["en-de", "A dog."])
+
+
+@pytest.mark.parametrize(("arguments", "said"), BAD.values(), ids=BAD)
+def test_bad_input_is_one_sentence(here, capsys, arguments, said):
+    before = sorted(here.rglob("*"))
+    err = refused(capsys, [*arguments, "--out", "weights.csv"])
+    assert said in err and err.count("\n") == 1
+    assert sorted(here.rglob("*")) == before
+
+
+@pytest.mark.parametrize(("out", "said"), UNUSABLE.values(), ids=UNUSABLE)
+def test_an_unusable_path_is_one_sentence(here, capsys, out, said):
+    before = sorted(here.rglob("*"))
+    assert said in refused(capsys, ["en-de", "A dog.", "--out", out]).splitlines()[-1]
+    assert sorted(here.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["A dog.", "--file", "x"], ["--file", "x", "--target", "y"]]
+)
+def test_either_a_text_or_a_file(capsys, arguments):
+    refused(capsys, ["en-de", *arguments, "--out", "w.csv"])
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
+def test_what_breaks_off_leaves_the_old_file(sentences, tmp_path, capsys, monkeypatch, error):
+    out = tmp_path / "weights.parquet"
+    out.write_text("old")
+    calls = []
+
+    def attend(checkpoint, window, changes, attend=command.attend):
+        calls.append(window)
+        if len(calls) == 3:
+            raise error
+        return attend(checkpoint, window, changes)
+
+    monkeypatch.setattr(command, "attend", attend)
+    err = refused(capsys, ["en-de", "--file", str(sentences), "--out", str(out)])
+    assert len(calls) == 3 and err.count("\n") == 1 and str(out) in err
+    assert isinstance(error, OSError) or err == f"Stopped. {out} was not written.\n"
+    assert out.read_text() == "old"
+    assert {path.name for path in tmp_path.iterdir()} == {"sentences.txt", "weights.parquet"}
+
+
+def arguments_of(file, out) -> list[str]:
+    return ["en-de", "--file", str(file), "--out", str(out)]
+
+
+def test_two_commands_on_one_output_leave_one_whole_result(tmp_path, monkeypatch, small_windows):
+    """The one that ends last: they used to write into one file, and to rename it twice."""
+    chance, files, results = random.Random(0), [], []
+    for name in "ab":
+        lines = [f"{' '.join(chance.choices(WORDS, k=15))}\tein Hund" for _ in range(12)]
+        files.append(tmp_path / f"{name}.txt")
+        files[-1].write_text("\n".join(lines))
+        command.main(arguments_of(files[-1], tmp_path / f"{name}.parquet"))
+        results.append((tmp_path / f"{name}.parquet").read_bytes())
+    before = {path.name for path in tmp_path.iterdir()}
+    out, calls = tmp_path / "w.parquet", []
+
+    def attend(checkpoint, window, changes, attend=command.attend):
+        calls.append(window)
+        if len(calls) == 2:
+            command.main(arguments_of(files[1], out))
+            assert out.read_bytes() == results[1]
+        return attend(checkpoint, window, changes)
+
+    monkeypatch.setattr(command, "attend", attend)
+    command.main(arguments_of(files[0], out))
+    assert len(calls) > 2 and out.read_bytes() == results[0]
+    assert {path.name for path in tmp_path.iterdir()} == before | {"w.parquet"}
+
+
+def begun(errors, arguments: list[str]) -> None:
+    """Headlight in a process of its own, as from the command line."""
+    sys.stderr = errors.open("w", buffering=1)
+    main(arguments)
+
+
+def test_a_signal_leaves_the_old_file_and_nothing_else(tmp_path):
+    """That of `kill`. It ends in the KeyboardInterrupt of ^C, which is tried above."""
+    file, out, errors = (tmp_path / name for name in ("many.txt", "w.csv", "errors"))
+    file.write_text("\n".join([f"{' '.join(WORDS * 5)}\tein Hund"] * 600))
+    out.write_text("old")
+    process = forked(begun, errors, ["trace", *arguments_of(file, out)])
+    # Until it writes, beside the old file.
+    wait_until(lambda: not process.is_alive() or len(list(tmp_path.iterdir())) == 4)
+    process.terminate()
+    process.join(PATIENCE)
+    assert process.exitcode == 1, errors.read_text()
+    assert errors.read_text().strip().splitlines()[-1] == f"Stopped. {out} was not written."
+    assert out.read_text() == "old"
+    assert {path.name for path in tmp_path.iterdir()} == {"many.txt", "w.csv", "errors"}
+
+
+@pytest.mark.parametrize("package", ["tqdm", "accelerate"])
+def test_without_the_extra_for_training_it_works(tmp_path, monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    command.main(["en-de", "A dog.", "--target", "Ein Hund.", "--out", str(tmp_path / "w.NPZ")])
+    assert np.load(tmp_path / "w.NPZ")["1/target"].tolist() == ["<s>", "Ein", "Hund", "."]
+
+
+def test_without_pyarrow_one_sentence_says_what_to_do(tmp_path, monkeypatch, capsys):
+    for name in [name for name in sys.modules if name.split(".")[0] == "pyarrow"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    said = refused(capsys, ["en-de", "A dog.", "--out", str(tmp_path / "w.parquet")])
+    assert "pyarrow is not installed. Run: pip install pyarrow" in said and said.count("\n") == 1
+
+
+def test_changes_are_made_in_every_sentence(tmp_path):
+    lines = tmp_path / "lines.txt"
+    lines.write_text("A dog runs.\tEin Hund rennt.\nTwo men\tZwei Männer\n")
+    out = tmp_path / "weights.npz"
+    line = "encoder=hide:1; cross.2.3=uniform"
+    command.main(["en-de", "--file", str(lines), "--out", str(out), "--changes", line])
+    found = np.load(out)
+    for number, pair in enumerate(lines.read_text().splitlines(), start=1):
+        source, target = pair.split("\t")
+        expected = load("en-de").trace(source, target, changes=line)
+        for kind, weights in expected.attention.items():
+            np.testing.assert_allclose(found[f"{number}/{kind}"], weights, atol=1e-5)
+
+
+@pytest.mark.parametrize("line", ["cross.1", "cross.9=off"])
+def test_changes_that_cannot_be_made_are_answered(tmp_path, capsys, line):
+    with pytest.raises(SystemExit):
+        command.main(["en-de", "A", "--out", str(tmp_path / "a.csv"), "--changes", line])
+    said = capsys.readouterr().err
+    assert said.startswith(f"“{line}”") and "Traceback" not in said
