@@ -260,11 +260,6 @@ def test_beams_that_lived_and_died_are_drawn(walk):
     assert [tie["winner"] for tie in ends] == [True, False, False]
 
 
-def test_text_of_tokens_is_never_read_as_markup(walk):
-    assert walk.page.locator(".source span").all_inner_texts() == TEXT
-    expect(walk.page.locator(".source span b")).to_have_count(0)
-
-
 # In the app
 
 
