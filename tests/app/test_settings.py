@@ -84,19 +84,6 @@ def test_each_setting_is_clamped_given_those_before_it():
     assert valid({"source": "a\nc", "line": "b"}, HERE)["line"] == "a"
 
 
-def test_what_is_valid_stays_as_it_is():
-    """Clamping twice is clamping once, whatever was chosen."""
-    chance = random.Random(0)
-    odd = [None, "", "big", "gone", True, False, 0, 1, 3, 99, -1, 0.2, float("nan"), [], ["x"]]
-    for _ in range(500):
-        chosen = {key: chance.choice([*odd, setting.default]) for key, setting in SETTINGS.items()}
-        found = valid(chosen, HERE)
-        assert valid(found, HERE) == found
-        assert set(found) >= {key for key, setting in SETTINGS.items() if not setting.pages}
-        for key, value in found.items():
-            assert type(value) is type(SETTINGS[key].default), key
-
-
 @pytest.mark.parametrize("key", SETTINGS)
 def test_drawing_a_widget_changes_no_value(monkeypatch, key):
     """Code reads the same before a widget and after it, within one run. A page's own setting is

@@ -8,7 +8,6 @@ from tests.devices import current, here
 from tests.model.common import hooks, max_difference, random_ids, random_model
 
 HEAD, LAYER = 2, 1
-NAME = f"decoder.layers.{LAYER}.cross_attn.softmax"
 
 
 @pytest.fixture

@@ -3,9 +3,6 @@
 import itertools
 import os
 import random
-import signal
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,10 +32,8 @@ from headlight.model.surveys.importance import (
 from headlight.model.surveys.sentences import Line
 from headlight.model.surveys.survey import SURVEY_COLUMNS, SURVEY_RULES, Survey
 from headlight.model.surveys.survey_table import changes, exchanges, importance_rows, row
-from tests.conftest import ROOT
 from tests.model.common import in_short
 from tests.model.surveys.test_trace_command import python
-from tests.waiting import wait_until
 
 PARTS = 4 + 12 + 10 + 4  # counts, gates, trust, the model as it is; heads, sublayers, layers
 
@@ -280,24 +275,6 @@ def test_two_processes_give_the_same_table(copy_survey, some, tmp_path):
     done = python(*LAUNCH, "-m", "headlight", "survey", *some, "--out", out)
     assert done.returncode == 0, done.stderr
     assert out.read_bytes() == copy_survey.read_bytes()
-
-
-@pytest.mark.long
-def test_what_was_killed_goes_on(copy_survey, some, tmp_path):
-    out = tmp_path / "killed.parquet"
-    command = [sys.executable, "-m", "headlight", "survey", *some, "--out", str(out)]
-    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
-    wait_until(
-        lambda: process.poll() is not None or len(list(tmp_path.glob(".*/*.npz"))) >= 5,
-        seconds=3600,
-    )
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert 5 <= len(list(tmp_path.glob(".*/*.npz"))) < PARTS and not out.exists()
-    done = python("-m", "headlight", "survey", *some, "--out", out)
-    assert done.returncode == 0, done.stderr
-    assert out.read_bytes() == copy_survey.read_bytes()
-    assert list(tmp_path.iterdir()) == [out]
 
 
 def test_parts_are_dealt_out_and_each_is_done_once(monkeypatch, tmp_path):
