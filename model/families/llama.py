@@ -27,7 +27,7 @@ from headlight.model.families.parts import (
 )
 from headlight.model.families.rotary import EACH_PAIR, NEEDED, Rotary, RotaryScores
 from headlight.model.families.values import LONGEST, MOST_COUNT, CannotLoad, Described, quoted
-from headlight.model.sites import LayerList, Side
+from headlight.model.sites import LayerList, Side, Site
 from headlight.model.variants import DecoderOnly, DecoderOnlyConfig, PreNormEncoderLayer
 
 WINDOW = 4096  # tokens, where a model with a sliding window does not say how long it is
@@ -60,6 +60,8 @@ class LlamaConfig(DecoderOnlyConfig):
     query_bias    of queries, keys and values (Qwen2); output_bias: of the output projection
     forward_bias  of the feed-forwards
     normed_heads  whether queries and keys are normed (Qwen3)
+    window        tokens: each attends to those fewer than so many away, itself included (Mistral);
+                  0: to all that came before
     tied          whether embeddings and output share their matrix
     """
 
@@ -75,6 +77,7 @@ class LlamaConfig(DecoderOnlyConfig):
     output_bias: bool = False
     forward_bias: bool = False
     normed_heads: bool = False
+    window: int = 0
     tied: bool = False
     special_tokens: tuple[str, ...] = ("<pad>", "<s>", "</s>")
 
@@ -129,6 +132,11 @@ class Llama(DecoderOnly):
     def sides(self) -> tuple[Side, ...]:
         return tuple(replace(side, table=False) for side in super().sides())
 
+    def sites(self) -> tuple[Site, ...]:
+        assert isinstance(self.config, LlamaConfig)
+        window = self.config.window
+        return tuple(replace(site, window=window) for site in super().sites())
+
 
 class LlamaLayer(PreNormEncoderLayer):
     """RMSNorm, self-attention under rotary positions, RMSNorm, SwiGLU (Touvron et al. 2023, section
@@ -172,9 +180,14 @@ def llama_sizes(config: Described, weights: Shapes) -> Sizes:
     rotary = _rotary(config, length)
     if rotary["rotary_rule"] == "dynamic":
         length = min(int(length * dict(rotary["rotary_settings"])["factor"]), LONGEST)
-    if _slides(config, kind) and config.values.get("sliding_window", WINDOW):
-        # Within its window such a model attends to all that came before, as any other.
-        length = min(length, config.count("sliding_window", default=WINDOW))
+    window = 0
+    if (sliding := _sliding(config, kind)) and config.values.get("sliding_window", WINDOW):
+        window = config.count("sliding_window", default=WINDOW)
+        if sliding < config.count("num_hidden_layers"):
+            # All layers have one mask. Within the window they attend to all that came before.
+            length = min(length, window)
+        if window >= length:
+            window = 0
     return rotary | dict(
         vocab_size=config.count("vocab_size"),
         d_model=config.count("hidden_size"),
@@ -192,19 +205,20 @@ def llama_sizes(config: Described, weights: Shapes) -> Sizes:
         output_bias=bias and kind != "qwen2",
         forward_bias=config.flag("mlp_bias"),
         normed_heads=kind == "qwen3",
+        window=window,
         dropout=0.0,
     )
 
 
-def _slides(config: Described, kind: str) -> bool:
-    """Whether any layer has a sliding window."""
+def _sliding(config: Described, kind: str) -> int:
+    """How many layers have a sliding window."""
+    n_layers = config.count("num_hidden_layers")
     if kind not in ("qwen2", "qwen3"):
-        return kind == "mistral"
-    n_layers, kinds = config.count("num_hidden_layers"), config.values.get("layer_types")
-    full, sliding = "full_attention", "sliding_attention"
+        return n_layers * (kind == "mistral")
+    kinds, full, sliding = config.values.get("layer_types"), "full_attention", "sliding_attention"
     if kinds is None:
-        some = config.number("max_window_layers", 28, 0, MOST_COUNT) < n_layers
-        return some and config.flag("use_sliding_window")
+        full_layers = int(config.number("max_window_layers", 28, 0, MOST_COUNT))
+        return max(n_layers - full_layers, 0) if config.flag("use_sliding_window") else 0
     if (
         not isinstance(kinds, list)
         or len(kinds) != n_layers
@@ -216,7 +230,7 @@ def _slides(config: Described, kind: str) -> bool:
         )
     if not config.flag("use_sliding_window"):
         config.refuse("layer_types", [full] * n_layers)
-    return sliding in kinds
+    return kinds.count(sliding)
 
 
 def _rotary(config: Described, length: int) -> Sizes:

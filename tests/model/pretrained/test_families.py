@@ -8,6 +8,7 @@ import torch
 import transformers
 
 from headlight.model.checkpoint import load
+from headlight.model.decoding.search import steps_for
 from headlight.model.masks import Masks
 from headlight.model.pretrained.folder import contents_of
 from headlight.model.pretrained.weights import CannotLoad
@@ -31,11 +32,11 @@ def pair(request, tmp_path_factory):
 
 
 @torch.no_grad()
-def differences(folder, model, exact=nullcontext):
+def differences(folder, model, exact=nullcontext, lengths=(17, 9, 13)):
     """Largest difference of the logits, as a share of the largest, and of all weights."""
     ours = load(folder)
     config = ours.model.config
-    ids = [random_batch(config.vocab_size, config.pad_id)]
+    ids = [random_batch(config.vocab_size, config.pad_id, lengths)]
     if len(ours.model.sides()) > 1:
         targets = random_batch(config.vocab_size, config.pad_id, (8, 12, 5), seed=1)
         targets[:, 0] = config.bos_id
@@ -117,18 +118,18 @@ def window_of(model) -> int:
     return 0
 
 
-SLIDING = [  # kind, what its config says, whether that is a window of 8
-    ("mistral", dict(sliding_window=8), True),
-    ("mistral", dict(sliding_window=None), False),
+SLIDING = [  # kind, what its config says, how many of two layers have a window of 8
+    ("mistral", dict(sliding_window=8), 2),
+    ("mistral", dict(sliding_window=None), 0),
     *(
-        (kind, dict(sliding_window=8, max_window_layers=0, use_sliding_window=use), use)
+        (kind, dict(sliding_window=8, max_window_layers=0, use_sliding_window=use), 2 * use)
         for kind in ("qwen2", "qwen3")
         for use in (True, False)
     ),
     # A window that no layer uses limits nothing.
-    ("qwen2", dict(sliding_window=8, max_window_layers=2, use_sliding_window=True), False),
-    ("qwen2", dict(sliding_window=8, max_window_layers=1, use_sliding_window=True), True),
-    ("qwen3", dict(sliding_window=8, use_sliding_window=True), False),
+    ("qwen2", dict(sliding_window=8, max_window_layers=2, use_sliding_window=True), 0),
+    ("qwen2", dict(sliding_window=8, max_window_layers=1, use_sliding_window=True), 1),
+    ("qwen3", dict(sliding_window=8, use_sliding_window=True), 0),
     *(
         (
             "qwen3",
@@ -138,7 +139,7 @@ SLIDING = [  # kind, what its config says, whether that is a window of 8
                 max_window_layers=3 * (not some),
                 layer_types=["full_attention", f"{kind}_attention"],
             ),
-            some,
+            int(some),
         )
         for kind, some in (("sliding", True), ("full", False))
     ),
@@ -146,17 +147,37 @@ SLIDING = [  # kind, what its config says, whether that is a window of 8
 
 
 @pytest.mark.parametrize("kind, says, slides", SLIDING)
-def test_no_text_is_longer_than_a_sliding_window(kind, says, slides, tmp_path):
+def test_a_sliding_window_is_transformers(kind, says, slides, tmp_path):
+    """Of all layers; where only some have one, no text is longer than it."""
     model = write(tmp_path, kind, **says)
     change(tmp_path, **says)  # transformers leaves out what is not used
     assert window_of(model) == (8 if slides else 0)
     ours = load(tmp_path).model
-    assert ours.config.max_length == (8 if slides else 64)
-    ids = random_batch(ours.config.vocab_size, ours.config.pad_id, (8, 8))
-    with torch.no_grad():
-        expected, _ = theirs(model, ids, pad_id=ours.config.pad_id)
-        found = ours(ids, *Masks().build(ours, ids))
-    assert (found - expected).abs().max() <= 1e-5 * expected.abs().max().clamp(min=1)
+    assert ours.config.max_length == (8 if slides == 1 else 64)
+    assert ours.window == (8 if slides == 2 else 0)
+    if slides == 1:
+        ids = random_batch(ours.config.vocab_size, ours.config.pad_id, (8, 8))
+        with torch.no_grad():
+            expected, _ = theirs(model, ids, pad_id=ours.config.pad_id)
+            found = ours(ids, *Masks().build(ours, ids))
+        assert (found - expected).abs().max() <= 1e-5 * expected.abs().max().clamp(min=1)
+        return
+    with default_type(torch.double):  # without padding: it may have nothing within its window
+        logits, heads = differences(tmp_path, model.double(), in_float64, (20, 20))
+    assert logits <= 1e-10 and heads <= 1e-10
+
+
+def test_what_is_written_beyond_a_sliding_window_is_the_same_without_a_cache(tmp_path):
+    write(tmp_path, "mistral", sliding_window=4)
+    model = load(tmp_path).model
+    prompt = random_batch(model.config.vocab_size, model.config.pad_id, (6,))
+    cached, whole = (steps_for(model, prompt, Masks(), 12, 1, use) for use in (True, False))
+    assert cached.cached
+    text = prompt
+    for _ in range(12):
+        logits = cached(text)
+        assert (logits - whole(text)).abs().max() <= 1e-5 * logits.abs().max().clamp(min=1)
+        text = torch.cat([text, logits.argmax(dim=-1, keepdim=True)], dim=1)
 
 
 @pytest.mark.parametrize("kind", ["mistral", "qwen2", "qwen3"])
@@ -165,7 +186,7 @@ def test_a_sliding_window_that_is_left_out_is_what_transformers_takes(kind, tmp_
     change(tmp_path, sliding_window=..., use_sliding_window=True)
     change(tmp_path, layer_types=..., max_window_layers=0)
     usual = transformers.AutoConfig.from_pretrained(tmp_path).sliding_window
-    assert load(tmp_path).model.config.max_length == usual < 5000
+    assert load(tmp_path).model.window == usual < 5000
 
 
 @pytest.mark.parametrize(
