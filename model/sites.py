@@ -81,7 +81,7 @@ OneLayer = TypeVar("OneLayer", bound=nn.Module, covariant=True)
 
 
 class LayerList(nn.ModuleList, Generic[OneLayer]):
-    """A ModuleList of which type checkers know what it holds."""
+    """A ModuleList whose type says what it holds."""
 
     if TYPE_CHECKING:
 

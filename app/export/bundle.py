@@ -15,6 +15,7 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import PurePosixPath
 from platform import python_version
+from typing import TypeGuard
 
 import numpy as np
 
@@ -45,6 +46,7 @@ LARGEST_BUNDLE = 100 * 2**20  # bytes, as in app/.streamlit/config.toml
 LARGEST_NUMBERS = 48 * 2**20
 LARGEST_TABLE = 32 * 2**20
 LARGEST_RECORD = 2**20
+ENTRY = b"PK\1\2"  # stands before each file in the list of a ZIP
 MOST_ENTRIES = 32
 LIBRARIES = ("torch", "numpy", "tokenizers", "safetensors", "streamlit", "matplotlib", "pyarrow")
 NAME = re.compile(r"[a-z][a-z0-9_ -]{0,39}")  # names of kinds of attention and of texts
@@ -239,7 +241,7 @@ def _archive(data: bytes, what: str) -> zipfile.ZipFile:
     them is read, which could have millions."""
     if not data.startswith(b"PK"):
         raise Unreadable(f"{what} is not a ZIP file.")
-    if data.count(zipfile.stringCentralDir) > MOST_ENTRIES:  # it stands before each in the list
+    if data.count(ENTRY) > MOST_ENTRIES:
         raise Unreadable(f"{what} contains more files than a pack does.")
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
@@ -337,13 +339,17 @@ def _settings_of(page: str) -> dict:
     }
 
 
+def is_count(value: object) -> TypeGuard[int]:
+    """Whether it can count layers or heads."""
+    return type(value) is int and 0 <= value < 1000
+
+
 def _head(record, kinds: Mapping) -> tuple[str, int, int] | None:
     if record is None:
         return None
     if isinstance(record, dict):
         kind, layer, head = (record.get(key) for key in ("kind", "layer", "head"))
-        counted = all(type(i) is int and 0 <= i < 1000 for i in (layer, head))
-        if isinstance(kind, str) and kind in kinds and counted:
+        if isinstance(kind, str) and kind in kinds and is_count(layer) and is_count(head):
             return kind, layer, head
     raise Unreadable(f"Its {RECORD} does not say which head the numbers belong to.")
 

@@ -1,5 +1,5 @@
 """The modules behind a model's sites (where attention happens) and sides (the texts it reads). No
-other file looks up modules by name."""
+other file looks up modules by name: a site names an attention, a side its embedding and layers."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -29,12 +29,12 @@ def predicted_side(model: ProbedModel) -> Side:
 
 
 def attention_at(model: ProbedModel, at: "Site | Part") -> MultiHeadAttention:
-    return model.get_submodule(at.name)  # pyright: ignore[reportReturnType]  # says its site
+    return model.get_submodule(at.name)  # pyright: ignore[reportReturnType]  # see above
 
 
 def embedding_of(model: ProbedModel, side: Side) -> Embedding:
     """The module that embeds the side's tokens."""
-    return model.get_submodule(side.embedding)  # pyright: ignore[reportReturnType]  # says the side
+    return model.get_submodule(side.embedding)  # pyright: ignore[reportReturnType]  # see above
 
 
 def embeddings_of(model: ProbedModel) -> list[Embedding]:
@@ -51,7 +51,7 @@ def layers_of(model: ProbedModel, side: Side) -> list[Layer]:
 
 
 def _layer(model: ProbedModel, name: str) -> Layer:
-    return model.get_submodule(name)  # pyright: ignore[reportReturnType]  # says its name
+    return model.get_submodule(name)  # pyright: ignore[reportReturnType]  # see above
 
 
 def final_norm_of(model: ProbedModel, side: Side) -> nn.Module:
