@@ -38,7 +38,7 @@ OLD = {
     r"\bheads of cross-attention\b": "cross-attention heads",
 }
 # Addresses that old links lead to, with the names that follow from them.
-EXCEPTIONS = {"take-away", "look_up", "Other run"}
+EXCEPTIONS = {"take-away", "look_up", ".st-key-look_up", "Other run"}
 
 
 def python_texts(path: Path) -> Iterator[str]:
