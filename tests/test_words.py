@@ -37,8 +37,8 @@ OLD = {
     r"\bno part here\b": "Headlight does not support",
     r"\bheads of cross-attention\b": "cross-attention heads",
 }
-# Addresses that old links lead to, with the names that follow from them.
-EXCEPTIONS = {"take-away", "look_up", ".st-key-look_up", "Other run"}
+# Addresses, and the names that follow from them.
+EXCEPTIONS = {"take-away", "lookup", ".st-key-look_up", "Other run"}
 
 
 def python_texts(path: Path) -> Iterator[str]:
