@@ -38,7 +38,7 @@ OLD = {
     r"\bheads of cross-attention\b": "cross-attention heads",
 }
 # Addresses, and the names that follow from them.
-EXCEPTIONS = {"take-away", "lookup", ".st-key-look_up", "Other run"}
+EXCEPTIONS = {"take-away", "lookup", "look_up", ".st-key-look_up", "Other run"}
 
 
 def python_texts(path: Path) -> Iterator[str]:
