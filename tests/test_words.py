@@ -34,7 +34,7 @@ OLD = {
     r"\bno part here\b": "Headlight does not support",
     r"\bheads of cross-attention\b": "cross-attention heads",
 }
-# Addresses that old links lead to, with the names that follow from them.
+# Addresses, and the names that follow from them.
 EXCEPTIONS = {"take-away", "lookup", "look_up", ".st-key-look_up", "Other run"}
 
 

@@ -5,9 +5,7 @@ from functools import partial
 
 import streamlit as st
 
-from headlight.app.components.follow_link import follow_link
-from headlight.app.components.lesson_offer import lesson_offer
-from headlight.app.components.local_storage import local_storage
+from headlight.app.components.browser import follow_link, lesson_offer, local_storage
 from headlight.app.components.paint import paint
 from headlight.app.lessons import formatting
 from headlight.app.lessons.question import CHOOSE, DO, FIND, NUMBER, PAINT, Mark

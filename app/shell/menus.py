@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from headlight.app.components.copy_link import copy_link
+from headlight.app.components.browser import copy_link
 from headlight.app.live import build
 from headlight.app.results import memoize
 from headlight.app.server import lan

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from headlight.app import theme
-from headlight.app.components.browser_events import browser_events
+from headlight.app.components.browser import browser_events
 from headlight.app.shell import errors, frame, lesson, page_row, panel, regions, running_lesson
 from headlight.app.shell.effect import effect
 from headlight.app.shell.layout import row, shows_head

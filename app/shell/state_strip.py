@@ -8,7 +8,7 @@ from functools import partial
 import streamlit as st
 
 from headlight.app import selection
-from headlight.app.components.player import player
+from headlight.app.components.controls import player
 from headlight.app.shell import edits, running_lesson
 from headlight.app.shell.layout import concerns, head_label, shows_head
 from headlight.app.shell.output import draw_output

@@ -19,13 +19,7 @@ FOLLOW = Setting(
     "The query to follow. It starts with the row that Attention marks, or that you selected there.",
     look={"width": 260},
 )
-KEY = Setting(
-    "to",
-    "Key",
-    options.LARGEST_WEIGHT,
-    "select",
-    look={"width": 260},
-)
+KEY = Setting("to", "Key", options.LARGEST_WEIGHT, "select", look={"width": 260})
 PICTURE = Setting(
     "picture",
     "Picture",
@@ -36,18 +30,8 @@ PICTURE = Setting(
 )
 
 ATTENTION_CONTROLS = (
-    Setting(
-        "numbers",
-        "Weights as a table",
-        False,
-        "expander",
-    ),
-    Setting(
-        "zoom",
-        "Weights with zoom",
-        False,
-        "expander",
-    ),
+    Setting("numbers", "Weights as a table", False, "expander"),
+    Setting("zoom", "Weights with zoom", False, "expander"),
     *(
         Setting(
             f"first_{axis}",
@@ -103,18 +87,8 @@ HEADS_CONTROLS = (
         "selected head's pattern best.",
         options=options.HEADS_AS,
     ),
-    Setting(
-        "across",
-        "Horizontal axis",
-        "entropy",
-        "select",
-    ),
-    Setting(
-        "up",
-        "Vertical axis",
-        "ablation",
-        "select",
-    ),
+    Setting("across", "Horizontal axis", "entropy", "select"),
+    Setting("up", "Vertical axis", "ablation", "select"),
 )
 GENERATE_CONTROLS = (
     Setting(
@@ -136,20 +110,9 @@ GENERATE_CONTROLS = (
         "there. Clicking another next token fills this in.",
     ),
     Setting(
-        "branches",
-        "Branches",
-        "",
-        "line",
-        "All starts tried so far, separated by semicolons.",
+        "branches", "Branches", "", "line", "All starts tried so far, separated by semicolons."
     ),
-    Setting(
-        "width",
-        "Beams",
-        4,
-        "number",
-        least=2,
-        most=10,
-    ),
+    Setting("width", "Beams", 4, "number", least=2, most=10),
     Setting(
         "alpha",
         "Length penalty α",
@@ -187,14 +150,7 @@ GENERATE_CONTROLS = (
         most=1.0,
         look={"step": 0.05},
     ),
-    Setting(
-        "seed",
-        "Seed",
-        0,
-        "number",
-        "A new seed draws new tokens.",
-        most=9999,
-    ),
+    Setting("seed", "Seed", 0, "number", "A new seed draws new tokens.", most=9999),
 )
 INSIDE_CONTROLS = (
     Setting(
@@ -266,12 +222,7 @@ RESIDUAL_CONTROLS = (
         "The encoder reads the source, the decoder the target.",
     ),
     PICTURE,
-    Setting(
-        "ranks",
-        "Rank of the final prediction",
-        False,
-        "expander",
-    ),
+    Setting("ranks", "Rank of the final prediction", False, "expander"),
 )
 ARCHITECTURE_CONTROLS = (
     Setting(
@@ -292,11 +243,7 @@ TOKENIZER_CONTROLS = (
         look={"label_visibility": "collapsed", "width": "content"},
     ),
     Setting(
-        "word",
-        "Pre-token",
-        "",
-        "select",
-        look={"label_visibility": "collapsed", "width": 260},
+        "word", "Pre-token", "", "select", look={"label_visibility": "collapsed", "width": 260}
     ),
 )
 POSITIONS_CONTROLS = (
@@ -368,13 +315,7 @@ POSITIONS_CONTROLS = (
         "select",
         "A source token. The target stays the same.",
     ),
-    Setting(
-        "second",
-        "with",
-        "",
-        "select",
-        "A source token. The target stays the same.",
-    ),
+    Setting("second", "with", "", "select", "A source token. The target stays the same."),
     PICTURE,
     Setting(
         "position",

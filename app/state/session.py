@@ -5,7 +5,7 @@ own value.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import streamlit as st
 from streamlit import runtime
+from streamlit.errors import StreamlitAPIException
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from headlight.app.server.fair_queue import one_asker
@@ -235,6 +236,20 @@ def _read_address() -> dict[str, list[str]]:
                 params.remove_param(key)
             params.set_initial_query_params_from_current()
     return {key: texts[key] for key in texts if key not in odd}
+
+
+def write_address(key: str, text: str | list[str]) -> None:
+    """Write the value of a setting into the address, before its widget is drawn. Streamlit does so
+    itself for a widget that the run before drew, and refuses it here; any other takes what the
+    address held when the session began (1.67)."""
+    texts = [text] if isinstance(text, str) else text
+    if st.query_params.get_all(key) == texts:
+        return
+    with suppress(StreamlitAPIException):
+        st.query_params[key] = texts
+        if run := get_script_run_ctx():
+            with run.session_state.query_params() as params:
+                params.set_initial_query_params_from_current()
 
 
 def current_choices() -> dict:

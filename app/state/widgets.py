@@ -3,16 +3,15 @@ declaration.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from types import MappingProxyType, ModuleType
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
-from streamlit.errors import StreamlitAPIException
 
-from headlight.app.state.session import choose, context, memo, values
+from headlight.app.state.session import choose, context, memo, values, write_address
 from headlight.app.state.setting import ABSENT, Limits, Setting
 from headlight.app.state.settings import SETTINGS
 
@@ -49,21 +48,12 @@ def draw(key: str, box: Box = st, widget_options: Mapping = MappingProxyType({})
     if _is_chosen_by_code(key) or must_send or value != st.session_state.get(key, allowed.default):
         st.session_state[key] = value
     if setting.address and value != allowed.default:
-        _write_address(key, setting.as_text(value))
+        write_address(key, setting.as_text(value))
     shown = _widget(setting, allowed, box, widget_options)
     current = shown.open if setting.widget == "expander" else shown
     if current != value:
         _correct(key, value)
     return shown
-
-
-def _write_address(key: str, text: str | list[str]) -> None:
-    """Write the value of a setting into the address. Streamlit does so itself for a widget that
-    was drawn in the run before, and refuses it here (1.67)."""
-    texts = [text] if isinstance(text, str) else text
-    if st.query_params.get_all(key) != texts:
-        with suppress(StreamlitAPIException):
-            st.query_params[key] = texts
 
 
 def _is_chosen_by_code(key: str) -> bool:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import repeat
 
-from headlight.app.components.bars import Bar, bars
 from headlight.app.components.colour_key import NEGATIVE, POSITIVE, Swatch, colour_key
+from headlight.app.components.controls import Bar, bars
 from headlight.app.state import session
 from headlight.app.state.catalog import ModelView
 from headlight.app.wording import part_names

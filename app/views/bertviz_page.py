@@ -3,7 +3,7 @@
 import streamlit as st
 
 from headlight.app import selection, theme
-from headlight.app.components.html_frame import html_frame
+from headlight.app.components.controls import html_frame
 from headlight.app.export import bertviz_html
 from headlight.app.results import head_results, passes
 from headlight.app.shell import frame

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from headlight.app import selection
+from headlight.app.components.controls import walk
 from headlight.app.components.matrices import Matrix, matrices, on_one_scale
-from headlight.app.components.walk import walk
 from headlight.app.results import exercise_results, head_results, passes
 from headlight.app.shell import frame
 from headlight.app.state import session, widgets

@@ -189,7 +189,8 @@ def generated(
             ended = len(forced) + len(found) < room
             forced = (*forced, *found, *((config.eos_id,) if ended else ()))
             room = len(forced)
-        if cached and forced and len(forced) == room and config.eos_id not in forced[:-1]:
+        is_known = len(forced) == room and forced and config.eos_id not in forced[:-1]
+        if is_known and cached and side.writes:
             path, logits = forced, _read(model, src, start, forced, run.masks)
         else:
             steps = steps_for(model, src, run.masks, room, 1, cached)

@@ -367,12 +367,11 @@ def test_the_number_of_threads_is_given_back(monkeypatch):
 def test_only_the_session_touches_the_session_state():
     """Apart from what a widget, whose value only Streamlit knows, tells its own callback."""
     callbacks = {
-        "components/bars/__init__.py": 1,
+        "components/browser/__init__.py": 1, "components/controls/__init__.py": 3,
         "components/generation/__init__.py": 1, "components/head_grid/__init__.py": 3,
-        "components/local_storage/__init__.py": 1, "components/matrices/__init__.py": 1,
+        "components/matrices/__init__.py": 1,
         "components/model_map/__init__.py": 1,
         "components/paint/__init__.py": 1, "components/plane/__init__.py": 2,
-        "components/player/__init__.py": 1, "components/walk/__init__.py": 1,
         "components/word_lines/__init__.py": 1,
         "shell/lesson.py": 1, "shell/menus.py": 1, "shell/panel.py": 1, "shell/what_if.py": 3,
         "views/_head_displays.py": 1, "views/export.py": 1,

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from headlight.app.components.controls import player
 from headlight.app.components.generation import GenerationStep, Rows, generation
-from headlight.app.components.player import player
 from headlight.model import Beam, Sampling, checkpoint
 
 pytestmark = pytest.mark.browser

@@ -3,8 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from headlight.app.components.html_frame import html_frame
-from headlight.app.components.walk import walk
+from headlight.app.components.controls import html_frame, walk
 
 pytestmark = pytest.mark.browser
 

@@ -6,9 +6,9 @@ import torch
 
 from headlight.model.analysis.decomposition import (
     BIASES,
-    FEED_FORWARD,
     HEAD,
     POSITION,
+    SUBLAYERS,
     TOKEN,
     decomposition,
 )
@@ -24,6 +24,7 @@ from headlight.model.probing.trace import CannotRead, trace
 from tests.devices import here
 from tests.model.common import CHECKPOINTS, encoding, load, random_ids, random_model
 
+FEED_FORWARD = SUBLAYERS["feed_forward"]
 CHANCE = torch.Generator().manual_seed(0)
 TEXTS = encoding(random_ids(6, generator=CHANCE)), encoding(random_ids(5, generator=CHANCE))
 

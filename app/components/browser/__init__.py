@@ -1,0 +1,80 @@
+"""What only the browser can do: its events, what it stores, its clipboard, and links."""
+
+from collections.abc import Callable
+
+import streamlit as st
+from streamlit.components.v2 import component
+
+from headlight.app.components.scripts import read, script
+
+LONGEST = 6000  # characters of an address; some mail programs and servers cut longer ones
+
+_mount_events = component(
+    "headlight_browser_events",
+    html="<i></i>",
+    css="i { color: var(--st-text-color); }",
+    js=script("browser/events.js"),
+)
+_mount_storage = component(
+    "headlight_local_storage", html="<i></i>", js=script("browser/local_storage.js")
+)
+_mount_copy = component(
+    "headlight_copy_link",
+    html='<button type="button">Copy link</button><span role="status"></span>',
+    css=read("shared/button.css")
+    + "span { display: block; padding-top: 0.3rem; overflow-wrap: anywhere; }",
+    js=script("browser/copy_link.js"),
+)
+_mount_follow = component(
+    "headlight_follow_link", html="<i></i>", js=script("browser/follow_link.js")
+)
+_mount_offer = component(
+    "headlight_lesson_offer",
+    html="""
+<p hidden>
+  New to attention? <button type="button" class="no">Not now</button>
+  <button type="button" class="start"></button>
+</p>
+""",
+    css=read("browser/lesson_offer.css"),
+    js=script("browser/lesson_offer.js"),
+)
+
+
+def browser_events() -> None:
+    """Events that Streamlit does not report: Back restores the scroll position, a change of theme
+    reruns the script (figures are drawn in the theme's ink), and a slow run marks the page as
+    slow."""
+    _mount_events(key="browser_events", height=1, on_recoloured_change=lambda: None)
+
+
+def local_storage(session: str, text: str | None, on_stored: Callable[[str], None]) -> None:
+    """Keep `text` in the browser. While it is None, `on_stored` hears once per `session` what is
+    kept, if anything is."""
+
+    def stored() -> None:
+        on_stored(st.session_state["local_storage"].stored)
+
+    _mount_storage(
+        data={"session": session, "text": text},
+        key="local_storage",
+        height=1,
+        on_stored_change=stored,
+    )
+
+
+def copy_link() -> None:
+    """A button that copies the page's address, which holds every setting."""
+    _mount_copy(data={"longest": LONGEST}, key="copy_link", width="content")
+
+
+def follow_link(key: str, count: int) -> None:
+    """Follow the st.page_link in the container `key`, once for each `count`. Streamlit's own way to
+    another page drops what the address holds."""
+    _mount_follow(data={"key": key, "count": count}, key="follow_link", height=1)
+
+
+def lesson_offer(title: str, minutes: int, on_start: Callable[[], None]) -> None:
+    """The offer of a first lesson, which goes away for good once it is answered."""
+    data = {"title": title, "minutes": minutes}
+    _mount_offer(data=data, key="lesson_offer", on_start_change=on_start)

@@ -1,0 +1,87 @@
+"""Small controls and displays that Streamlit lacks."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.components.v2 import component
+
+from headlight.app.components.colour_key import NEGATIVE, POSITIVE
+from headlight.app.components.scripts import read, script
+from headlight.app.theme import FOCUS
+
+_mount_walk = component(
+    "headlight_walk",
+    html='<button type="button">← Back</button> <button type="button">Next →</button>',
+    css=read("shared/button.css")
+    + ":host { display: block; white-space: nowrap; }"
+    + "button { padding: 0.5rem 0.8rem; margin-right: 0.4rem; }",
+    js=script("controls/walk.js"),
+)
+_mount_player = component(
+    "headlight_player",
+    html='<button type="button"></button>',
+    css=read("shared/button.css")
+    + "button { height: 1.5rem; padding: 0 0.6rem; font-size: 0.8rem; vertical-align: top; }",
+    js=script("controls/player.js"),
+)
+_mount_bars = component(
+    "headlight_bars", css=read("controls/bars.css"), js=script("controls/bars.js")
+)
+# st.iframe would give the page's scripts our rights, and its frame grows but never shrinks.
+_mount_frame = component(
+    "headlight_html_frame",
+    html='<iframe sandbox="allow-scripts"></iframe>',
+    css="iframe { display: block; width: 100%; height: 30rem; border: none; }",
+    js=script("controls/html_frame.js"),
+)
+
+
+def walk(at: int, count: int, on_step: Callable[[int], None]) -> None:
+    """Two buttons, and the keys ← and →, to step back and forth. At step `at` of `count`, counted
+    from 0; `on_step` is called with the new step."""
+
+    def hear():
+        on_step(st.session_state["walk"].at)
+
+    _mount_walk(data={"at": at, "count": count}, key="walk", on_at_change=hear)
+
+
+def player(steps: Sequence[str], step: str, on_step: Callable[[str], None]) -> None:
+    """A button that plays through the training steps. `on_step` is called with the next of the
+    steps, and after the last with the first."""
+
+    def hear():
+        on_step(st.session_state["player"].step)
+
+    data = {"steps": list(steps), "step": step}
+    _mount_player(data=data, key="player", on_step_change=hear, width="content")
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A number and its name. `chooses`: whether a click on it chooses something; `chosen`: whether
+    it is what was chosen, which has a frame."""
+
+    name: str
+    value: float
+    chooses: bool = False
+    chosen: bool = False
+
+
+def bars(shown: Sequence[Bar], alt: str, key: str, on_choose: Callable[[int], None]) -> None:
+    """Positive and negative numbers as horizontal bars, from top to bottom, on one scale. `alt`
+    says what they show; `on_choose` is called with the place of the bar that was clicked."""
+
+    def hear():
+        on_choose(st.session_state[key].chosen)
+
+    colours = {"colours": [NEGATIVE, POSITIVE], "focus": FOCUS}
+    data = {"bars": [vars(bar) for bar in shown], "alt": alt} | colours
+    _mount_bars(data=data, key=key, on_chosen_change=hear)
+
+
+def html_frame(page: str, key: str, alt: str) -> None:
+    """An HTML page in a sandboxed frame: its scripts run but reach nothing outside. `page` reports
+    its height by posting {height: pixels} to its parent."""
+    _mount_frame(data={"page": page, "alt": alt}, key=key)
