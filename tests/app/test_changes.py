@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from headlight.app.results import memoize
 from headlight.app.state import catalog
@@ -65,27 +64,6 @@ def test_a_head_is_switched_off_and_on(changed, models):
     assert (shown if len(parts) > 1 else "The translation stays the same.") in words(page)
     page.button(key="switch_head").click().run()
     assert badges(page) == [] and "After" not in words(page)
-
-
-LATE = """
-import streamlit as st
-
-from headlight.app.shell import edits
-from headlight.app.state import session
-
-session.settle("Attention")
-for tile in [("self", 0, 0), ("cross", 9, 0), ("cross", 0, 9)]:  # of another model
-    edits.edit("off", **dict(zip(("kind", "layer", "head"), tile, strict=True)))
-edits.edit("off", kind="cross", layer=1, head=2)
-session.settle("Attention")
-st.session_state["line"] = session.values()["changes"]
-"""
-
-
-def test_a_late_message_of_another_models_head_changes_nothing(models, monkeypatch):
-    monkeypatch.setattr("sys.argv", ["main.py", "--models", str(models)])
-    page = AppTest.from_string(LATE, default_timeout=60).run()
-    assert not page.exception and page.session_state["line"] == "cross.2.3=off"
 
 
 def test_a_badge_takes_its_change_away(changed):
