@@ -346,25 +346,6 @@ def test_keys_choose_a_head_and_read_a_cell(grid):
     assert "Decoder self-attention, layer 4 head 2" in grid.said()
 
 
-def test_orders_scales_and_the_joint_square(grid):
-    plain = picture(grid)
-    assert picture(grid.look(scale="per row")) != plain
-    assert picture(grid.look(average="heads", least=0.3)) != plain
-    grid.look(show="joint")
-    assert grid.picture("[grid.drawn.length, grid.drawn[0].part.rows]") == [1, 14]
-    grid.look(show="one kind")
-    assert grid.picture("grid.drawn.map(({ part }) => part.kind)") == ["cross"]
-    tiles = np.random.default_rng(1).permutation(16).tolist()
-    values = [f"{tile}.0 bits" for tile in range(16)]
-    grid.look(order={kind: {"tiles": tiles, "values": values} for kind in NAMES})
-    ordered = grid.picture("grid.drawn[0].order")
-    assert ordered == {"tiles": tiles, "values": values}
-    layer, head = divmod(tiles[6], 4)
-    x, y = grid.place("encoder", 2, 3, 1, 1)  # the seventh place
-    grid.page.mouse.move(x, y)
-    assert f"layer {layer + 1} head {head + 1}:" in grid.said()
-
-
 def chosen(query, key=-1):
     return {"query": query, "key": key}
 

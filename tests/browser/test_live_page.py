@@ -12,7 +12,6 @@ from playwright.sync_api import expect
 
 from headlight.app.components.scripts import script
 from headlight.app.live.build import page
-from headlight.model.analysis.alignment import ordinary_words
 from headlight.model.checkpoint import SHIPPED, load
 from tests.browser.conftest import ARGUMENTS, executable
 from tests.browser.firefox import launched
@@ -191,43 +190,6 @@ def test_firefox_computes_the_same(firefox, file, name):
 # The page
 
 
-def test_alignment_lines(opened):
-    tab = opened("en-de", "#source=A man is sleeping.")
-    tab.choose("Alignment")
-    lines = tab.page.locator("#lines")
-    target = load("en-de").trace("A man is sleeping.").texts["tgt"]
-    expect(lines.locator("path.now")).to_have_count(len(ordinary_words(target)))
-    expect(tab.page.locator("#grid")).to_be_hidden()
-    lines.locator(".frame").press("ArrowRight")
-    expect(lines.locator(".status")).to_contain_text("Ein: A ")
-    tab.page.reload()
-    tab.answered()
-    expect(lines).to_be_visible()
-    tab.choose("Attention")
-    expect(tab.page.locator(".cells canvas").first).to_be_visible()
-    expect(opened("reviews").page.locator("#views")).to_be_hidden()
-
-
-def test_generate(opened):
-    tab = opened("en-de", "#source=A man is sleeping.&view=generate")
-    generation = tab.page.locator("#generation")
-    assert generation.locator(".written span").all_inner_texts()[:2] == ["Ein", "Mann"]
-    generation.locator(".frame").press("ArrowRight")
-    expect(generation.get_by_role("heading", name="Next token: “Mann”")).to_be_visible()
-    generation.get_by_title("Continue with").first.click()
-    tab.answered()
-    assert generation.locator(".written span").all_inner_texts()[1] != "Mann"
-    assert "Your start of the output ×" in tab.text("state") and "beginning=" in tab.page.url
-    generation.locator(".strip").nth(4).click()
-    assert "layer=2&head=1" in tab.page.url
-    expect(generation.locator(".strip.chosen")).to_have_attribute("title", "layer 2 head 1")
-    tab.page.get_by_role("button", name="Undo").click()
-    tab.answered()
-    assert generation.locator(".written span").all_inner_texts()[1] == "Mann"
-    bad = opened("copy", "#view=generate&beginning=999999")
-    assert "is not a list of this model's token ids" in bad.text("error")
-
-
 def test_a_link_brings_everything_back(opened):
     tab = opened(
         "copy", "#source=a b c&causal=false&changes=cross.1.1=off&beam=5&pad_to=6&target=a"
@@ -367,12 +329,3 @@ def test_accessible(opened, width, scheme):
         assert found.violations_count == 0, found.generate_report()
         wide = tab.page.evaluate("document.documentElement.scrollWidth")
         assert wide <= width
-
-
-def test_share_gives_the_same_page(visit, tmp_path):
-    visit.open("?model=copy").menu("share")
-    with visit.page.expect_download() as download:
-        visit.page.get_by_role("button", name="Live page").click()
-    assert download.value.suggested_filename == "copy.html"
-    download.value.save_as(tmp_path / "copy.html")
-    assert (tmp_path / "copy.html").read_text("utf-8") == page("copy")
