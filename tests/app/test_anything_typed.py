@@ -35,6 +35,7 @@ from headlight.model.surveys.tables import FORMULAS, spreadsheet_safe
 from headlight.model.training.data import DataError
 from tests.app.common import App, plain_text, view_of
 from tests.app.test_settings import HERE
+from tests.app.test_shown_as_text import PAYLOADS
 from tests.model.common import random_model, tiny_tokenizer
 
 ALL = hypothesis.settings.default.max_examples
@@ -147,6 +148,7 @@ def test_nothing_of_the_user_s_is_alive_in_a_page(text, target):
         assert not any("<" in label for label in drawn["layout"][side]["ticktext"])
 
 
+@example(" ".join(PAYLOADS))
 @given(TEXT)
 def test_markdown_shows_a_text_as_it_is(text):
     """Apart from white space, of which Markdown keeps none, and NUL, which it replaces."""

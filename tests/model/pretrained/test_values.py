@@ -11,6 +11,7 @@ from headlight.model.checkpoint import load
 from headlight.model.families.values import Described, quoted
 from headlight.model.pretrained.command import listed
 from headlight.model.pretrained.weights import CannotLoad
+from tests.model.common import refusals
 from tests.model.pretrained.folders import write
 
 LONG = 10**60
@@ -28,6 +29,40 @@ def good(tmp_path_factory):
 def change(folder, **values):
     file = folder / "config.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | values))
+
+
+BEYOND = {  # folder → values beyond what a field may be, one of each kind
+    "minilm": dict(hidden_size=24.0, layer_norm_eps=2, hidden_act=["gelu"], type_vocab_size=0),
+    "gpt2": dict(eos_token_id=-2, tie_word_embeddings=0, scale_attn_weights=False, n_inner=0),
+    "llama-yarn": dict(rms_norm_eps=-1, num_key_value_heads=3, head_dim=-6, attention_bias="no",
+                       max_position_embeddings=2**24 + 1, rope_parameters="yarn"),
+    "marian": dict(max_position_embeddings=65_537, encoder_layers="2", decoder_ffn_dim=41,
+                   decoder_start_token_id=10**6, scale_embedding=1, decoder_vocab_size=0),
+}  # fmt: skip
+YARN = {"rope_type": "yarn", "rope_theta": 100.0, "factor": 4.0}
+ROTATIONS = (
+    {"rope_theta": 1}, {"factor": 0}, {"factor": float("inf")}, {"beta_fast": -1}, {"beta_slow": 0},
+    {"attention_factor": float("nan")}, {"mscale": -1}, {"mscale_all_dim": LONG}, {"truncate": 3},
+    {"original_max_position_embeddings": 0}, {"rope_type": []}, {"partial_rotary_factor": LONG},
+    {"rope_type": "llama3", "low_freq_factor": 4, "high_freq_factor": 4},
+    {"rope_type": "longrope", "long_factor": [0] * 3, "short_factor": [1] * 3},
+)  # fmt: skip
+
+
+def test_what_is_beyond_a_range_is_refused_by_name(good, tmp_path):
+    cases = [(kind, name, value) for kind, some in BEYOND.items() for name, value in some.items()]
+    cases += [("llama-yarn", "rope_parameters", YARN | one) for one in ROTATIONS]
+    folders = {}
+    for i, (kind, name, value) in enumerate(cases):
+        folders[i] = (shutil.copytree(good[kind], tmp_path / str(i)),)
+        change(*folders[i], **{name: value})
+    for i, said in refusals(CannotLoad, load, folders):
+        _, name, value = cases[i]
+        message = said.replace(str(tmp_path), "")
+        names = {name, *(value if isinstance(value, dict) else ())}
+        names |= {"n_key_heads"} if name == "num_key_value_heads" else set()
+        assert any(one in message for one in names), (cases[i], message)
+        assert message.endswith(".") and "\n" not in message and len(message) < 300, message
 
 
 def test_one_broken_folder_leaves_the_others_in_the_list(good, tmp_path, capsys):
@@ -82,19 +117,22 @@ def test_what_is_quoted_is_short():
 
 
 def test_each_value_has_a_range():
-    values = Described({"n": 3, "x": 0.5, "on": True, "name": "a", "ids": [1, 2]}, "here")
+    said = {"n": 3, "x": 0.5, "on": True, "name": "a", "ids": [1, 2], "zero": 0}
+    values = Described(said, "here")
     assert values.count("n", most=3) == 3 and values.number("x", 0, 0.5, 0.5) == 0.5
     assert values.flag("on") and values.choice("name", "abc", "b") == "a"
     assert values.token("ids") == 1 and values.token("none") == -1
     for read in (
         lambda: values.count("n", most=2),
+        lambda: values.count("zero"),
         lambda: values.number("x", 0, 0.6, 1),
+        lambda: values.number("x", 0, 0, 0.4),
         lambda: values.flag("n"),
         lambda: values.choice("name", "bc", "b"),
         lambda: values.token("x"),
         lambda: values.inside("n"),
     ):
-        with pytest.raises(CannotLoad, match=r"^here has .{1,60} for (n|x|name)\b.*\.$"):
+        with pytest.raises(CannotLoad, match=r"^here has .{1,60} for (n|x|zero|name)\b.*\.$"):
             read()
     with suppress(CannotLoad):
         values.refuse("n", 4)
