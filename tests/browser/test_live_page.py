@@ -190,6 +190,40 @@ def test_firefox_computes_the_same(firefox, file, name):
 # The page
 
 
+def test_what_is_done_by_mouse_and_keys_is_a_chip_and_undone(opened):
+    tab = opened("copy", "#source=a b c")
+    page, tiles = tab.page, tab.grid()[1]
+    page.get_by_label("Pad to length").press("ArrowUp")
+    assert tab.answered().text("state") == "Padded to 5 ×"
+    page.get_by_label("Source padding mask").uncheck()
+    assert "Source padding mask off ×" in tab.answered().text("state")
+    page.locator(".text .source span", has_text="b").first.click()
+    page.keyboard.press("h")
+    assert "Cross “b” hidden ×" in tab.answered().text("state")
+    changed = tab.grid()[1]
+    for shown, same in (("Before", False), ("Difference", False), ("After", True)):
+        tab.choose(shown)
+        assert (tab.grid()[1] == changed) == same, shown
+    while tab.text("state") != "As trained":
+        page.keyboard.press("u")
+        tab.answered()
+    assert tab.grid()[1] == tiles
+    page.keyboard.press("y")
+    assert tab.answered().text("state") == "Padded to 5 ×"
+
+
+def test_a_generation_is_continued_otherwise(opened):
+    tab = opened("en-de", "#source=A man is sleeping.&view=generate")
+    generation = tab.page.locator("#generation")
+    generation.locator(".frame").press("ArrowRight")
+    generation.get_by_title("Continue with").first.click()
+    tab.answered()
+    assert generation.locator(".written span").all_inner_texts()[1] != "Mann"
+    assert "beginning=" in tab.page.url
+    generation.locator(".strip").nth(4).click()
+    assert "layer=2&head=1" in tab.page.url
+
+
 def test_a_link_brings_everything_back(opened):
     tab = opened(
         "copy", "#source=a b c&causal=false&changes=cross.1.1=off&beam=5&pad_to=6&target=a"
