@@ -90,7 +90,6 @@ def test_offsets_lie_in_the_text_and_cover_it(text):
 
 
 @HALF
-@example("".join(ALIVE[:9]), "".join(ALIVE[9:20]), "")
 @given(TEXT, TEXT, st.sampled_from(["", "cross.1.2=off", "all=mask:none", "encoder=hide:1",
                                     "decoder.2=temperature:0.1", "all=uniform"]))  # fmt: skip
 def test_rows_sum_to_one_or_are_zero_and_tables_read_back_equal(text, target, line):
@@ -135,7 +134,6 @@ def bertviz(view) -> str:
 
 
 @FEW
-@example("".join(ALIVE[:9]), "".join(ALIVE[9:20]))
 @given(TEXT, TEXT)
 def test_nothing_of_the_user_s_is_alive_in_a_page(text, target):
     """Pages have the elements that they have for other texts, and no figure takes a tag."""

@@ -21,6 +21,7 @@ from headlight.model.tokenizer import Encoding, Tokenizer
 from tests.conftest import LINES
 from tests.model.common import encoding, random_ids, random_model, traced
 
+HOSTILE = "</script><img src=x onerror=window.broken=1>"
 PARAMS = re.compile(r'<script type="application/json" id="params">(.*?)</script>', re.DOTALL)
 
 
@@ -100,6 +101,14 @@ def test_only_a_causal_decoder_hides_what_comes_later(seen):
     assert not both_ways(seen, "decoder")
     assert both_ways(seen, "encoder") and both_ways(seen, "cross")
     assert both_ways(replace(seen, run=replace(seen.run, masks=Masks(causal=False))), "decoder")
+
+
+@pytest.mark.parametrize("view", BERTVIZ)
+def test_a_token_is_never_markup(seen, view):
+    src = replace(seen.src, tokens=(HOSTILE,) * len(seen.src.tokens))
+    html = page(replace(seen, texts=seen.texts | {"src": src}), view, "encoder", [0], 0, 0)
+    assert HOSTILE not in html and "<img" not in html.split("<body>")[1].split("<script>")[0]
+    assert params(html)["attention"]["all"]["left_text"][0] == HOSTILE
 
 
 @pytest.mark.parametrize("view", BERTVIZ)

@@ -378,6 +378,14 @@ def test_hostile_tokens_are_text_in_pictures(hostile):
             assert token in text
 
 
+def test_hostile_tokens_are_data_in_the_page(hostile):
+    page = pictures.page(hostile).decode()
+    assert "onerror" not in page and page.count("<script") == 3
+    assert not any(f"{scheme}://" in page for scheme in ("http", "https"))
+    data = page.partition('id="weights">')[2].partition("<")[0]
+    assert b"onerror" in base64.b64decode(data)
+
+
 def test_letters_without_a_font_are_written_by_their_code():
     for ending, shown in (("png", "aU+AC00"), ("pdf", "aU+AC00")):
         with figures.sheet(ending, "") as drawing:

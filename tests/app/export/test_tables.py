@@ -10,6 +10,7 @@ from pyarrow import parquet
 
 from headlight.app.export import tables
 from headlight.app.wording import formats
+from tests.app.common import view_of
 
 
 @pytest.mark.parametrize("one", [False, True])
@@ -42,6 +43,17 @@ def test_numpy_reads_weights_tokens_and_settings(trace, view):
     with np.load(io.BytesIO(tables.npz(view, one_head=True)), allow_pickle=False) as found:
         assert (found["cross"] == trace.attention["cross"][2:3, 1:2]).all()
         assert "encoder" not in found
+
+
+def test_hostile_tokens_are_text_in_tables(hostile):
+    expected = list(hostile.trace.src.tokens)
+    found = pd.read_parquet(io.BytesIO(tables.parquet(hostile, one_head=True)))
+    assert found.key_token[: len(expected)].tolist() == expected
+    table = tables.csv(view_of(hostile.trace), one_head=True)
+    assert b",=1+1," not in table and b",'=1+1," in table
+    text = pd.read_csv(io.BytesIO(table), keep_default_na=False, lineterminator="\n")
+    safe = ["'=1+1" if token == "=1+1" else token.replace("\0", "") for token in expected]
+    assert text.key_token[: len(expected)].tolist() == safe
 
 
 def test_sizes_are_foreseen(view):
