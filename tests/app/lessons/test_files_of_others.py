@@ -14,7 +14,7 @@ from headlight.app.lessons.check import check
 from headlight.app.lessons.lesson import load_folder
 from headlight.model.messages import LONGEST_MESSAGE
 from tests.app.lessons.common import loaded
-from tests.app.lessons.test_answers import filled, resealed
+from tests.app.lessons.test_answers import filled, marker, resealed
 from tests.app.lessons.test_lesson_files import GOOD
 
 SECONDS = 2  # per file
@@ -159,3 +159,13 @@ def test_files_of_any_name_and_kind(tmp_path, capsys, monkeypatch):
     rows = reported(answers, [*names, "last.json"], filled(student="Bob"))
     assert [bool(row["problem"]) for row in rows] == [False] + [True] * len(names[1:]) + [False]
     assert rows[0]["file"] == "R�mi.json"
+
+
+def test_a_report_that_ends_early_leaves_the_old_one(tmp_path, monkeypatch):
+    out = tmp_path / "grades.csv"
+    out.write_text("old")
+    (tmp_path / "a.json").write_text(filled(), encoding="utf-8")
+    monkeypatch.setattr(type(marker()), "grade", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        command.main(["report", str(tmp_path / "a.json"), "--out", str(out)])
+    assert out.read_text() == "old"
