@@ -295,7 +295,7 @@ class Visit:
         heading = wanted.group if wanted.view else title
         expect(self.page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
         if wanted.view:
-            here = self.page.locator(".st-key-views strong >> visible=true", has_text=wanted.view)
+            here = self.page.locator(".st-key-views [aria-current=page]", has_text=wanted.view)
             expect(here).to_be_visible()
         return self.idle()
 
