@@ -27,7 +27,7 @@ FAULTS = {  # contract → a file, and an import that breaks it alone
     ),
     "app.state: from widgets": ("app/state/pages.py", "import headlight.app.state.settings"),
     "app.server: from the command": ("app/server/lan.py", "import headlight.app.server.replicas"),
-    "app.wording: from pages": ("app/wording/formats.py", "import headlight.app.wording.notices"),
+    "app.text: from pages": ("app/text/formats.py", "import headlight.app.text.notices"),
     "app.export: from the bundle": ("app/export/view.py", "import headlight.app.export.tables"),
     "knows nothing of the app": ("model/card.py", "import plotly"),
     "needs PyTorch alone": ("model/transformer.py", "import numpy"),

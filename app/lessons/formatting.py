@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from headlight.app.wording import formats
+from headlight.app.text import formats
 from headlight.model.tokenizer import CONTINUES
 
 

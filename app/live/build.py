@@ -23,9 +23,9 @@ from tokenizers import Regex, pre_tokenizers
 
 from headlight.app.components.scripts import read, script
 from headlight.app.live import lesson
+from headlight.app.text import output_texts
+from headlight.app.text.alignment import alignment_note
 from headlight.app.theme import DIFFERENCES, FOCUS, INK, PAPER, PRIMARY, WEIGHTS
-from headlight.app.wording import output_texts
-from headlight.app.wording.alignment_texts import alignment_note
 from headlight.model.analysis.alignment import aligning_kind
 from headlight.model.arguments import parser_of
 from headlight.model.checkpoint import SHIPPED, Checkpoint, folder_of, load

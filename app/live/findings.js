@@ -1,4 +1,4 @@
-// Sentences that say what a change did, in parts, [text, tag or ""] (app/wording/findings.py).
+// Sentences that say what a change did, in parts, [text, tag or ""] (app/text/findings.py).
 
 import { percent } from "../components/shared/numbers.js";
 

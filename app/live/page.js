@@ -395,7 +395,7 @@ const IN_WORDS = { // verb → what a chip says, with the argument of the change
   weight: (what) => `weight ${what}`,
 };
 
-/** A change in a few words (app/wording/change_texts.py). */
+/** A change in a few words (app/text/part_names.py). */
 function readable(change) {
   const says = change.verb === "hide" ? wordsHidden(change)
     : IN_WORDS[change.verb](VERBS[change.verb].write(change));

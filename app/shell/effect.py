@@ -13,8 +13,8 @@ from headlight.app.shell.layout import concerns
 from headlight.app.state import catalog, messages, session
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.options import AFTER, BEFORE, THIS
-from headlight.app.wording import findings, formats, output_texts
-from headlight.app.wording.formats import Parts
+from headlight.app.text import findings, formats, output_texts
+from headlight.app.text.formats import Parts
 from headlight.model.probing.changes import CannotChange, written
 from headlight.model.probing.run import FINAL, Run
 from headlight.model.probing.trace import CannotRead

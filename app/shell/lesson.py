@@ -15,7 +15,7 @@ from headlight.app.shell.running_lesson import Running
 from headlight.app.state import session, widgets
 from headlight.app.state.messages import show_message
 from headlight.app.state.pages import EXPORT, PAGES, Page
-from headlight.app.wording import formats
+from headlight.app.text import formats
 
 WRITTEN = CHOOSE, NUMBER, FIND  # kinds of question whose answer is said in words
 WRITES = {"decoding", "next tokens", "change", "row"}  # veils under which no translation is shown

@@ -17,9 +17,9 @@ from headlight.app.state import session, widgets
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.pages import HOME, PAGES
 from headlight.app.state.settings import SETTINGS
+from headlight.app.text import exercises, formats, head_card
+from headlight.app.text.exercises import Exercise
 from headlight.app.views import _head_table
-from headlight.app.wording import exercises, formats, head_card
-from headlight.app.wording.exercises import Exercise
 from headlight.model.analysis.head_metrics import Measured
 from headlight.model.surveys.clearest import ClearExample, nearest_habit, surveyed_habit
 from headlight.model.surveys.survey import Survey

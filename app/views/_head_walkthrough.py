@@ -12,6 +12,7 @@ from torch import nn
 
 from headlight.app.components.matrices import Matrix
 from headlight.app.state.options import STEPS
+from headlight.app.text import formats
 from headlight.app.views._by_hand import (
     by_hand,
     multiplied_out,
@@ -21,7 +22,6 @@ from headlight.app.views._by_hand import (
     terms_of,
 )
 from headlight.app.views._source_lines import code_lines
-from headlight.app.wording import formats
 from headlight.model.probing.head_steps import HeadSteps
 from headlight.model.probing.sites import embedding_of, parts_at, sides_of, stack_of, sublayers_of
 from headlight.model.sites import ProbedModel

@@ -15,9 +15,9 @@ from headlight.app.state.options import (
     SURVEY,
     THIS_SENTENCE,
 )
+from headlight.app.text import formats, head_card, part_names
 from headlight.app.views import _head_displays as shown
 from headlight.app.views import _head_table
-from headlight.app.wording import formats, head_card, part_names
 from headlight.model.analysis.head_metrics import THRESHOLD
 from headlight.model.probing.trace import Trace
 from headlight.model.surveys.survey import ALIGNMENT, Survey

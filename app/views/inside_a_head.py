@@ -12,8 +12,8 @@ from headlight.app.shell import frame
 from headlight.app.state import session, widgets
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.options import CLEAREST_ROW, LARGEST_WEIGHT, STEPS
+from headlight.app.text import formats, part_names
 from headlight.app.views._head_walkthrough import Walkthrough, WalkthroughStep
-from headlight.app.wording import formats, part_names
 from headlight.model.analysis.head_metrics import total_variation
 from headlight.model.probing.head_steps import HeadSteps
 from headlight.model.probing.run import Run

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from headlight.app.shell import effect, frame, screen, sweeps
-from headlight.app.wording import findings
+from headlight.app.text import findings
 from headlight.model.probing.sweeps import Score
 from tests.app.common import finished, words
 

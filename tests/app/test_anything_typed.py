@@ -31,7 +31,7 @@ from headlight.app.state import settings
 from headlight.app.state.pages import PAGES
 from headlight.app.state.setting import ABSENT
 from headlight.app.state.settings import SETTINGS
-from headlight.app.wording import formats, part_names
+from headlight.app.text import formats, part_names
 from headlight.model.checkpoint import Checkpoint, load, save
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.probing.changes import CannotChange, parse, written

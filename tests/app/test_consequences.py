@@ -14,7 +14,7 @@ from headlight.app.shell import effect
 from headlight.app.shell.frame import Effect
 from headlight.app.state import catalog
 from headlight.app.state.options import AFTER, DIFFERENCE
-from headlight.app.wording import findings
+from headlight.app.text import findings
 from headlight.model import load
 from headlight.model.checkpoint import SHIPPED
 from headlight.model.masks import Masks

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from headlight.app.wording import findings
+from headlight.app.text import findings
 
 
 def text(parts) -> str:

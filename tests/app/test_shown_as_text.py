@@ -9,7 +9,7 @@ import pytest
 
 from headlight.app.state.pages import HOME, PAGES
 from headlight.app.state.settings import SETTINGS
-from headlight.app.wording import formats
+from headlight.app.text import formats
 from tests.app.common import plain_text
 from tests.conftest import ROOT
 

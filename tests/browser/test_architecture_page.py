@@ -7,7 +7,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from headlight.app.components.model_map import model_map
-from headlight.app.wording.block_texts import most_probable
+from headlight.app.views._blocks import most_probable
 from headlight.model import Masks, checkpoint, presets
 from headlight.model.analysis.architecture import blocks
 from tests.browser.test_walk import HAS_SCHEME, WITHOUT_TRANSITIONS

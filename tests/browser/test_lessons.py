@@ -16,7 +16,7 @@ from headlight.app.lessons.question import DO, READ
 from headlight.app.lessons.sentence_run import SentenceRun
 from headlight.app.shell.lesson import NO_EXPORT
 from headlight.app.state.pages import HOME, PAGES
-from headlight.app.wording import formats
+from headlight.app.text import formats
 from tests.app.lessons.common import loaded
 
 pytestmark = pytest.mark.browser

@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 
 from headlight.app.components.scripts import script
 from headlight.app.live.build import page
-from headlight.app.wording import findings
+from headlight.app.text import findings
 from headlight.model.analysis.alignment import ordinary_words
 from headlight.model.checkpoint import SHIPPED, load
 from tests.browser.conftest import ARGUMENTS, executable

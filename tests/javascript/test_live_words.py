@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from headlight.app.lessons.formatting import percent
-from headlight.app.wording import findings
+from headlight.app.text import findings
 from headlight.model.probing import editing
 from headlight.model.probing.changes import HeadOff, Scope, parse, written
 

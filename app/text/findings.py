@@ -4,7 +4,7 @@ import math
 import re
 import sys
 
-from headlight.app.wording.formats import Parts, whole_percent
+from headlight.app.text.formats import Parts, signed, whole_percent
 
 NOTHING = 0.001  # a probability that moves by no more is said not to move
 NO_CHANGE = "No next-token probability changes by more than 0.1 percentage points."
@@ -115,3 +115,10 @@ def _log_moves(before: float, after: float) -> str:
     least = sys.float_info.min
     by = math.log(max(after, least)) - math.log(max(before, least))
     return f"{'falls' if by < 0 else 'rises'} by {abs(by):.2f}"
+
+
+def probability(side: str, now: float, before: float) -> str:
+    """How changes move the probability of a text, from its log-probabilities."""
+    was, is_now = (whole_percent(math.exp(number)) for number in (before, now))
+    logs = f"log-probability {signed(before)} → {signed(now)}"
+    return f"Probability of the {side}: {was} → **{is_now}** ({logs})"

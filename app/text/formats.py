@@ -80,3 +80,8 @@ def as_markdown(parts: Parts) -> str:
         before, _, after = text.partition(core) if core else (text, "", "")
         lines.append(f"{before}{MARKS[tag]}{escaped(core)}{MARKS[tag]}{after}" if core else text)
     return "".join(lines)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

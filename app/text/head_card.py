@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from headlight.app.wording.formats import escaped, percent
+from headlight.app.text.formats import escaped, percent
 from headlight.model.analysis.head_metrics import (
     Measured,
     measure,
