@@ -71,13 +71,13 @@ def _effect(plain: Run, run: Run) -> tuple[Parts, int | None]:
     parts, stays, after = [], findings.STAYS, findings.AFTER
     if not run.masks.causal and (peek := consequences.peek(view, run)):
         where, what = (peek.layer, peek.head), (peek.row, peek.next_token)
-        parts += [*findings.peeking(*where, *what, peek.weight), (" ", "")]
+        parts += findings.peeking(*where, *what, peek.weight)
         if replace(run, masks=replace(run.masks, causal=True), pad_to=0) == plain:
             stays = findings.STAYS_UNSEEN
         after = findings.FINISHED  # which it did not when it wrote the text
     both = (view, plain), (view, run)
-    texts = {"lead": "Now it writes:", "stays": stays, "start": after, "former": findings.FORMER}
-    moved, row = _moved(*both, _lines(*both), **texts)
+    texts = {"stays": stays, "start": after, "former": findings.FORMER}
+    moved, row = _moved(*both, _lines(*both), findings.SAID["now"], **texts)
     return [*parts, *moved], row
 
 

@@ -4,17 +4,12 @@ import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-from headlight.model.rounding import fixed, percent
+from headlight.model.rounding import fixed
 
 
 def signed(number: float, digits: int = 2) -> str:
     """A number with a minus sign, where a browser would write a hyphen."""
     return fixed(number, digits).replace("-", "−")
-
-
-def whole_percent(share: float) -> str:
-    """A probability as whole percent; a positive one that rounds to 0 is “<1%”."""
-    return "<1%" if 0 < share < 0.005 else percent(share)
 
 
 def size(count: int) -> str:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from headlight.app.charts import Axis
-from headlight.app.text.formats import escaped, percent
+from headlight.app.text.formats import escaped
 from headlight.app.text.part_names import kind_name, layer_number, row_labels
 from headlight.model.analysis.leak import Leak
 from headlight.model.probing.sites import embeddings_of
 from headlight.model.probing.trace import Pass, Trace
+from headlight.model.rounding import percent
 from headlight.model.tokenizer import CONTINUES, SHOWN_SPACE, Encoding
 
 ALTERNATING = "Sines and cosines alternate, from fast waves on the left to slow ones on the right."

@@ -2,22 +2,19 @@
 
 from collections.abc import Callable
 
-from headlight.app.text.formats import percent
+from headlight.app.text import STRINGS
 from headlight.model.analysis.positions import predictions
 from headlight.model.probing.long_trace import LongTrace
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import predicted_side
 from headlight.model.probing.trace import Trace
+from headlight.model.rounding import percent
 
 EMBEDDING, MASKED_TOKEN = "embedding", "masked token"
-ANSWERS = {  # what a model predicts → its title
-    "class": "Class",
-    "next token": "Next token",
-    MASKED_TOKEN: "Most probable token at each position",
-}
+ANSWERS = STRINGS["answers"]  # what a model predicts → its title
 
 
-TYPED = "You typed"
+TYPED = STRINGS["typed"]
 
 
 def wrote(writer: str, reader: str = "") -> str:

@@ -21,6 +21,7 @@ from headlight.app.text import exercises, formats, head_card
 from headlight.app.text.exercises import Exercise
 from headlight.app.views import _head_table
 from headlight.model.analysis.head_metrics import Measured
+from headlight.model.rounding import percent
 from headlight.model.surveys.clearest import ClearExample, nearest_habit, surveyed_habit
 from headlight.model.surveys.survey import Survey
 
@@ -225,6 +226,6 @@ def sentences(view: ModelView, measured: Measured, survey: Survey | None) -> Exe
         icon_position="right",
     )
     (_, first), *_, (_, last) = shown[0], *shown
-    write = formats.percent if habit.is_share else "{:.1f}".format
+    write = percent if habit.is_share else "{:.1f}".format
     shares = map(write, (first.value, last.value, last.uniform))
     return exercises.first_and_last(habit.name, *shares)

@@ -9,7 +9,7 @@ import pandas as pd
 from headlight.app.charts import Points
 from headlight.app.text import exercises
 from headlight.app.text.exercises import Exercise
-from headlight.app.text.formats import escaped, percent
+from headlight.app.text.formats import escaped
 from headlight.app.text.head_card import (
     INTERVAL,
     SHARES,
@@ -27,6 +27,7 @@ from headlight.model.analysis.head_metrics import (
     nearest_names,
 )
 from headlight.model.probing.trace import Pass
+from headlight.model.rounding import percent
 from headlight.model.surveys.survey import ALIGNMENT, IN_WORDS, POSITIONAL, SIGNIFICANT, Survey
 from headlight.model.surveys.survey import SURVEY_RULES as NAMING
 

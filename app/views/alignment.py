@@ -18,10 +18,11 @@ from headlight.app.state.options import (
     SELECTED,
 )
 from headlight.app.text import alignment, part_names
-from headlight.app.text.formats import listed, percent
+from headlight.app.text.formats import listed
 from headlight.app.views._word_links import dashed, links_before
 from headlight.model.analysis.alignment import GOLD, HeadAlignment, WordWeights, aligning_kind
 from headlight.model.probing.run import Run
+from headlight.model.rounding import percent
 from headlight.model.surveys.alignments import Aligned, csv_lines, pharaoh_lines
 from headlight.model.surveys.survey import IN_WORDS, SIGNIFICANT, Survey
 

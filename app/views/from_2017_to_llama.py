@@ -10,8 +10,9 @@ from headlight.app.results import system_results
 from headlight.app.shell import frame
 from headlight.app.state import session, widgets
 from headlight.app.text import exercises
-from headlight.app.text.formats import percent, table
+from headlight.app.text.formats import table
 from headlight.model.analysis.lineage import LINE, N_KEY_HEADS, SIZES, Swap, SwapEffect
+from headlight.model.rounding import percent
 
 ALL_PARTS, PART = PICTURES = "One part after another", "One part"
 

@@ -9,11 +9,12 @@ from headlight.app.results import layer_results, passes, system_results
 from headlight.app.shell import frame
 from headlight.app.state import session, widgets
 from headlight.app.text import exercises
-from headlight.app.text.formats import escaped, percent, table
+from headlight.app.text.formats import escaped, table
 from headlight.app.views import _small_examples as little_examples
 from headlight.model.analysis.family import FAMILY_SIZES, N_LAYERS
 from headlight.model.presets import PRESETS, parameters
 from headlight.model.provenance import SOURCES, Source
+from headlight.model.rounding import percent
 
 LENGTHS, SYSTEM, DIFFERENCES, POSITIONS = PICTURES = (
     "Norm before or after",

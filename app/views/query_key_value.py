@@ -14,10 +14,10 @@ from headlight.app.shell import frame, running_lesson
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import CLEAREST_ROW, WORDS
 from headlight.app.text import exercises, part_names
-from headlight.app.text.formats import percent
 from headlight.app.theme import FOCUS
 from headlight.app.views._small_examples import KEYS, QUERY, VALUES
 from headlight.model.analysis.projection import Answer, Plane, answer, principal_plane
+from headlight.model.rounding import percent
 
 BARE = {"label_visibility": "collapsed", "width": 170}
 

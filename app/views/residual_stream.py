@@ -21,6 +21,7 @@ from headlight.app.views import _terms
 from headlight.model.analysis import residual
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import has_final_norm, predicted_side
+from headlight.model.rounding import percent
 
 MAX_LENS_ROWS = 200  # rows of the lens
 TALLEST = 500  # pixels of its table
@@ -82,7 +83,7 @@ def draw_lens(view: ModelView, shown: ShownLens) -> None:
     for depth, name in enumerate(shown.depths):
         outputs = view.checkpoint.outputs(lens.best[depth], shown.preceding)
         answers[name] = [
-            f"{output}  {formats.percent(probability, 1)}"
+            f"{output}  {percent(probability, 1)}"
             for output, probability in zip(outputs, lens.probability[depth], strict=True)
         ]
     answers["settled"] = [shown.depths[depth] for depth in lens.settled]

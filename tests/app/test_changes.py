@@ -143,7 +143,7 @@ def test_what_moves_most_is_said(changed):
         stays = written == en_de.tokenizer.decode(target.ids)
         start = "After" if stays else "In the original translation, after"
         assert f"{start} {said}, the probability of *{wanted}* " in words(page), line
-        percents = [findings.whole_percent(share[row]) for share in (before, after)]
+        percents = [findings.percent(share[row]) for share in (before, after)]
         assert f"from {percents[0]} to {percents[1]}." in words(page), line
         assert ("The translation stays the same." in words(page)) == stays, line
 
@@ -169,7 +169,7 @@ def test_without_the_causal_mask_it_is_said_what_peeks(changed):
     named = [f"{formats.MARKS[tag]}{text}{formats.MARKS[tag]}" for text, tag in parts]
     expected = "{} attends to the next token, {}".format(*named)
     where = f"the decoder peeks: in its self-attention {layer + 1}.{head + 1}, "
-    assert where + expected in words(page) and findings.whole_percent(ahead.max()) in words(page)
+    assert where + expected in words(page) and findings.percent(ahead.max()) in words(page)
     now, before = (
         float(en_de.trace(MAN, en_de.decode(target), masks=masks).log_probabilities.sum())
         for masks in (Masks(causal=False), Masks())

@@ -7,6 +7,7 @@ from headlight.app.views import _head_table, residual_stream
 from headlight.model import load, presets
 from headlight.model.analysis.head_metrics import measure, tokens_of
 from headlight.model.analysis.reading import Reading
+from headlight.model.rounding import percent
 from headlight.model.tokenizer import Tokenizer
 from tests.app.common import plain_text
 from tests.conftest import LINES
@@ -100,7 +101,7 @@ def test_card_says_the_same_numbers_and_two_names(seen):
     assert names[-2:] == ["", names[-1]] and names.pop().startswith("Row “\\<s\\>” has")
     names.pop()
     assert f"Entropy {numbers['entropy'][1, 0]:.1f} bits" in line and not nothing
-    assert f"previous {formats.percent(numbers['previous'][1, 0])}" in line
+    assert f"previous {percent(numbers['previous'][1, 0])}" in line
     assert "next" not in line  # a causal decoder never sees it
     assert len(names) == 2 and all(name.startswith("- **") for name in names)
 
