@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from headlight.app import charts, selection
+from headlight.app import charts, selection, theme
 from headlight.app.components.figure import figure
 from headlight.app.components.thumbnails import thumbnails
 from headlight.app.results import head_results, passes
@@ -121,7 +121,9 @@ def _column(name: str, surveyed: bool, frame: pd.DataFrame):
     """The configuration of a column of a table."""
     config, digits = st.column_config, _head_table.digits_of(name, surveyed)
     if name == "weights":
-        return config.ImageColumn(width=PICTURE, help="For the sentence above. Hatched: masked.")
+        return config.ImageColumn(
+            width=PICTURE, help=f"For the sentence above. {theme.MASKED['cells']}"
+        )
     if name in ("layer", "head"):
         return config.Column(width=50)
     if name == "named":  # the browser measures the first rows alone
