@@ -12,7 +12,6 @@ from streamlit.delta_generator import DeltaGenerator
 from headlight.app import theme
 from headlight.app.components.browser import browser_events
 from headlight.app.shell import errors, frame, lesson, page_row, panel, regions, running_lesson
-from headlight.app.shell.effect import effect
 from headlight.app.shell.layout import row, shows_head
 from headlight.app.shell.output import draw_not_finite
 from headlight.app.shell.state_strip import draw_state
@@ -46,7 +45,6 @@ def draw(page: Page, run: Callable[[], None]) -> None:
         places = frame.make(
             line.controls,
             body,
-            effect,
             lesson=bool(session.values()["lesson"]),
             presented=session.values()["projector"],
         )

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from headlight.app.shell import effect, frame, screen, sweeps
+from headlight.app.shell import effect, frame, sweeps
 from headlight.app.text import findings
 from headlight.model.probing.sweeps import Score
 from tests.app.common import finished, words
@@ -58,13 +58,13 @@ def test_what_is_needed_most_is_that_of_passes_of_our_own(opened, en_de, row):
 @pytest.mark.parametrize("view", ["ablation", "take-away", "attention", "lines"])
 def test_what_a_change_did_is_asked_once(page, monkeypatch, view):
     """The page may ask for it, and the frame around it."""
-    calls, runs, make = [], [], frame.make
+    calls, runs, make, what = [], [], frame.make, effect.effect
 
     def counted() -> list:
         calls.append(len(runs))
-        return effect.effect()
+        return what()
 
-    monkeypatch.setattr(screen, "effect", counted)
+    monkeypatch.setattr(effect, "effect", counted)
     monkeypatch.setattr(
         frame, "make", lambda *args, **given: runs.append(None) or make(*args, **given)
     )

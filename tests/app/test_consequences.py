@@ -11,7 +11,7 @@ import pytest
 
 from headlight.app.results import passes
 from headlight.app.shell import effect
-from headlight.app.shell.frame import Effect
+from headlight.app.shell.effect import Effect
 from headlight.app.state import catalog
 from headlight.app.state.options import AFTER, DIFFERENCE
 from headlight.app.text import findings
@@ -106,7 +106,6 @@ def effect_of(act, line, plain, after, monkeypatch, shows=AFTER) -> Effect:
     monkeypatch.setattr(effect.selection, "view", lambda run=shown: view_of(run))
     monkeypatch.setattr(effect.selection, "run", lambda changed=None: shown)
     monkeypatch.setattr(effect.selection, "other_run", lambda: after)
-    monkeypatch.setattr(effect, "model_output", lambda: ("Output", "text"))
     return effect.effect()
 
 
