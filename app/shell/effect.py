@@ -13,8 +13,8 @@ from headlight.app.shell.layout import concerns
 from headlight.app.state import catalog, messages, session
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.options import AFTER, BEFORE, THIS
-from headlight.app.wording import findings, formats, output_texts
-from headlight.app.wording.formats import Parts
+from headlight.app.text import findings, formats, output_texts
+from headlight.app.text.formats import Parts
 from headlight.model.probing.changes import CannotChange, written
 from headlight.model.probing.run import FINAL, Run
 from headlight.model.probing.trace import CannotRead
@@ -71,13 +71,13 @@ def _effect(plain: Run, run: Run) -> tuple[Parts, int | None]:
     parts, stays, after = [], findings.STAYS, findings.AFTER
     if not run.masks.causal and (peek := consequences.peek(view, run)):
         where, what = (peek.layer, peek.head), (peek.row, peek.next_token)
-        parts += [*findings.peeking(*where, *what, peek.weight), (" ", "")]
+        parts += findings.peeking(*where, *what, peek.weight)
         if replace(run, masks=replace(run.masks, causal=True), pad_to=0) == plain:
             stays = findings.STAYS_UNSEEN
         after = findings.FINISHED  # which it did not when it wrote the text
     both = (view, plain), (view, run)
-    texts = {"lead": "Now it writes:", "stays": stays, "start": after, "former": findings.FORMER}
-    moved, row = _moved(*both, _lines(*both), **texts)
+    texts = {"stays": stays, "start": after, "former": findings.FORMER}
+    moved, row = _moved(*both, _lines(*both), findings.SAID["now"], **texts)
     return [*parts, *moved], row
 
 

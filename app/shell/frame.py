@@ -11,8 +11,8 @@ from functools import cache
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from headlight.app.wording.exercises import Exercise
-from headlight.app.wording.formats import Parts
+from headlight.app.text.exercises import Exercise
+from headlight.app.text.formats import Parts
 
 
 @dataclass(frozen=True)

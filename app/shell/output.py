@@ -9,7 +9,7 @@ from headlight.app.results import passes
 from headlight.app.shell.effect import model_output, new_translation
 from headlight.app.shell.layout import concerns, is_chosen, menu
 from headlight.app.state import messages, session, widgets
-from headlight.app.wording import formats, notices
+from headlight.app.text import formats, notices
 from headlight.model.probing.changes import CannotChange
 from headlight.model.probing.trace import CannotRead
 

@@ -19,7 +19,7 @@ from headlight.app.shell.state_strip import draw_state
 from headlight.app.shell.top_bar import draw_menu, draw_texts
 from headlight.app.state import catalog, session
 from headlight.app.state.pages import HOME, Page
-from headlight.app.wording import formats, notices
+from headlight.app.text import formats, notices
 
 LOGO = Path(__file__).resolve().parents[2] / "assets" / "logo.svg"
 
