@@ -3,36 +3,14 @@
 import ast
 import builtins
 import re
-import shutil
 import subprocess
 import sys
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import grimp
-import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-FAULTS = {  # contract → a file, and an import that breaks it alone
-    "model: from commands": ("model/masks.py", "import headlight.model.variants"),
-    "app: from pages": ("app/theme.py", "import headlight.app.state.session"),
-    "app.shell: from the bar": ("app/shell/layout.py", "import headlight.app.shell.screen"),
-    "app.lessons: from commands": (
-        "app/lessons/formatting.py",
-        "import headlight.app.lessons.question",
-    ),
-    "app.results: from pages": (
-        "app/results/memoize.py",
-        "import headlight.app.results.passes",
-    ),
-    "app.state: from widgets": ("app/state/pages.py", "import headlight.app.state.settings"),
-    "app.server: from the command": ("app/server/lan.py", "import headlight.app.server.replicas"),
-    "app.text: from pages": ("app/text/formats.py", "import headlight.app.text.notices"),
-    "app.export: from the bundle": ("app/export/view.py", "import headlight.app.export.tables"),
-    "knows nothing of the app": ("model/card.py", "import plotly"),
-    "needs PyTorch alone": ("model/transformer.py", "import numpy"),
-    "needs no Streamlit": ("app/charts.py", "import streamlit"),
-}
 
 
 def files(folder):
@@ -64,23 +42,6 @@ def test_the_graph_of_the_contracts_holds_every_module():
     )
     ours = {"headlight", "headlight.__main__"}
     assert {f"headlight.{name}" for name in names} == graph.modules - ours
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("contract", "fault"), FAULTS.items(), ids=FAULTS)
-def test_a_fault_in_each_contract_is_noticed(tmp_path, contract, fault):
-    file, line = fault
-    root = tmp_path / "headlight"
-    for name in ("app", "model"):
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / name, root / name, ignore=ignored)
-    (root / "__init__.py").touch()
-    (root / file).write_text(f"{line}\n")
-    command = [Path(sys.executable).parent / "lint-imports", "--no-logo", "--no-cache"]
-    command += ["--config", ROOT / "pyproject.toml"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    broken = [text for text in done.stdout.splitlines() if "BROKEN" in text]
-    assert done.returncode and any(contract in text for text in broken), done.stdout
 
 
 def test_no_public_class_is_defined_twice():

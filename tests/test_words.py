@@ -2,13 +2,10 @@
 stood in their place is left in what is on the screen, in files, in --help or in the docs."""
 
 import ast
-import json
 import re
 import statistics
 from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from tests.conftest import ROOT
 from tests.test_documentation import plain, sentences
@@ -41,23 +38,6 @@ OLD = {
 EXCEPTIONS = {"take-away", "lookup", "look_up", ".st-key-look_up", "Other run"}
 
 
-def python_texts(path: Path) -> Iterator[str]:
-    """Every literal; of model/ the docstrings too, which help() and --help show."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    hidden = set()
-    if path.is_relative_to(ROOT / "app"):
-        owners = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-        nodes = [node for node in ast.walk(tree) if isinstance(node, owners)]
-        hidden = {id(node.body[0].value) for node in nodes if ast.get_docstring(node) is not None}
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and id(node) not in hidden
-        ):
-            yield node.value
-
-
 def script_texts(path: Path) -> Iterator[str]:
     """Every literal of JavaScript, whose comments nobody sees."""
     literal = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|`(?:\\.|[^`\\])*`'
@@ -66,51 +46,6 @@ def script_texts(path: Path) -> Iterator[str]:
     ):
         if match[1]:
             yield match[1][1:-1]
-
-
-def markdown_texts(path: Path) -> Iterator[str]:
-    """Without where links lead."""
-    yield re.sub(r"\]\([^)]*\)", "]", path.read_text(encoding="utf-8"))
-
-
-def notebook_texts(path: Path) -> Iterator[str]:
-    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-        yield "".join(cell["source"])
-
-
-def whole(path: Path) -> Iterator[str]:
-    yield path.read_text(encoding="utf-8")
-
-
-KINDS = {  # which files, and what of them is read
-    "app/**/*.py": python_texts,
-    "model/**/*.py": python_texts,
-    "app/**/*.js": script_texts,
-    "app/**/*.html": whole,
-    "README.md": markdown_texts,
-    "assets/checkpoints/*/README.md": markdown_texts,
-    "assets/checkpoints/*/config.json": whole,
-    "assets/*.ipynb": notebook_texts,
-}
-
-
-def old_words(text: str) -> list[str]:
-    if text.strip() in EXCEPTIONS:
-        return []
-    return [found[0] for old in OLD for found in re.finditer(old, text, re.IGNORECASE)]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_no_old_word_is_left(kind):
-    paths = sorted(ROOT.glob(kind))
-    assert paths
-    left = {
-        f"{path.relative_to(ROOT)}: {text[:80]!r}": words
-        for path in paths
-        for text in KINDS[kind](path)
-        if (words := old_words(text))
-    }
-    assert left == {}
 
 
 MOST_MEDIAN, LONGEST = 12, 28  # words of a sentence
@@ -143,16 +78,31 @@ def sentences_of(text: str) -> list[list[str]]:
     return [words for block in blocks for words in sentences(plain(block)) if len(words) > 1]
 
 
+def said() -> Iterator[tuple[str, str]]:
+    """Where something stands that users read, and each text there."""
+    for folder in ("app", "model"):
+        for kind, texts in (("py", whole_texts), ("js", script_texts)):
+            for path in sorted(ROOT.glob(f"{folder}/**/*.{kind}")):
+                yield from ((path.name, text) for text in texts(path))
+
+
+def test_no_old_word_is_left():
+    files = [ROOT / "README.md", *ROOT.glob("assets/checkpoints/*/README.md")]
+    files += [*ROOT.glob("assets/checkpoints/*/config.json"), *ROOT.glob("app/**/*.html")]
+    written = [(file.name, re.sub(r"\]\([^)]*\)", "]", file.read_text("utf-8"))) for file in files]
+    left = [
+        (name, found[0])
+        for name, text in (*said(), *written)
+        if text.strip() not in EXCEPTIONS
+        for old in OLD
+        for found in re.finditer(old, text, re.IGNORECASE)
+    ]
+    assert left == []
+
+
 def test_sentences_are_short():
     """What the app and the commands say; lessons and documents have tests of their own."""
-    found = {
-        " ".join(words): len(words)
-        for folder in ("app", "model")
-        for kind, texts in (("py", whole_texts), ("js", script_texts))
-        for path in sorted(ROOT.glob(f"{folder}/**/*.{kind}"))
-        for text in texts(path)
-        for words in sentences_of(text)
-    }
+    found = {" ".join(words): len(words) for _, text in said() for words in sentences_of(text)}
     assert len(found) > 1000
     assert [words for words, count in found.items() if count > LONGEST] == []
     assert statistics.median(found.values()) <= MOST_MEDIAN

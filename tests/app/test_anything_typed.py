@@ -9,39 +9,33 @@ least five.
 
 import csv
 import io
-import json
-import shutil
-import zipfile
 from dataclasses import replace
-from functools import cache
 from html.parser import HTMLParser
 
 import hypothesis
 import numpy as np
 import pandas as pd
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headlight.app import charts
-from headlight.app.export import bertviz_html, bundle, pictures, tables
-from headlight.app.export.bundle import NUMBERS, RECORD, Unreadable
+from headlight.app.export import bertviz_html, pictures, tables
 from headlight.app.export.view import permalink
 from headlight.app.state import settings
 from headlight.app.state.pages import PAGES
 from headlight.app.state.setting import ABSENT
 from headlight.app.state.settings import SETTINGS
 from headlight.app.text import formats, part_names
-from headlight.model.checkpoint import Checkpoint, load, save
-from headlight.model.pretrained.weights import CannotLoad
-from headlight.model.probing.changes import CannotChange, parse, written
+from headlight.model.checkpoint import Checkpoint
+from headlight.model.probing.changes import CannotChange
 from headlight.model.probing.trace import CannotRead
 from headlight.model.surveys import sentences
 from headlight.model.surveys.sentences import Line, attend, encode
 from headlight.model.surveys.tables import FORMULAS, spreadsheet_safe
 from headlight.model.training.data import DataError
-from tests.app.common import App, files_of, plain_text, view_of
+from tests.app.common import App, plain_text, view_of
 from tests.app.test_settings import HERE
+from tests.app.test_shown_as_text import PAYLOADS
 from tests.model.common import random_model, tiny_tokenizer
 
 ALL = hypothesis.settings.default.max_examples
@@ -154,6 +148,7 @@ def test_nothing_of_the_user_s_is_alive_in_a_page(text, target):
         assert not any("<" in label for label in drawn["layout"][side]["ticktext"])
 
 
+@example(" ".join(PAYLOADS))
 @given(TEXT)
 def test_markdown_shows_a_text_as_it_is(text):
     """Apart from white space, of which Markdown keeps none, and NUL, which it replaces."""
@@ -177,16 +172,6 @@ VERB = st.sampled_from(
      "positions:shifted-99999", "mask:window-99999", "mask:strided-99999"]
 ) | TEXT  # fmt: skip
 LINE = st.lists(st.builds("{}={}".format, SCOPE, VERB), max_size=3).map("; ".join) | TEXT
-
-
-@given(LINE)
-def test_a_line_of_changes_is_read_as_it_is_written(line):
-    try:
-        changes = parse(line)
-    except CannotChange as error:
-        is_sentence(str(error))
-    else:
-        assert parse(written(changes)) == changes
 
 
 @HALF
@@ -240,72 +225,6 @@ def test_a_file_of_sentences_is_read_or_refused_in_a_sentence(tmp_path_factory, 
         assert one.number == line.number
         as_read = TINY.tokenizer.normalized(line.source).removeprefix(" ")
         assert TINY.tokenizer.decode(one.texts["src"].ids) == as_read
-
-
-JSON = st.recursive(VALUE, lambda inner: st.lists(inner, max_size=2)
-                    | st.dictionaries(TEXT, inner, max_size=2), max_leaves=4)  # fmt: skip
-
-
-@cache
-def pack() -> dict[str, bytes]:
-    return files_of(bundle.make(PLAIN, bundle.Model("en-de", "model.safetensors", "0" * 64)))
-
-
-def changed(draw, values):
-    """A value of a JSON object, at any depth, in the place of which something else stands."""
-    key = draw(st.sampled_from(sorted(values)))
-    if isinstance(values[key], dict) and values[key] and draw(st.booleans()):
-        return values | {key: changed(draw, values[key])}
-    return values | {key: draw(JSON)}
-
-
-@given(st.data())
-def test_a_pack_that_anyone_wrote_is_read_or_refused_in_a_sentence(data):
-    record = changed(data.draw, json.loads(pack()[RECORD]))
-    shape = data.draw(st.none() | st.lists(NUMBER | st.booleans(), max_size=5))
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:
-        archive.writestr(RECORD, json.dumps(record))
-        numbers = pack()[NUMBERS]
-        if shape is not None:
-            header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {tuple(shape)}, }}\n"
-            array = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
-            inner = io.BytesIO()
-            with zipfile.ZipFile(inner, "w") as inside:
-                inside.writestr("cross.npy", array + data.draw(st.binary(max_size=32)))
-            numbers = inner.getvalue()
-        archive.writestr(NUMBERS, numbers)
-    try:
-        found = bundle.read(made.getvalue())
-    except Unreadable as error:
-        is_sentence(str(error))
-    else:
-        bundle.compare(found, PLAIN.trace, found.model)
-
-
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("saved") / "one"
-    save(folder, MODEL, "paper", TINY.tokenizer, {"title": "tiny", "scores": [], "opens": {}})
-    return folder, shutil.copytree(folder, folder.parent / "broken")
-
-
-@FEW
-@given(st.data())
-def test_a_checkpoint_that_anyone_wrote_is_loaded_or_refused_in_a_sentence(saved, data):
-    good, broken = saved
-    name = data.draw(st.sampled_from(["config.json", "config.json", "tokenizer.json"]))
-    values = json.loads((good / name).read_text(encoding="utf-8"))
-    (broken / name).write_text(json.dumps(changed(data.draw, values)), encoding="utf-8")
-    try:
-        checkpoint = load(broken)
-        trace = checkpoint.trace("the dog", "Ein Hund")
-    except (CannotLoad, CannotRead) as error:
-        is_sentence(str(error))
-    else:
-        assert all(np.isfinite(weights).all() for weights in trace.attention.values())
-    finally:
-        shutil.copy(good / name, broken / name)
 
 
 # The app

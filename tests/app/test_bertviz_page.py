@@ -2,7 +2,6 @@
 
 import pytest
 
-from headlight.app.export.bertviz_html import ADAPTED
 from headlight.app.state.options import DRAWN_AT_ONCE
 from tests.app.common import words
 
@@ -64,9 +63,3 @@ def test_what_a_browser_cannot_draw_is_refused(bertviz):
     assert not [button for button in page.button if button.key == "draw_all_the_same"]
     page.text_area(key="source").set_value("the dog").run()
     assert drawn(page) and not page.warning
-
-
-def test_another_version_of_bertviz_is_named(bertviz, monkeypatch):
-    monkeypatch.setitem(ADAPTED, "head", [("nowhere to be found", "")])
-    page = bertviz("uneven")
-    assert not drawn(page) and "version of BertViz" in page.error[0].value

@@ -62,28 +62,12 @@ def grows(folder):
     backend.save(str(folder / "tokenizer.json"))
 
 
-BROKEN = {  # what is wrong → what makes it so
-    "the card is a list": configured(lambda config: config | {"card": [1]}),
-    "the card is a number": configured(lambda config: config | {"card": 3}),
-    "the card is nothing": configured(lambda config: config | {"card": None}),
-    "no card": configured(lambda config: {k: v for k, v in config.items() if k != "card"}),
-    "the configuration is a list": configured(lambda config: [config]),
-    "the configuration is a number": configured(lambda config: 7),
-    "sizes are a text": configured(lambda config: config | {"sizes": "large"}),
-    "a size is a text": configured(
-        lambda config: config | {"sizes": config["sizes"] | {"d_model": "large"}}
-    ),
-    "no such preset": configured(lambda config: config | {"preset": ["paper"]}),
-    "JSON nested deeply": with_bytes("config.json", b"[" * 200_000),
-    "not JSON": with_bytes("config.json", b"{"),
-    "not UTF-8": with_bytes("config.json", b"\xff\xfe{}"),
+# What is wrong → what makes it so; what else there is: tests/model/test_broken_checkpoints.py.
+BROKEN = {
     "a folder for a file": is_a_folder,
-    "weights that are none": with_bytes("model.safetensors", b"not weights"),
+    "not JSON": with_bytes("config.json", b"{"),
     "weights that lead nowhere": leads_nowhere,
     "no tokenizer": lambda folder: (folder / "tokenizer.json").unlink(),
-    "a tokenizer that is none": with_bytes("tokenizer.json", b"[1]"),
-    "classes are a number": carded(classes=5),
-    "classes are numbers": carded(classes=[1, 2]),
 }
 ODD = {  # what is odd, and no reason not to read the model
     "the title is a list": carded(title=["a"], look_for={"a": 1}),
@@ -124,15 +108,6 @@ def test_a_broken_folder_fails_alone_and_says_so(page, what):
     assert plain_text(page.error[0].value).startswith(f"The model “{what}” cannot be loaded (")
     page.selectbox(key="model").set_value("good").run()
     assert not page.exception and not page.error
-
-
-def test_a_broken_model_is_chosen(page):
-    page.query_params.update(source="the dog", target="ein Hund")
-    page.run()
-    assert not page.exception and not page.error
-    page.selectbox(key="model").set_value("no tokenizer").run()
-    assert not page.exception
-    assert plain_text(page.error[0].value).startswith("The model “no tokenizer” cannot be loaded (")
 
 
 def test_a_model_that_cannot_be_read_is_tried_once_for_all_settings(page, monkeypatch):

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from headlight.app.results import memoize
 from headlight.app.state import catalog
@@ -67,27 +66,6 @@ def test_a_head_is_switched_off_and_on(changed, models):
     assert badges(page) == [] and "After" not in words(page)
 
 
-LATE = """
-import streamlit as st
-
-from headlight.app.shell import edits
-from headlight.app.state import session
-
-session.settle("Attention")
-for tile in [("self", 0, 0), ("cross", 9, 0), ("cross", 0, 9)]:  # of another model
-    edits.edit("off", **dict(zip(("kind", "layer", "head"), tile, strict=True)))
-edits.edit("off", kind="cross", layer=1, head=2)
-session.settle("Attention")
-st.session_state["line"] = session.values()["changes"]
-"""
-
-
-def test_a_late_message_of_another_models_head_changes_nothing(models, monkeypatch):
-    monkeypatch.setattr("sys.argv", ["main.py", "--models", str(models)])
-    page = AppTest.from_string(LATE, default_timeout=60).run()
-    assert not page.exception and page.session_state["line"] == "cross.2.3=off"
-
-
 def test_a_badge_takes_its_change_away(changed):
     page = changed("cross.1=off; encoder=hide:2; decoder.1.1=uniform; all=temperature:2.0")
     said = ["Cross layer 1 off", "Encoder “dog” hidden", "Decoder 1.1 uniform"]
@@ -96,65 +74,6 @@ def test_a_badge_takes_its_change_away(changed):
     assert page.session_state["changes"] == (
         "cross.1=off; decoder.1.1=uniform; all=temperature:2.0"
     )
-
-
-def test_a_badge_shows_a_word_as_text(changed):
-    page = changed("encoder=hide:3", model="en-de", source="A $ dog.")
-    assert badges(page) == [f"Encoder “{formats.escaped('$')}” hidden ×"]
-
-
-def test_the_log_probability_is_that_of_the_two_passes(changed):
-    page = changed("cross=uniform", model="en-de", source="A dog runs.")
-    en_de = load("en-de")
-    target = en_de.translate("A dog runs.")
-    ids = [*target.ids, en_de.model.config.eos_id]
-
-    def total(line):
-        logits = en_de.trace("A dog runs.", changes=line).logits.astype(float)
-        shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
-        shares /= shares.sum(axis=-1, keepdims=True)
-        return np.log(shares[range(len(ids)), ids]).sum()
-
-    now, before = total("cross=uniform"), total("")
-    assert findings.probability("target", now, before) in words(page)
-
-
-def test_what_moves_most_is_said(changed):
-    """Against passes of the test's own: the next-token probability that a change moves most, over
-    the translation of the model as trained."""
-    en_de = load("en-de")
-    target = en_de.translate(MAN)
-    ids = [*target.ids, en_de.model.config.eos_id]
-    page = changed(model="en-de", source=MAN)
-    for line in ("decoder.4.4=off", "cross=hide:2", "source=positions:none", "cross.3=uniform"):
-        page.run()  # the menu has closed
-        page.text_input(key="changes").set_value(line).run()
-        shares = []
-        for changes in ("", line):
-            logits = en_de.trace(MAN, changes=changes).logits.astype(float)
-            shares.append(np.exp(logits - logits.max(axis=-1, keepdims=True)))
-            shares[-1] /= shares[-1].sum(axis=-1, keepdims=True)
-        before, after = (share[range(len(ids)), ids] for share in shares)
-        row = int(np.abs(after - before).argmax())
-        read = ("<s>", *target.tokens)[row]
-        wanted = (*target.tokens, "</s>")[row]
-        said = "“.”" if read == "." else f"*{read}*"
-        written = en_de.tokenizer.decode(en_de.translate(MAN, changes=line).ids)
-        stays = written == en_de.tokenizer.decode(target.ids)
-        start = "After" if stays else "In the original translation, after"
-        assert f"{start} {said}, the probability of *{wanted}* " in words(page), line
-        percents = [findings.percent(share[row]) for share in (before, after)]
-        assert f"from {percents[0]} to {percents[1]}." in words(page), line
-        assert ("The translation stays the same." in words(page)) == stays, line
-
-
-def test_that_nothing_can_be_seen_is_said_of_the_causal_mask_alone(changed):
-    why = "while the model writes, there is no next token to see"
-    page = changed(model="en-de", source=MAN, causal="false", pad_to="20")
-    assert why in words(page)
-    page.session_state["changes"] = "encoder.1.1=off"
-    page.run()
-    assert "The translation stays the same." in words(page) and why not in words(page)
 
 
 def test_without_the_causal_mask_it_is_said_what_peeks(changed):

@@ -10,7 +10,6 @@ import os
 import re
 import resource
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -55,41 +54,6 @@ def test_a_full_disk_is_told_once_and_the_old_file_stays(tmp_path, capsys, name,
     assert out.read_text() == "old" and list(tmp_path.iterdir()) == [out]
     command(arguments)
     assert out.stat().st_size > 10
-
-
-def test_no_permission_to_write(tmp_path, capsys, monkeypatch):
-    """As root nothing is forbidden, so the refusal is played."""
-    opened = os.open
-
-    def refuse(path, *given, **more):
-        if str(path).startswith(str(tmp_path)):
-            raise PermissionError(13, "Permission denied")
-        return opened(path, *given, **more)
-
-    monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(SystemExit):
-        command(["trace", "en-de", "A dog.", "--out", str(tmp_path / "w.csv")])
-    assert capsys.readouterr().err == f"{tmp_path}/w.csv cannot be written: Permission denied.\n"
-
-
-KILLED = """
-import importlib.util, os, signal, sys
-spec = importlib.util.spec_from_file_location("files", sys.argv[1])
-files = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(files)
-with files.replacing(sys.argv[2]) as file:
-    file.write(b"half")
-    file.flush()
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-def test_killed_while_writing_the_old_file_stays(tmp_path):
-    out = tmp_path / "out"
-    out.write_text("old")
-    files = str(ROOT / "model" / "files.py")
-    done = subprocess.run([sys.executable, "-c", KILLED, files, out], check=False)
-    assert done.returncode == -signal.SIGKILL and out.read_text() == "old"
 
 
 def test_a_port_that_is_taken(capsys):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from headlight.app.components import generation as component
-from headlight.app.state.options import DECODING
 from headlight.model import load
 
 TEXT = "A dog runs on the beach."
@@ -13,14 +12,6 @@ VIEW = "generate"
 
 def said(page):
     return " ".join(text.value for text in page.markdown)
-
-
-@pytest.mark.parametrize("how", DECODING)
-@pytest.mark.parametrize("model", ["en-de", "reverse", "decoder_only, untrained"])
-def test_every_model_that_writes_is_walked_through(opened, model, how):
-    source = "hello" if model == "reverse" else TEXT
-    page = opened(model, source, how=how)
-    assert not page.exception and not page.error
 
 
 def test_a_classifier_says_why_not(opened):

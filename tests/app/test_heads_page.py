@@ -83,14 +83,6 @@ def test_the_filter_leaves_the_heads_that_have_the_pattern(heads, pattern):
         assert any(f"No head reaches 40% for “{pattern}”" in text.value for text in heads.markdown)
 
 
-def test_where_no_head_has_a_pattern_the_nearest_is_named(page):
-    page = opened(page, "en-fr", pattern="diagonal")
-    first = table(page).iloc[0]
-    assert (first.attention, first.layer, first["head"]) == ("cross", 3, 3)
-    said = "No head reaches 40% for “diagonal”. Nearest: cross 3.3, with 39%."
-    assert any(text.value == said for text in page.markdown)
-
-
 def test_a_head_that_is_left_out_keeps_its_card(heads):
     heads.segmented_control(key="kind").set_value("cross").run()
     heads.selectbox(key="pattern").set_value("previous token").run()
@@ -109,25 +101,6 @@ def test_head_pattern_and_effect_come_before_pictures_and_numbers(page):
     assert columns.index("weights") < columns.index("second") < columns.index("entropy")
     page.selectbox(key="pattern").set_value("previous token").run()
     assert [*table(page).columns][3] == "match"
-
-
-@pytest.mark.parametrize("shown_as", ["Table", "Scatter"])
-def test_it_is_said_what_the_numbers_were_measured_on(heads, survey, shown_as):
-    heads.segmented_control(key="heads_as").set_value(shown_as).run()
-    each = {
-        "Table": "Each row is one head, measured ",
-        "Scatter": "Each point is one head, measured ",
-    }
-    where = {
-        THIS_SENTENCE: "on this sentence.",
-        EXAMPLES: "on the example sentences.",
-        SURVEY: f"over {survey.card['sentences']:,} sentences.",
-    }
-    for measured_on, said in where.items():
-        heads.selectbox(key="measured_on").set_value(measured_on).run()
-        assert each[shown_as] + said in [text.value for text in heads.markdown], measured_on
-    heads.text_input(key="changes").set_value("cross.4=off").run()  # that is told instead
-    assert not any(each[shown_as] in text.value for text in heads.markdown)
 
 
 @pytest.mark.parametrize(

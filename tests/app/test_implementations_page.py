@@ -45,28 +45,13 @@ def test_every_preset_reads_the_users_sentence(app, small_presets, preset):
     app.switch_page("compare").run()
     assert not app.exception and not app.error
     said = [info.value for info in app.info if "no counterpart" in info.value]
-    if preset in ("paper", "pre_norm", "hyunwoongko"):
+    if preset in ("paper", "pre_norm", "hyunwoongko", "window"):
         assert not said and app.dataframe[0].value["agrees"].all()
     else:
         assert len(said) == 1
     alone = {"bloem": ["encoder"], "decoder_only": ["decoder"]}
     kinds = alone.get(preset, ["encoder", "decoder", "cross"])
     assert app.segmented_control(key="kind").options == kinds
-
-
-def test_the_target_of_an_untrained_model_is_the_trained_ones(app, default):
-    app.switch_page("attention")
-    app.selectbox(key="model").set_value("annotated, untrained").run()
-    written = default.tokenizer.decode(default.translate(TEXT).ids)
-    assert app.text_input(key="target").proto.placeholder == written
-
-
-def test_what_was_typed_outlives_a_change_of_model(app):
-    app.switch_page("attention")
-    app.selectbox(key="model").set_value(DEFAULT_MODEL).run()
-    for model in ("reviews", "paper, untrained", "bloem, untrained"):
-        app.selectbox(key="model").set_value(model).run()
-        assert app.text_area(key="source").value == TEXT
 
 
 def show(page, picture, **chosen):
@@ -110,9 +95,10 @@ def test_each_system_is_told(system):
         assert "**8.25**" in shown and "| fun | (5.0, -3.0) | 55 |" in shown
 
 
+@pytest.mark.parametrize("page", ["family", "lineage"])
 @pytest.mark.parametrize("text", ["", "dog " * 2000])
-def test_a_text_that_cannot_be_read_is_answered(app, text):
-    app.switch_page("family")
+def test_a_text_that_cannot_be_read_is_answered(app, text, page):
+    app.switch_page(page)
     app.text_area(key="source").set_value(text).run()
     assert not app.exception
     answers = [plain_text(one.value) for one in (*app.info, *app.error)]
@@ -138,13 +124,3 @@ def test_each_swap_is_told_with_what_it_changes(effects):
     table = from_2017_to_llama.lineage(effects)
     shown = show("lineage", "One part after another")
     assert table in shown and len(table.splitlines()) == 2 + len(lineage.LINE)
-
-
-def test_the_line_says_what_cannot_be_read(app):
-    app.switch_page("lineage")
-    app.text_area(key="source").set_value("dog " * 2000).run()
-    assert not app.exception
-    assert any(plain_text(one.value).startswith("The source is 2,001") for one in app.error)
-    app.text_area(key="source").set_value("a").run()
-    assert not app.exception and not app.error
-    app.text_area(key="source").set_value(TEXT).run()

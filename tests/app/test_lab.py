@@ -11,7 +11,7 @@ import torch
 from headlight.model.analysis import positions
 from headlight.model.probing import position_tables
 from headlight.model.probing.capture import view
-from tests.app.common import App, components, forget_all, plain_text
+from tests.app.common import App, components, forget_all
 from tests.conftest import long_but
 from tests.model.common import CHECKPOINTS
 
@@ -144,18 +144,6 @@ def test_why_attention_can_depend_on_distance(lab, section):
     assert "k tokens to the left" in said(page)
     page = lab(section, "reviews")  # whose table was learned
     assert "follows no such rule" in said(page) and "Rₖ" not in said(page)
-
-
-def test_what_a_head_can_learn_is_true():
-    """Where W_Qᵀ W_K is the rotation by k, a query's best key stands k to its left."""
-    table, k = positions.sinusoids(40, 16, 10_000).astype(float), 3
-    rotation = np.zeros((16, 16))
-    for pair in range(8):
-        places = slice(2 * pair, 2 * pair + 2)
-        rotation[places, places] = positions.rotation(table, pair, k).matrix
-    assert np.allclose(table[k:], table[:-k] @ rotation.T, atol=1e-6)
-    scores = table @ rotation @ table.T
-    assert (scores[k:].argmax(axis=1) == np.arange(len(table) - k)).all()
 
 
 def test_positions_say_that_they_count_from_0(lab):
@@ -297,36 +285,9 @@ def test_a_classifier_is_asked_for_its_verdict_at_every_layer(app):
     assert picture(app, "Length").segmented_control(key="stack").options == ["encoder"]
 
 
-@pytest.mark.parametrize("page", ["positions", "residual"])
-@pytest.mark.parametrize("text", ["", "dog " * 2000])
-def test_a_text_that_cannot_be_read_is_answered(app, page, text):
-    show(app, page).text_area(key="source").set_value(text).run()
-    assert not app.exception
-    answer = plain_text([*app.info, *app.error][0].value)
-    assert answer.startswith(("Type a sentence", "The source is 2,001"))
-    assert not show(app, page).error
-
-
 def test_long_targets_are_cut_and_it_is_said(app):
     picture(show(app, "residual"), "Logit lens").text_input(key="target").set_value(
         "Hund " * 250
     ).run()
     assert not app.exception and "first 200 of 251 target positions" in said(app)
     assert len(app.dataframe[0].value) == 200
-
-
-def test_padding_and_masks_that_are_off_are_borne(app):
-    show(app, "positions")
-    app.number_input(key="pad_to").set_value(20)
-    app.toggle(key="src_padding").set_value(False)
-    app.toggle(key="causal").set_value(False)
-    for section in LAB:
-        app.segmented_control(key="lab").set_value(section).run()
-        assert not app.exception and not app.error
-    app.selectbox(key="first").select_index(0)
-    app.selectbox(key="second").select_index(4).run()
-    picture(app, "Distances")
-    assert bold(app, ", without: ") <= 1e-5
-    app.switch_page("residual").run()
-    assert not app.exception
-    assert bold(app, "largest difference of probabilities") <= 1e-4

@@ -69,12 +69,6 @@ def test_a_mean_over_heads_is_what_display_asks_for(opened):
     assert data["links"] == expected(weights)
 
 
-@pytest.mark.parametrize("model", ["reviews", "induction", "decoder_only, untrained"])
-def test_models_of_one_text_have_lines_too(opened, model):
-    page = opened(model, "a b a b" if model == "induction" else TEXT)
-    assert not page.exception and drawn(page)["words"]
-
-
 def test_a_text_with_too_many_tokens_says_so(opened):
     page = opened(source="dog " * 300)
     assert any("256 tokens" in info.value for info in page.info) and not page.exception

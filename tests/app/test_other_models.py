@@ -2,7 +2,6 @@
 decoder alone, and one with an attention that only the tests know (tests/odd.py)."""
 
 import io
-import json
 import re
 
 import numpy as np
@@ -16,7 +15,6 @@ from headlight.app.state.pages import HOME, PAGES
 from headlight.model import checkpoint, load
 from headlight.model.presets import PRESETS
 from headlight.model.probing.head_steps import ABLATIONS
-from headlight.model.surveys.trace_command import main as trace_command
 from headlight.model.tokenizer import Tokenizer
 from tests import odd
 from tests.app.common import view_of, words
@@ -137,35 +135,6 @@ def test_every_export(models, name):
         assert pictures.head(view, ending) and pictures.grid(view, ending)
 
 
-@pytest.mark.parametrize("name", ["odd"])
-@pytest.mark.parametrize("suffix", ["csv", "npz", "parquet"])
-def test_the_trace_command(models, tmp_path, name, suffix):
-    lines = tmp_path / "lines.txt"
-    lines.write_text("the dog\nthe cat the\n" + ("" if name == "alone" else "a\tein Hund\n"))
-    out = tmp_path / f"weights.{suffix}"
-    trace_command([str(models / name), "--file", str(lines), "--out", str(out)])
-    seen = load(models / name).trace("the cat the")
-    if suffix == "npz":
-        found = dict(np.load(out))
-        for kind, weights in seen.attention.items():
-            np.testing.assert_allclose(found[f"2/{kind}"], weights, atol=1e-6)
-        return
-    table = pd.read_csv(out, keep_default_na=False) if suffix == "csv" else pd.read_parquet(out)
-    for kind, layers in SHAPES[name][1].items():
-        rows = table[(table.attention == kind) & (table.sentence == 2)]
-        assert sorted(set(rows.layer)) == layers
-        np.testing.assert_allclose(rows.weight, seen.attention[kind].ravel(), atol=1e-6)
-
-
-def test_a_decoder_alone_reads_no_target(models, tmp_path, capsys):
-    with pytest.raises(SystemExit):
-        out = str(tmp_path / "weights.csv")
-        trace_command([str(models / "alone"), "a", "--target", "b", "--out", out])
-    assert capsys.readouterr().err == "This model reads one text and no target.\n"
-    with pytest.raises(ValueError, match="reads one text"):
-        load(models / "alone").trace("a", "b")
-
-
 def test_a_model_without_special_tokens_opens_every_page(page):
     opened(page, "attention", "bare")
     for entry in PAGES.values():
@@ -198,12 +167,3 @@ def test_a_model_that_cannot_write_says_so_and_reads_a_target_that_is_typed(page
     assert not page.exception and page.text_area(key="source").value == TEXT
     page.text_input(key="target").set_value("ein Hund").run()
     assert well(page)
-
-
-def test_cards_are_written_and_read(models):
-    for name, (preset, _) in SHAPES.items():
-        config = json.loads((models / name / "config.json").read_text())
-        assert (
-            config["preset"] == preset
-            and f"`{preset}`" in (models / name / "README.md").read_text()
-        )

@@ -83,19 +83,6 @@ def test_what_does_not_fit_is_refused_on_every_page(page):
     assert not page.error
 
 
-def test_an_earlier_training_step_has_other_weights(page):
-    page.query_params["model"] = "uneven"
-    page.query_params["source"], page.query_params["target"] = "the dog", "ein Hund"
-    page.query_params["numbers"] = "true"
-    page.run()
-    final = page.dataframe[0].value
-    page.selectbox(key="step").set_value("1000").run()
-    assert not page.exception
-    assert page.button(key="badge_step").label == "Step 1000 ×"
-    assert page.button(key="badge_step").help.startswith("1000.0 BLEU")
-    assert not page.dataframe[0].value.equals(final)
-
-
 def test_a_classifier_gives_probabilities_and_asks_for_no_target(page):
     page.query_params["model"] = "classifier"
     page.query_params["source"] = "the dog"
@@ -104,15 +91,6 @@ def test_a_classifier_gives_probabilities_and_asks_for_no_target(page):
     assert "target" not in [box.key for box in page.text_input]
     assert {"src_padding"} == {toggle.key for toggle in page.toggle} & set(MASKS)
     assert page.segmented_control(key="kind").options == ["encoder"]
-
-
-def test_a_broken_model_is_named_and_another_can_be_chosen(page):
-    page.query_params["model"] = "broken"
-    page.run()
-    assert not page.exception and "“broken” cannot be loaded" in page.error[0].value
-    for name in ("short", "broken", "short"):
-        page.selectbox(key="model").set_value(name).run()
-        assert not page.exception and bool(page.error) == (name == "broken")
 
 
 def test_no_table_shows_the_index_of_its_data_frame():

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from headlight.app.state.pages import HOME, PAGES
+from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import SETTINGS
-from headlight.app.text import formats
 from tests.app.common import plain_text
 from tests.conftest import ROOT
 
@@ -61,14 +60,6 @@ def open_page(page, entry, **chosen):
     return page.switch_page(entry.key).run()
 
 
-@pytest.mark.parametrize("payload", PAYLOADS)
-def test_text_is_escaped(payload):
-    assert plain_text(formats.escaped(payload)) == payload
-    assert plain_text(f"“{formats.escaped(payload)}” **{formats.escaped(payload)}** x") == (
-        f"“{payload}” {payload} x"
-    )
-
-
 def test_errors_are_shown_in_one_place():
     """Which escapes them; a page may name the box."""
     shown = {}
@@ -77,15 +68,6 @@ def test_errors_are_shown_in_one_place():
             shown[file.name] = len(lines)
     assert shown == {"messages.py": 1, "export.py": 1}
     assert "verdict.error(" not in (ROOT / "app/views/export.py").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(("key", "name"), [("changes", HOME), ("score_token", "attribution"),
-                                           ("beginning", "generate")])  # fmt: skip
-def test_an_address_puts_no_link_into_an_error(page, key, name):
-    payload = "[Log in qxq](http://x.example)"
-    page = open_page(page, PAGES[name], **{key: payload})
-    assert len(page.error) == 1 and quoted(page, [payload])
-    assert payload in plain_text(page.error[0].value)
 
 
 @pytest.mark.parametrize("together", TOGETHER)

@@ -114,13 +114,6 @@ def test_a_tokenizer_that_is_no_bpe_says_what_it_cannot_show(pieces, opened):
     assert page.dataframe[0].value["start"].iloc[0] == 0
 
 
-@pytest.mark.parametrize("name", ["sort", "classifier"])
-def test_other_models(opened, name):
-    page = opened(model=name, source="the dog")
-    assert not page.error and merge_rows(page)
-    assert page.segmented_control(key="text").options[0] in ("source", "text")
-
-
 def test_a_target_that_is_not_what_the_tokenizer_would_make_is_said(opened):
     # Random weights write what no tokenizer would.
     page = opened(model="uneven", source="the dog", text="target")

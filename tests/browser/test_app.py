@@ -4,44 +4,8 @@ import pytest
 from playwright.sync_api import expect
 
 from headlight.app import theme
-from headlight.model import Masks, load
 
 pytestmark = pytest.mark.browser
-
-
-def tokens(visit, side):
-    return visit.page.locator(f".{side.lower()} span").all_text_contents()
-
-
-def test_lines_are_a_list_and_what_cannot_be_read_is_kept(visit):
-    visit.open()
-    expect_lines_as_a_list(visit)
-    expect_an_answer_where_nothing_can_be_read(visit)
-
-
-def expect_lines_as_a_list(visit):
-    visit.type("Two dogs run.\n\nA man sleeps.")
-    assert tokens(visit, "Source")[0] == "Two"
-    visit.page.get_by_role("combobox", name="Line").click()
-    visit.page.get_by_role("option", name="A man sleeps.").click()
-    visit.settle()
-    assert tokens(visit, "Source")[:2] == ["A", "man"]
-    visit.open(visit.page.url.removeprefix(visit.address + "/"))
-    assert tokens(visit, "Source")[:2] == ["A", "man"]
-
-
-def expect_an_answer_where_nothing_can_be_read(visit):
-    for blank in ("", "   \n \t "):
-        visit.type(blank)
-        expect(visit.page.get_by_text("Type a sentence")).to_be_visible()
-        visit.type("A man.")
-        assert tokens(visit, "Source")[0] == "A"
-    text = "dog " * 2000
-    visit.type(text)
-    said = visit.page.get_by_test_id("stAlert").inner_text()
-    assert "2,001" in said and "1,024" in said
-    assert visit.page.get_by_label("Source sentence", exact=True).input_value() == text
-    expect(visit.go("PyTorch").page.get_by_test_id("stAlert")).to_be_visible()
 
 
 def test_the_link_is_copied(visit):
@@ -61,14 +25,6 @@ def test_out_of_range_link_falls_back_and_is_written_back(visit):
     visit.page.wait_for_function(
         "() => !/(kind|layer|head|pad_to|causal|model)=/.test(location.search)"
     )
-
-
-def test_depth_of_another_model_clamps_the_layer(visit):
-    visit.open("?model=uneven&kind=decoder&layer=5&source=the+dog&target=ein+Hund")
-    expect(visit.page.get_by_text("layer 5 · head 1")).to_be_visible()
-    visit.choose("kind", "encoder")
-    expect(visit.page.get_by_text("layer 2 · head 1")).to_be_visible()
-    assert "layer=2" in visit.page.url
 
 
 def test_a_menu_that_was_closed_brings_nothing_old_back(visit):
@@ -97,25 +53,6 @@ def test_a_menu_that_was_closed_brings_nothing_old_back(visit):
         visit.go(page).settle()
         for part in ("changes=cross.1%3Doff%3B+encoder.2.1%3Doff", "kind=encoder"):
             assert part in visit.page.url, page
-
-
-def test_translate_again_under_masks(visit):
-    masks = Masks(src_padding=False, memory_padding=False)
-    visit.open("?memory_padding=false&src_padding=false&pad_to=60")
-    source = visit.page.get_by_label("Source sentence", exact=True).input_value()
-    en_fr = load("en-fr")
-    expected = en_fr.tokenizer.decode(en_fr.translate(source, masks, pad_to=60).ids)
-    assert expected != en_fr.tokenizer.decode(en_fr.translate(source).ids)
-    visit.menu("output")
-    visit.page.get_by_role("button", name="Translate again").click()
-    visit.settle()
-    box = visit.page.get_by_label("Target", exact=True)
-    assert box.input_value() == expected
-    visit.page.keyboard.press("Escape")
-    visit.page.get_by_role("button", name="Translated with these settings ×").click()
-    visit.settle()
-    visit.menu("output")
-    assert box.input_value() == ""
 
 
 def test_back_leads_to_the_place_one_was_at(visit):

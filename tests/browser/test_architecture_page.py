@@ -3,14 +3,12 @@
 from itertools import pairwise
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from headlight.app.components.model_map import model_map
 from headlight.app.views._blocks import most_probable
 from headlight.model import Masks, checkpoint, presets
 from headlight.model.analysis.architecture import blocks
-from tests.browser.test_walk import HAS_SCHEME, WITHOUT_TRANSITIONS
 
 pytestmark = pytest.mark.browser
 UNEVEN = "model?model=uneven&source=the+dog&target=ein+Hund"
@@ -172,22 +170,8 @@ def link(visit):
     return link
 
 
-def expect_nothing_serious(visit):
-    """For axe-core, in figure and details, with layers drawn once and each."""
-    visit.page.evaluate(WITHOUT_TRANSITIONS)
-    for scheme in ("dark", "light"):
-        visit.page.emulate_media(color_scheme=scheme)
-        visit.page.wait_for_function(HAS_SCHEME, arg=scheme)
-        parts = [[MAP], [".st-key-block"]]
-        found = Axe().run(visit.page, context={"include": parts}).response["violations"]
-        serious = [rule for rule in found if rule["impact"] in ("serious", "critical")]
-        assert not serious, serious
-        visit.switch("All layers")
-
-
 def test_a_block_is_chosen_and_its_page_opens_at_its_layer(visit):
     figure = Map(visit.open(f"{UNEVEN}&kind=cross&layer=2").page)
-    expect_nothing_serious(visit)
     expect(link(visit)).to_contain_text("Cross-attention, layer 2")
     figure.block("encoder.0.feed_forward.feed_forward").click()
     expect(link(visit)).to_contain_text("Open Inside a head at Feed Forward, encoder layer 2")

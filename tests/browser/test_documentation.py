@@ -48,19 +48,6 @@ class Elements(HTMLParser):
             self.kinds.add((self.cdata_elem, data))
 
 
-@pytest.mark.parametrize(
-    ("html", "asks"),
-    [
-        ("<a href='https://x.example'>x</a><svg xmlns='http://x.example'></svg>", False),
-        ("<img src='https://x.example/a.png'>", True),
-        ("<img srcset='a.png, //x.example/a.png 2x'>", True),
-        ("<p style='background: url(http://x.example)'>", True),
-    ],
-)
-def test_an_address_of_another_host_is_noticed(html, asks):
-    assert bool(Elements(html).outside) == asks
-
-
 def test_they_ask_no_other_host(site, refusing):
     """Scripts ask by the elements that they meet: pages are opened that hold all kinds of them."""
     page, asked = refusing

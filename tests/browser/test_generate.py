@@ -7,7 +7,6 @@ from playwright.sync_api import expect
 
 from headlight.app.components.controls import player
 from headlight.app.components.generation import GenerationStep, Rows, generation
-from headlight.model import Beam, Sampling, checkpoint
 
 pytestmark = pytest.mark.browser
 PAUSE = 1100  # ms, for a look at each step
@@ -260,30 +259,7 @@ def test_beams_that_lived_and_died_are_drawn(walk):
     assert [tie["winner"] for tie in ends] == [True, False, False]
 
 
-def test_text_of_tokens_is_never_read_as_markup(walk):
-    assert walk.page.locator(".source span").all_inner_texts() == TEXT
-    expect(walk.page.locator(".source span b")).to_have_count(0)
-
-
 # In the app
-
-
-def test_beams_and_samples_are_those_of_the_settings(visit, models):
-    """Of a model that soon has no room left: one with random weights hardly ever ends."""
-    model = checkpoint.load(models / "short")
-    walk = Walk(visit.open("generate?model=short&source=the+dog+sees").page)
-    visit.choose("how", "Beam search")
-    found = model.generate("the dog sees", Beam())
-    expect(visit.page.locator(".beams .column")).to_have_count(len(found.beams))
-    ended = sum(one.ended for step in found.beams for one in step)
-    expect(visit.page.locator(".column .ended")).to_have_count(ended)
-    grown = sum(map(len, found.beams[1:]))  # each continues one of the step before
-    expect(visit.page.locator(".ties path")).to_have_count(grown)
-    assert walk.written[: len(found.tokens)] == list(found.tokens)
-    visit.choose("how", "Sampling")
-    visit.type("2", "Temperature").type("5", "Seed")
-    found = model.generate("the dog sees", Sampling(temperature=2.0, seed=5))
-    assert walk.written[: len(found.tokens)] == list(found.tokens)
 
 
 def test_the_list_of_training_steps_opens_while_they_play(mounted):

@@ -346,33 +346,6 @@ def test_keys_choose_a_head_and_read_a_cell(grid):
     assert "Decoder self-attention, layer 4 head 2" in grid.said()
 
 
-def test_while_keys_are_pressed_the_server_is_left_alone(grid):
-    grid.page.locator(".stage").focus()
-    grid.press("ArrowRight", "ArrowLeft", "ArrowDown", "ArrowLeft")
-    assert grid.mounted.sent("head_grid") == []
-    chosen = dict(kind="cross", layer=2, head=1, count=4)
-    assert grid.sent("focus") == [chosen | {"query": -1, "key": -1}]
-
-
-def test_orders_scales_and_the_joint_square(grid):
-    plain = picture(grid)
-    assert picture(grid.look(scale="per row")) != plain
-    assert picture(grid.look(average="heads", least=0.3)) != plain
-    grid.look(show="joint")
-    assert grid.picture("[grid.drawn.length, grid.drawn[0].part.rows]") == [1, 14]
-    grid.look(show="one kind")
-    assert grid.picture("grid.drawn.map(({ part }) => part.kind)") == ["cross"]
-    tiles = np.random.default_rng(1).permutation(16).tolist()
-    values = [f"{tile}.0 bits" for tile in range(16)]
-    grid.look(order={kind: {"tiles": tiles, "values": values} for kind in NAMES})
-    ordered = grid.picture("grid.drawn[0].order")
-    assert ordered == {"tiles": tiles, "values": values}
-    layer, head = divmod(tiles[6], 4)
-    x, y = grid.place("encoder", 2, 3, 1, 1)  # the seventh place
-    grid.page.mouse.move(x, y)
-    assert f"layer {layer + 1} head {head + 1}:" in grid.said()
-
-
 def chosen(query, key=-1):
     return {"query": query, "key": key}
 
@@ -511,49 +484,6 @@ def test_a_label_of_the_picture_is_clicked_like_its_word(grid):
 
 
 # The frame as the browser has it, with a cell and a token of the covered row pointed at and
-# without, and the pixels of its canvases, in Present too.
-EVERYTHING = """() => {
-  const { grid } = window.headlight;
-  const { frame } = grid, part = grid.part("cross"), seen = [];
-  const pixels = () => [...frame.querySelectorAll("canvas")].map((canvas) => canvas.toDataURL());
-  const pointed = [grid.cell(part, 6, 3, 2), { tokens: [{ side: "target", index: 4 }], to: [] }];
-  for (const each of [null, ...pointed]) {
-    grid.hover(each);
-    seen.push(frame.outerHTML);
-  }
-  seen.push(...pixels());
-  document.documentElement.style.setProperty("--hl-present", "1");
-  grid.draw();
-  seen.push(...pixels());
-  document.documentElement.style.removeProperty("--hl-present");
-  return seen;
-}"""
-
-
-def test_nothing_of_what_a_lesson_covers_is_drawn(grid):
-    """Two runs that differ in it alone have the same pixels and the same nodes. What is said and
-    painted in every display is in tests/javascript/test_grid.py."""
-    weights = grid.weights
-    for what in ("row", "column", "next tokens"):
-        others = {kind: cells.copy() for kind, cells in weights.items()}
-        words = "Ein", "Der" if what == "next tokens" else "Ein"
-        if what == "row":
-            others["cross"][1, 2, 3] = weights["cross"][1, 2, 3, ::-1]
-        elif what == "column":
-            others["cross"][1, 2] = weights["cross"][1, 2, ::-1, ::-1]
-        runs = []
-        for cells, word in zip((weights, others), words, strict=True):
-            rows = [[(word, 0.75)]] * len(TARGET)
-            answers = PackedPredictions("target", "Next token", rows, last=6)
-            following = [*TARGET[1:4], word, *TARGET[5:], "</s>"]
-            runs.append(packed(cells, answers=answers, following=following, shifts=[1] * 16))
-        veil = [vars(Veil(what, "cross", 1, 2, 3))]
-        for covered in (veil, []):
-            one, other = (
-                grid.show(run, replace(LOOK, veil=covered)).page.evaluate(EVERYTHING)
-                for run in runs
-            )
-            assert (one == other) == bool(covered), what
 
 
 def test_a_low_window_shows_fewer_answers(grid):
@@ -667,74 +597,12 @@ def acts(grid):
     return [act["what"] for act in grid.sent("act")]
 
 
-def tool(grid, name):
-    grid.page.get_by_label("Action on a cell").select_option(name)
-
-
 def test_a_head_is_switched_off_by_its_key_before_anything_is_clicked(grid):
     grid.press("o")
     assert acts(grid) == [FOCUS | {"what": "off", "scope": "head"}]
     grid.page.evaluate("document.body.append(document.createElement('input'))")
     grid.page.locator("body > input").focus()
     grid.press("o")  # that is a letter
-    assert acts(grid) == []
-
-
-def test_a_token_is_hidden_by_button_and_by_key_and_shown_again(grid):
-    token = dict(what="hide", side="source", index=1)
-    grid.page.locator(".source span").nth(1).click()
-    grid.page.get_by_role("button", name="Hide dog (H)").click()
-    assert acts(grid) == [token]
-    grid.look(hidden={"source": [1]}, moved={"target": [None, -0.5, 2.0, *[0.0] * 4]})
-    assert "hidden" in grid.page.locator(".source span").nth(1).get_attribute("class")
-    expect(grid.page.get_by_role("button", name="Show dog (H)")).to_be_visible()
-    grid.page.locator(".stage").focus()
-    grid.page.keyboard.press("h")
-    assert acts(grid) == [token]
-    spans = grid.page.locator(".target span")
-    bars = spans.evaluate_all("all => all.map((s) => s.style.getPropertyValue('--moved'))")
-    assert bars[:4] == ["0%", "25%", "100%", "0%"]
-    assert "less" in spans.nth(1).get_attribute("class")
-    assert "−0.50" in spans.nth(1).get_attribute("title")
-
-
-def test_a_cell_is_masked_by_mouse_and_by_key(grid):
-    """A tool that was taken is put down where cells cannot be changed."""
-    paint = dict(what="paint", **FOCUS, row=1, column=2, allow=False)
-    tool(grid, "mask")
-    grid.page.mouse.click(*cell(grid, 1, 2))
-    assert acts(grid) == [paint | {"scope": "head"}]
-    grid.page.get_by_label("What to change").select_option("layer")
-    grid.page.mouse.click(*cell(grid, 1, 2))
-    assert acts(grid) == [paint | {"scope": "layer"}]
-    tool(grid, "point")
-    grid.page.mouse.click(*cell(grid, 1, 2))
-    grid.page.locator(".stage").focus()
-    grid.press("l", "m")
-    assert acts(grid) == [paint | {"scope": "kind"}]
-    tool(grid, "mask")
-    grid.look(acts=False)
-    grid.page.mouse.click(*cell(grid, 1, 1))
-    grid.page.keyboard.press("m")
-    assert acts(grid) == []
-
-
-def test_a_weight_is_changed_by_dragging(grid):
-    tool(grid, "weight")
-    (x, y), height = cell(grid, 1, 2), grid.picture("grid.selected.canvas.clientHeight")
-    grid.page.mouse.move(x, y)
-    grid.page.mouse.down()
-    grid.page.mouse.move(x, y - height / 4, steps=4)
-    was = float(grid.weights["cross"][1, 2, 1, 2])
-    said = re.search(r"puts (\d+)% of its weight on runs", grid.said())[1]
-    assert int(said) == pytest.approx(100 * (was + 0.25), abs=2)
-    grid.page.mouse.move(x, y - height / 2, steps=4)
-    grid.page.mouse.up()
-    (act,) = acts(grid)
-    assert act.pop("weight") == pytest.approx(min(1, was + 0.5), abs=0.02)
-    assert act == dict(what="weigh", **FOCUS, row=1, column=2)
-    grid.page.mouse.click(*cell(grid, 1, 1))  # which drags nothing
-    grid.page.mouse.click(*cell(grid, 1, 1), button="right")
     assert acts(grid) == []
 
 
@@ -755,51 +623,6 @@ def here(visit):
 @pytest.fixture(scope="module")
 def uneven(models):
     return checkpoint.load(models / "uneven")
-
-
-def test_selections_reach_the_server_and_other_pages(here, uneven):
-    visit, page = here.visit.open(f"?{TEXTS}&kind=cross&layer=2&head=3"), here.page
-    trace = uneven.trace("the dog sees the cat", "ein Hund sieht")
-    here.expect_cells(trace.attention)
-    page.locator(".stage").focus()
-    here.press("ArrowDown", "ArrowRight")
-    visit.settle()
-    assert "layer=3" in page.url and "head=4" in page.url
-    page.mouse.click(*here.place("decoder", 3, 2, 1, 1))
-    page.locator(".target span").nth(1).click()
-    visit.settle()
-    assert "follow=2+" in page.url
-    before = picture(here)
-    visit.go("Inside a head")  # follows the query that was selected
-    follows = page.get_by_test_id("stSelectbox").filter(has_text="Query").locator("[value]")
-    expect(follows).to_have_attribute("value", f"2 {trace.tgt.tokens[1]}")
-    visit.expect_head("Decoder self-attention", 3, 2).go("Attention")
-    assert page.locator(".target span").count() == len(here.picture("grid.spans.target"))
-    assert page.locator(".sections canvas").count() == 6
-    assert picture(here) == before and here.picture("grid.stage.isConnected")
-    for model, kinds in (("classifier", ["encoder"]), ("deep", ["encoder", "decoder", "cross"])):
-        page.get_by_role("combobox", name="Model").click()
-        page.get_by_role("option", name=model, exact=True).click()
-        visit.idle()
-        assert here.picture("grid.drawn.map(({ part }) => part.kind)") == kinds
-    # Twenty buttons would take a line of their own.
-    visit.menu("head_picker")
-    expect(page.get_by_role("combobox", name="Layer")).to_be_visible()
-
-
-def test_the_causal_mask_is_reached_and_changed_by_keys(here):
-    visit, page = here.visit.open(f"?{TEXTS}"), here.page
-    page.locator(".stage").focus()
-    for _ in range(60):  # the sidebar comes before the grid
-        page.keyboard.press("Shift+Tab")
-        if page.evaluate("document.activeElement.getAttribute('aria-label')") == "Causal mask":
-            break
-    else:
-        raise AssertionError("the mask cannot be reached by keys")
-    page.keyboard.press("Space")
-    visit.settle()
-    assert "causal=false" in page.url
-    assert here.picture("grid.part('decoder').cells.every((byte) => byte > 0)")
 
 
 def test_what_is_chosen_reaches_the_grid(here):

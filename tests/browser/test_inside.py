@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 from headlight.app.components.matrices import Matrix, matrices
 from headlight.app.state.options import STEPS
 from headlight.model import checkpoint
+from tests.browser.test_head_grid import NOTE_TEXTS
 
 pytestmark = pytest.mark.browser
 TEXTS = "the dog sees a cat", "ein Hund sieht"  # no token twice: cells are told apart by them
@@ -143,15 +144,8 @@ def test_no_label_is_dropped_and_numbers_shrink(mounted, width, numbers):
     columns = [f"key{i}" for i in range(12)]
     named = Matrix("scores", np.ones((14, 12), np.float32), "query", "key", columns * 2, columns)
     page = mounted.page
-    page.evaluate("""(width) => {
-      document.body.style.width = `${width}px`;
-      window.written = [];
-      const write = CanvasRenderingContext2D.prototype.fillText;
-      CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
-        written.push(text);
-        return write.call(this, text, ...at);
-      };
-    }""", width)  # fmt: skip
+    page.evaluate("(width) => (document.body.style.width = `${width}px`)", width)
+    page.evaluate(NOTE_TEXTS)
     mounted(matrices, [named], key="pictures", on_choose=None, fills=False)
     page.wait_for_function("written.length > 0")
     written = page.evaluate("written")
@@ -165,14 +159,7 @@ def test_of_many_rows_the_one_that_is_followed_is_in_view_and_has_its_label(moun
                   follow=50, column=51)  # fmt: skip
     page = mounted.page
     page.set_viewport_size({"width": 1280, "height": 720})
-    page.evaluate("""() => {
-      window.written = [];
-      const write = CanvasRenderingContext2D.prototype.fillText;
-      CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
-        written.push(text);
-        return write.call(this, text, ...at);
-      };
-    }""")
+    page.evaluate(NOTE_TEXTS)
     mounted(matrices, [many], key="pictures", on_choose=None, fills=False)
     page.wait_for_function("written.length > 0")
     written = page.evaluate("written")
@@ -223,25 +210,6 @@ def test_every_step_is_drawn_by_keyboard_alone(visit, models):
     expect(visit.page.get_by_role("heading", name=f"10. {STEPS[-2]}")).to_be_visible()
 
 
-def expect_hidden_pictures_not_to_halt(visit):
-    """Something above grows while the pictures have no width: they wait for one."""
-    visit.page.evaluate(
-        """() => {
-          const pictures = document.querySelector(".st-key-pictures");
-          pictures.style.display = "none";
-          document.querySelector(".st-key-top_bar").style.minHeight = "400px";
-          requestAnimationFrame(() => requestAnimationFrame(() => (window.goesOn = true)));
-        }"""
-    )
-    visit.page.wait_for_function("() => window.goesOn", timeout=10_000)
-    visit.page.evaluate(
-        "document.querySelector('.st-key-pictures').style.display = '';"
-        "document.querySelector('.st-key-top_bar').style.minHeight = ''"
-    )
-    visit.settle()
-    assert "weights" in shown(visit.page)
-
-
 def test_a_step_is_linked_to_and_every_press_counts(visit):
     visit.open(LINK + "&at=Softmax&without=scaling")
     expect(visit.page.get_by_role("heading", name="6. Softmax")).to_be_visible()
@@ -251,7 +219,6 @@ def test_a_step_is_linked_to_and_every_press_counts(visit):
         for name in ("as_it_is", "pictures")
     ]
     assert tops[0] == tops[1]
-    expect_hidden_pictures_not_to_halt(visit)
     address = visit.page.url
     visit.page.keyboard.press("ArrowRight")
     expect(visit.page.get_by_role("heading", name="7. Values")).to_be_visible()

@@ -2,7 +2,6 @@
 
 import re
 
-import numpy as np
 import pytest
 from playwright.sync_api import expect
 
@@ -24,22 +23,6 @@ def test_a_link_opens_a_section_with_its_settings_below_the_bar(visit):
     for section in ["Table and sum", *SECTIONS]:
         button = visit.page.locator(".st-key-lab").get_by_text(section, exact=True)
         expect(button).to_be_in_viewport(ratio=1)
-
-
-def test_sections_are_walked_and_the_address_follows(visit):
-    visit.open("positions?source=two+dogs+run+on+the+beach")
-    for section in SECTIONS:
-        visit.choose("lab", section)
-        assert f"lab={section.split()[0]}" in visit.page.url
-    visit.page.get_by_role("combobox", name="with").click()
-    visit.page.get_by_role("option", name="5 beach").click()
-    visit.settle()
-    far = np.array(visit.cells("swap_figure", 1))
-    assert far[1, 5] <= 1e-5 and far[5, 1] <= 1e-5
-    address = visit.page.url
-    assert "second=" in address
-    visit.open(address.removeprefix(visit.address + "/"))
-    assert np.allclose(visit.cells("swap_figure", 1), far, atol=1e-6)
 
 
 def test_escape_lets_a_clicked_cell_go(visit):

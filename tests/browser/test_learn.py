@@ -98,3 +98,18 @@ def test_the_first_page_offers_a_lesson_until_it_is_answered(visit):
     visit.idle()
     assert step(visit) == 1 and "lesson=1-shares" in page.url
     page.evaluate("localStorage.clear()")
+
+
+def test_a_query_that_is_dragged_answers_a_step(visit):
+    """What the plane sends reaches the lesson; marks are those of tests/app/lessons."""
+    page = visit.open("lookup?lesson=2-query-key-value&step_of_lesson=5").page
+    expect(page.locator(".st-key-lesson_region")).to_contain_text("Ask for something else")
+    query = page.get_by_label("Query rollercoaster")
+    query.focus()
+    for _ in range(12):
+        query.press("ArrowLeft")
+        query.press("ArrowUp")
+    visit.settle()
+    done = page.locator(".st-key-lesson_region").get_by_test_id("stAlertContentSuccess")
+    expect(done).to_be_visible()
+    page.evaluate("localStorage.clear()")

@@ -20,7 +20,6 @@ NOT_OFFERED = 'localStorage.setItem("headlight lesson offered", "yes")'  # a les
 SCROLLED = """[document.documentElement, ...document.querySelectorAll(".stMain, .st-key-panel")]
   .reduce((sum, node) => sum + node.scrollTop, 0)"""
 SEES_ALL = "grid.part('{}').cells.every((byte) => byte > 0)"
-PADDED = "grid.data.sides.source.labels.filter((label) => label === '<pad>').length"
 
 
 class Lecture:
@@ -127,29 +126,6 @@ def test_the_causal_mask(lecture):
     assert lecture.grid("grid.selected.part.kind") == "decoder"
     lecture.seen(lecture.page.locator(".selected canvas").first)
     lecture.done("causal mask")
-
-
-def test_padding(lecture):
-    box = ".st-key-pad_to [data-testid=stNumberInputContainer]"
-    lecture.press("p").click(lecture.page.locator(box), x=0.25)  # its buttons are at the right
-    lecture.page.keyboard.press("ControlOrMeta+A")
-    lecture.page.keyboard.type("24")
-    lecture.press("Enter")
-    lecture.sees("Padded to 24 ×")
-    assert lecture.grid(PADDED) > 5 and not lecture.grid(SEES_ALL.format("cross"))
-    lecture.choose("memory_padding", "Cross padding mask")
-    assert lecture.grid(SEES_ALL.format("cross"))
-    lecture.seen(lecture.page.locator(".selected canvas").first)
-    lecture.done("padding")
-
-
-def test_scaling(lecture):
-    lecture.go("Inside a head").press("b")
-    lecture.choose("at", "Softmax").choose("without", "scaling")
-    lecture.sees(r"Without .*scaling.*, .* moves")
-    for name in ("as_it_is", "pictures"):
-        lecture.seen(lecture.page.locator(f".st-key-{name}").get_by_role("img").last)
-    lecture.done("scaling")
 
 
 def test_an_early_training_step_and_back(lecture):

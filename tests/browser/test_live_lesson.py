@@ -92,52 +92,6 @@ def test_a_row_is_covered_until_the_question_is_answered(opened):
     tab.answered()
 
 
-def test_numbers_heads_and_changes(opened):
-    lesson = Lesson(tab := opened("shares"))
-    lesson.to("One square is covered")
-    box = lesson.panel.get_by_label("Your answer")
-    box.fill("much")
-    lesson.press("Answer")
-    assert lesson.panel.get_by_role("alert").inner_text() == "“much” is not a number."
-    for tries in range(2):
-        box.fill("15%")
-        box.press("Enter")
-        assert ("Try once more." in lesson.says()) is (tries == 0)
-    assert lesson.says() == "You said 15%. The answer is 85%."
-    expect(lesson.panel).to_contain_text("That is the sum of the others.")
-    lesson.to("Try it")
-    tab.page.locator(".text .source span", has_text="listening").click()
-    tab.page.keyboard.press("h")  # hidden from all heads: not what is asked
-    tab.answered()
-    expect(lesson.panel).to_contain_text("Waiting for your change.")
-    tab.page.keyboard.press("h")
-    tab.answered()
-    tab.page.get_by_role("button", name="Hide in this head only").click()
-    tab.answered()
-    assert lesson.says() == "Done." and "Cross 1.2 “listening” hidden ×" in tab.text("state")
-    lesson.to("Another head, another habit")
-    assert tab.text("state") == "As trained"
-    lesson.panel.get_by_role("button", name="Answer: Encoder self-attention").click()
-    assert lesson.says() == "That is not it. Try once more."
-    lesson.panel.get_by_role("button", name="Answer: Encoder self-attention").click()
-    assert lesson.says().startswith("That is not it. The answer is Encoder self-attention, layer ")
-
-
-def test_a_sentence_of_ones_own(opened):
-    lesson = Lesson(tab := opened("shares", "#step=12"))
-    assert lesson.says().startswith("Type a short sentence of your own")
-    tab.type("A dog runs on the grass.")
-    expect(lesson.panel).to_contain_text("Which token will Rasen attend to most?")
-    lesson.press("grass")
-    assert lesson.says() == "Right."
-    for text in ("Remember.", "But.", "Only in the app: Draw a row before you see it, And the"):
-        expect(lesson.panel).to_contain_text(text)
-    tab.type("!")
-    assert lesson.says().startswith("No row of this sentence fits the question.")
-    lesson.press("Leave").press("Start the lesson: A row of attention is a set of shares")
-    expect(lesson.panel).to_contain_text("step 1 of 10")
-
-
 def test_no_link_leads_behind_the_cover_and_a_phone_shows_the_question_first(opened):
     tab = opened("shares", "#step=3&view=alignment&changes=cross.1.2=temperature:2.0")
     expect(tab.page.locator("#lines")).to_be_hidden()

@@ -1,23 +1,18 @@
 """The first view, and what a click or the pointer does to it: in pixels, frames and bytes."""
 
 import base64
-import time
 
 import pytest
 from playwright.sync_api import expect
 
 from headlight.model import load
-from tests.browser.conftest import SETTLED, Visit
-from tests.conftest import ROOT, serve
 
 pytestmark = pytest.mark.browser
 SIZES = (1280, 720), (1366, 768)
 LEAST_TILES = 16
 FRAMES = 2
 BYTES = 26 * 1024  # of a click, both ways
-DELAY = 300  # ms that a message takes, either way together
 LEAST_SHARE, LARGER = 0.3, 1.25  # of the screen; in Present, against the same page without
-MORE_SHIFT = 0.02  # than an empty page's
 
 # Where things are, and whether a text fits its box. A placeholder has no scroll width of its own.
 FIRST_VIEW = """() => {
@@ -76,23 +71,6 @@ WATCH = """() => {
   }, { capture: true, once: true }));
 }"""
 
-# A slow line: every message waits, and none overtakes another.
-SLOW = f"""
-  const Fast = window.WebSocket;
-  window.WebSocket = class extends Fast {{
-    constructor(...given) {{
-      super(...given);
-      this.addEventListener("message", (event) => {{
-        if (!event.isTrusted) return;
-        event.stopImmediatePropagation();
-        const {{ data, origin }} = event;
-        setTimeout(() => this.dispatchEvent(new MessageEvent("message", {{ data, origin }})),
-          {DELAY / 2});
-      }});
-    }}
-    send(data) {{ setTimeout(() => super.send(data), {DELAY / 2}); }}
-  }};
-"""
 # After `window.pass = 2`: two messages, which say that a run begins, and later the rest of them.
 HOLD = """
   const Quick = window.WebSocket;
@@ -341,58 +319,6 @@ def test_a_click_on_a_tile_paints_its_head_in_two_frames_and_sends_little(visit)
     session.detach()
     assert sorted(one["frame"] for one in seen)[len(seen) // 2] <= FRAMES, seen  # a busy machine
     assert all(0 < one["Received"] + one["Sent"] < BYTES for one in seen), seen
-
-
-def test_twenty_clicks_on_a_slow_line_end_on_the_last(visit):
-    """Each is painted at once, whatever the server has heard of by then."""
-    small(visit)
-    visit.prepare(SLOW)
-    visit.open()
-    visit.page.wait_for_timeout(2 * DELAY)
-    visit.idle()
-    kinds = "encoder", "decoder", "cross"
-    places = [(kind, i // 4, i % 4) for i in range(1, 8) for kind in kinds]
-    points = [tile(visit, *which) for which in places[:20]]
-    visit.page.evaluate(WATCH)
-    start = time.perf_counter()
-    for number, point in enumerate(points):
-        visit.page.wait_for_timeout(max(0, 50 * number - 1000 * (time.perf_counter() - start)))
-        visit.page.mouse.click(*point)
-    print("20 clicks in", time.perf_counter() - start, visit.page.evaluate("window.painted"))
-    assert visit.page.evaluate("window.painted")["frame"] <= FRAMES
-    kind, layer, head = places[19]
-    wanted = {"kind": kind, "layer": layer, "head": head}
-    focus = "window.headlight.grid.look.focus"
-    assert visit.page.evaluate(focus) == wanted
-    visit.page.wait_for_timeout(3 * DELAY)
-    visit.idle()
-    picked = visit.page.get_by_text(f"Decoder self-attention · layer {layer + 1} · head {head + 1}")
-    expect(picked).to_be_visible()
-    visit.page.wait_for_timeout(3 * DELAY)  # and nothing comes after
-    assert visit.page.evaluate(focus) == wanted
-    assert f"layer={layer + 1}" in visit.page.url and f"head={head + 1}" in visit.page.url
-
-
-def shifted(page) -> float:
-    return sum(value for value, *_ in page.evaluate("window.shifts"))
-
-
-@pytest.mark.long  # on a busy machine more stands there when Streamlit makes the page wide
-def test_the_first_load_moves_no_more_than_that_of_an_empty_page(visit):
-    small(visit).prepare(SHIFTS)
-    visit.open()
-    visit.page.wait_for_timeout(500)
-    ours = visit.page.evaluate("window.shifts")
-    with serve(ROOT, script="tests/browser/empty_page.py") as address:
-        empty = Visit(visit.page.context.new_page(), address)
-        small(empty).prepare(SHIFTS)
-        empty.page.goto(address)
-        empty.page.wait_for_selector("#empty")
-        empty.page.wait_for_selector(SETTLED)
-        empty.page.wait_for_timeout(500)
-        floor = shifted(empty.page)
-    print("shift", sum(value for value, *_ in ours), "empty", floor, *ours, sep="\n")
-    assert sum(value for value, *_ in ours) <= floor + MORE_SHIFT, ours
 
 
 def expect_in_first_view(page, text):

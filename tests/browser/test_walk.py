@@ -210,3 +210,35 @@ def test_dark_and_for_a_projector(visit):
             rows = visit.page.locator(".st-key-controls")
             cut = "(rows) => rows.some((row) => row.scrollWidth > row.clientWidth + 1)"
             assert not rows.evaluate_all(cut), title
+
+
+# The way to the grid by Tab
+
+
+SKIPPED, TABS = 3, 20  # presses of Tab up to the grid: by the skip link, and without
+IN_GRID = """() => {
+  let node = document.activeElement;
+  while (node?.shadowRoot?.activeElement) node = node.shadowRoot.activeElement;
+  return node?.classList.contains("stage") ?? false;
+}"""
+
+
+def tabs(visit, most: int) -> int | None:
+    """Presses of Tab from the top of the page until the grid has the keyboard."""
+    for count in range(1, most + 1):
+        visit.page.keyboard.press("Tab")
+        if visit.page.evaluate(IN_GRID):
+            return count
+    return None
+
+
+def test_the_grid_is_few_tabs_away(visit):
+    visit.open()
+    assert (tabs(visit, 60) or 61) <= TABS
+
+
+def test_a_skip_link_leads_to_the_grid(visit):
+    visit.open()
+    visit.page.keyboard.press("Tab")
+    visit.page.keyboard.press("Enter")
+    assert (tabs(visit, 60) or 61) + 1 <= SKIPPED

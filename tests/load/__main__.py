@@ -2,8 +2,6 @@
 
 class      30 clients at once on the app for 3 minutes, then on an empty page; 60 on replicas
 mixed      12 sessions with models, sentences and changes of their own, until 500 answers
-stalls     two who type short sentences beside 1, 2 and 4 who ask for the worst of each page
-killed     60 clients for 140 seconds on 2 replicas, one of which is killed every 20 seconds
 sentences  memory after 2,000 distinct sentences
 sessions   memory after 60 sessions came and went
 reruns     memory and times after 20,000 reruns"""
@@ -12,7 +10,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.load import classroom, memory, server, stalls
+from tests.load import classroom, memory, server
 
 
 def class_(args) -> int:
@@ -26,21 +24,9 @@ def mixed(args) -> int:
     return classroom.mixed(server.app(), args.clients or 12, args.count or 500, args.json)
 
 
-def killed(args) -> int:
-    served = server.app(max(args.replicas, 2))
-    return classroom.killed(served, args.clients or 60, args.seconds or 140, args.json)
-
-
-def stalls_(args) -> int:
-    acts = args.acts or list(stalls.ACTS)
-    return stalls.measure(server.app(), args.seconds or 15, args.json, acts)
-
-
 WHAT = {
     "class": class_,
     "mixed": mixed,
-    "killed": killed,
-    "stalls": stalls_,
     "sentences": lambda args: memory.sentences(server.app(), args.count or 2000, args.json),
     "sessions": lambda args: memory.sessions(server.app(), args.count or 60, args.json),
     "reruns": lambda args: memory.reruns(server.app(), args.count or 20_000, args.json),
@@ -58,7 +44,6 @@ def main() -> int:
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--count", type=int, help="answers, sentences, sessions or reruns")
     parser.add_argument("--replicas", type=int, default=1)
-    parser.add_argument("--acts", nargs="+", choices=stalls.ACTS, help="of stalls")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as well")
     args = parser.parse_args()
     return WHAT[args.what](args)

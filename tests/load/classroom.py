@@ -3,7 +3,6 @@ of their own; and a class whose processes are killed."""
 
 import asyncio
 import itertools
-import math
 import random
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -21,8 +20,6 @@ ARRIVAL = 20.0  # seconds in which all arrive
 MODEL = "en-de"
 SEED = 20
 OF_ALL = ("en-de", "en-fr", "copy", "reverse", "sort", "induction", "reviews", "english")
-KILLED_EVERY = 20.0  # seconds
-SERVED_AGAIN = 10.0  # seconds, at most
 
 
 def crowd(address: str, clients: int, seconds: float, is_app: bool) -> Record:
@@ -105,46 +102,6 @@ def mixed(served: AbstractContextManager, clients: int, answers: int, file: Path
     bars = [Bar("errors", len(record.errors), 0), Bar("wrong answers", len(found), 0)]
     details = {"checked": len(record.answers), "times": by_action(record)}
     return report.conclude(bars, details, file)
-
-
-def killed(served: AbstractContextManager, clients: int, seconds: float, file: Path | None) -> int:
-    """A class on several processes. Every 20 seconds the one with most visitors is killed."""
-    chance, victims = random.Random(SEED), []
-
-    def client(address: str, chance: random.Random):
-        def make(record: Record):
-            return Student(Tab(address), MODEL, chance, record)
-
-        return attend(make, seconds, min(ARRIVAL, seconds / 6), chance, returns=True)
-
-    async def kill(running: server.Server) -> None:
-        for _ in range(int((seconds - SERVED_AGAIN) / KILLED_EVERY)):
-            await asyncio.sleep(KILLED_EVERY)
-            processes = [p for p in running.processes() if "streamlit" in p.cmdline()]
-            victim = max(processes, key=lambda process: len(process.net_connections()))
-            victims.append(victim.pid)
-            victim.kill()
-
-    async def everybody(running: server.Server) -> list[Record]:
-        others = [client(running.address, random.Random(chance.random())) for _ in range(clients)]
-        *records, _ = await asyncio.gather(*others, kill(running))
-        return records
-
-    with served as running:
-        record = together(asyncio.run(everybody(running)))
-    found = mistakes(record.answers)
-    print(f"{len(victims)} processes killed, {len(record.back)} connections lost")
-    print(f"{len(record.answers)} answers checked", *record.errors, *found, sep="\n")
-    bars = [
-        Bar("errors", len(record.errors), 0),
-        Bar("wrong answers", len(found), 0),
-        Bar(
-            "seconds until the last client was served again",
-            max(record.back, default=math.inf),
-            SERVED_AGAIN,
-        ),
-    ]
-    return report.conclude(bars, {"back": sorted(record.back), "times": by_action(record)}, file)
 
 
 async def _opened_once(address: str) -> None:

@@ -43,7 +43,6 @@ def together(records: Iterable[Record]) -> Record:
             whole.times.setdefault(action, []).extend(times)
         whole.answers += record.answers
         whole.errors += record.errors
-        whole.back += record.back
     return whole
 
 

@@ -16,7 +16,6 @@ PAUSE = 10.0  # seconds between two actions, on average
 SENTENCES = 0.6  # share of the actions that are new sentences
 SHORTEST, LONGEST = 4, 10  # words
 LATE = 60.0  # seconds; a user has long gone
-AGAIN = 0.5  # seconds between two tries to connect
 OFF, SWEEP, PLAIN = "=off", "ablation", "layer and head"
 
 
@@ -49,13 +48,11 @@ class Answer:
 
 @dataclass
 class Record:
-    """What happened to a student. `times`: action → seconds of each; `back`: seconds from a lost
-    connection to the view that was asked for."""
+    """What happened to a student. `times`: action → seconds of each."""
 
     times: dict[str, list[float]] = field(default_factory=dict)
     answers: list[Answer] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
-    back: list[float] = field(default_factory=list)
 
     def note(self, action: str, seconds: float) -> None:
         self.times.setdefault(action, []).append(seconds)
@@ -175,12 +172,9 @@ async def attend(
     seconds: float,
     arrival: float,
     chance: random.Random,
-    pause: float = PAUSE,
-    returns: bool = False,
 ) -> Record:
-    """A class of so many seconds, with a `pause` between two actions on average. Arrives within the
-    first `arrival` of them. Where the student `returns`, a connection that is lost is made anew,
-    and the view asked for again."""
+    """A class of so many seconds, with a PAUSE between two actions on average. Arrives within the
+    first `arrival` of them."""
     loop, record = asyncio.get_running_loop(), Record()
     end = loop.time() + seconds
     student = make(record)
@@ -188,41 +182,11 @@ async def attend(
     try:
         wait, act = 0.0, student.open
         while wait + loop.time() < end:
-            try:
-                if wait and await _is_lost(student.tab, wait):
-                    raise Lost("while at rest")
-                await act()
-            except Lost as lost:
-                if not returns:
-                    raise
-                await _come_back(student, record, lost)
-            wait, act = chance.expovariate(1 / pause), student.act
+            await asyncio.sleep(wait)
+            await act()
+            wait, act = chance.expovariate(1 / PAUSE), student.act
     except (Lost, TimeoutError, KeyError) as error:
         record.errors.append(f"{type(error).__name__}: {error}")
     finally:
         await student.tab.close()
     return record
-
-
-async def _is_lost(tab: Tab, seconds: float) -> bool:
-    """Whether the connection goes within so many seconds, which pass otherwise."""
-    try:
-        await asyncio.wait_for(tab.lost(), seconds)
-    except TimeoutError:
-        return False
-    return True
-
-
-async def _come_back(student: Student, record: Record, why: Lost) -> None:
-    """As a browser does: with the same address, and every widget as it was."""
-    loop = asyncio.get_running_loop()
-    start = loop.time()
-    while loop.time() < start + LATE:
-        try:
-            await student.take("back", student.tab.open())
-        except Lost:
-            await asyncio.sleep(AGAIN)
-        else:
-            record.back.append(loop.time() - start)
-            return
-    record.errors.append(f"not served again after {LATE:.0f} s: lost {why}")

@@ -94,10 +94,6 @@ class Tab:
         """What the server wants to be told with every request."""
         self.cookie = cookie.partition(";")[0] or self.cookie
 
-    async def lost(self) -> None:
-        """Wait until the connection is gone."""
-        await self.socket.wait_closed()
-
     async def close(self) -> None:
         if self.socket is not None:
             await self.socket.close()

@@ -53,16 +53,6 @@ def test_a_phone_s_apostrophe_is_read_as_the_usual_one(tokenizer):
     assert tokenizer.encode("50\u202f%").ids == tokenizer.encode("50 %").ids
 
 
-def test_offsets_cover_every_character_that_is_no_space(tokenizer):
-    for text in [*ORDINARY, *random_texts(500)]:
-        encoding = tokenizer.encode(text)
-        covered = {i for start, end in encoding.offsets for i in range(start, end)}
-        assert covered >= {i for i, character in enumerate(text) if character != " "}
-        assert all(0 <= start <= end <= len(text) for start, end in encoding.offsets)
-        assert len(encoding.tokens) == len(encoding.ids) == len(encoding.offsets)
-        assert all(encoding.tokens)
-
-
 @pytest.mark.parametrize("text", ORDINARY)
 def test_offsets_are_those_of_the_library(tokenizer, text):
     """On ordinary text; where one character is several tokens the library leaves some empty."""

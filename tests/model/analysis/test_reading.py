@@ -200,12 +200,6 @@ def test_hiding_drops_special_rows_and_columns(query, key, attention, renormalis
     assert columns == Encoding(key.ids[:-4], key.tokens[:-4], key.offsets[:-4])
 
 
-def test_hidden_and_renormalised_rows_sum_to_one(query, key, attention):
-    kept, _, _ = hide_special(attention, query, key, renormalise=True)
-    close(kept.sum(axis=-1), 1)
-    assert (hide_special(attention, query, key)[0].sum(axis=-1) < 1).any()
-
-
 def test_a_row_of_special_tokens_alone_stays_zero(query, key, attention):
     attention = attention.copy()
     attention[..., 1, :] = np.eye(len(key.ids))[-1]
@@ -309,12 +303,6 @@ def test_a_reading_of_many_heads_is_that_of_each(query, key, attention):
         assert (one.query, one.key) == (grid.query, grid.key)
 
 
-def test_without_choices_nothing_is_done_or_said(query, key, attention):
-    picture = Reading().apply(attention, 0, 1, query, key)
-    np.testing.assert_array_equal(picture.weights, attention[0, 1])
-    assert (picture.query, picture.key, picture.notes) == (query.tokens, key.tokens, [])
-
-
 def test_what_is_said_holds_the_right_numbers():
     side = Encoding((7, 8, 2), ("a", "b", "</s>"), ((0, 1), (2, 3), (0, 0)))
     head = np.array([[0.38, 0.02, 0.6], [0.3, 0.5, 0.2], [0, 0, 1]], dtype=np.float32)
@@ -372,16 +360,6 @@ def test_a_choice_that_there_is_not_is_refused(choice, attention):
         Reading(**choice)
     with pytest.raises(ValueError, match="rows"):
         average(attention, "rows", 0, 0)
-
-
-def test_a_real_trace_reads_in_words():
-    seen = load("en-de").trace("A dog isn't running.", "Ein Hund läuft nicht.", pad_to=12)
-    picture = Reading("heads", words=True, special="hide and renormalise").apply(
-        seen.attention["cross"], 1, 0, seen.tgt, seen.src
-    )
-    assert picture.query == ("Ein", "Hund", "läuft", "nicht", ".")
-    assert picture.key == ("A", "dog", "isn't", "running", ".")
-    close(picture.weights.sum(axis=-1), 1)
 
 
 def test_of_no_weight_nothing_is_left_out():

@@ -125,21 +125,6 @@ def test_masks_padding_and_changes_are_those_of_translate():
         assert en_de.generate(run).ids == expected.ids
 
 
-def test_a_decoder_alone_goes_on_from_its_prompt():
-    from headlight.model.checkpoint import untrained
-
-    alone = untrained("decoder_only", load("en-de"))
-    prompt = alone.tokenizer.encode("A dog")
-    for how in (Greedy(), Beam(3), Sampling(seed=1)):
-        found = alone.generate(Run((prompt,)), how, max_tokens=6)
-        assert 1 <= len(found.ids) <= 6
-        assert found.first == len(prompt.ids)  # <s> stands before it
-        whole = alone.trace_run(Run((prompt + alone.tokenizer.encoding(found.ids),)))
-        rows = whole.logits[len(whole.logits) - len(found.ids) - 1 :]
-        shares = torch.tensor(rows).double().softmax(dim=-1).numpy()
-        assert np.abs(found.probabilities - shares[: len(found.probabilities)]).max() <= 1e-5
-
-
 @pytest.mark.parametrize("name", ["en-de", "induction", "english"])
 def test_a_pad_that_one_begins_with_is_a_token_like_others(name):
     checkpoint = load(name)

@@ -1,10 +1,7 @@
 """Every change against a computation that does not use it."""
 
-import copy
 import random
 import re
-from dataclasses import replace
-from itertools import cycle
 
 import numpy as np
 import pytest
@@ -34,34 +31,15 @@ from headlight.model.probing.changes import (
 )
 from headlight.model.probing.patching import recorded
 from headlight.model.probing.run import Run
-from headlight.model.probing.sites import attention_at, parts_of, predicted_side
+from headlight.model.probing.sites import parts_of
 from headlight.model.probing.trace import ids_of, read_of, trace
-from headlight.model.variants import SlicedLinear
-from tests.devices import here
 from tests.model.common import encoding, in_short, random_ids, random_model
 
 WITHIN = {torch.float32: 1e-5, torch.float64: 1e-10}
 
 
-# All in float64, where a wrong digit shows; in float32, which is what models have, the paper's and
-# the one whose projections are of another kind.
-TYPED = [(preset, torch.float64) for preset in PRESETS]
-TYPED += [(preset, torch.float32) for preset in ("paper", "van_dijck")]
-ALIKE = ("annotated", "hyunwoongko", "vanilla")  # as pre_norm and paper, but in norms and masks
-of_types = pytest.mark.parametrize(
-    "preset, dtype",
-    [pytest.param(*one, marks=[pytest.mark.long] * (one[0] in ALIKE)) for one in TYPED],
-    ids=str,
-)
-
-
 @pytest.fixture(params=list(PRESETS))
 def preset(request):
-    return request.param
-
-
-@pytest.fixture(params=WITHIN, ids=str)
-def dtype(request):
     return request.param
 
 
@@ -89,78 +67,6 @@ def same(found, expected):
     assert (found - expected).abs().max() <= within
 
 
-def surgery(model, site, head, name, factor):
-    """A copy whose weights of one head, in one projection of an attention, are so many times as
-    large."""
-    other = copy.deepcopy(model)
-    attention = attention_at(other, site)
-    projection = getattr(attention, name)
-    width = attention.output.weight.shape[1] // attention.n_heads
-    rows = slice(head * width, (head + 1) * width)
-    with torch.no_grad():
-        if name == "output":
-            projection.weight[:, rows] *= factor
-            return other
-        if isinstance(projection, SlicedLinear):
-            projection, rows = projection.heads[head], slice(None)
-        for parameter in projection.parameters():
-            parameter[rows] *= factor
-    return other
-
-
-def places(model):
-    """The last head of the first site of each kind, and the first of the last site."""
-    sites = model.sites()
-    firsts = {site.kind: (site, site.n_heads - 1) for site in reversed(sites)}
-    return [*firsts.values(), (sites[-1], 0)]
-
-
-@of_types
-def test_a_head_that_is_off_is_one_without_its_columns_of_the_output_projection(preset, dtype):
-    model = random_model(preset).to(dtype)
-    for site, head in places(model):
-        expected = logits(surgery(model, site, head, "output", 0))
-        line = f"{site.kind}.{site.layer + 1}.{head + 1}=off"
-        same(logits(model, line), expected)
-        assert (logits(model) - expected).abs().max() > 1e-4
-
-
-@of_types
-def test_uniform_attention_is_that_of_keys_that_are_all_zero(preset, dtype):
-    model = random_model(preset).to(dtype)
-    for site, head in places(model):
-        expected = logits(surgery(model, site, head, "key", 0))
-        same(logits(model, f"{site.kind}.{site.layer + 1}.{head + 1}=uniform"), expected)
-
-
-@of_types
-def test_a_temperature_is_a_query_divided_by_it(preset, dtype):
-    model = random_model(preset).to(dtype)
-    for value, (site, head) in zip(cycle([0.5, 3.0]), places(model), strict=False):
-        expected = logits(surgery(model, site, head, "query", 1 / value))
-        line = f"{site.kind}.{site.layer + 1}.{head + 1}=temperature:{value!r}"
-        same(logits(model, line), expected)
-
-
-def test_a_hidden_source_token_is_padding_to_those_who_attend_to_it(dtype):
-    """Hidden everywhere, the token may as well be one that the padding masks hide."""
-    model = random_model("paper").to(dtype)
-    source, target = texts_of(model)
-    hidden = 2
-    pad = model.config.pad_id
-    ids = tuple(pad if i == hidden else id for i, id in enumerate(source.ids))
-    padded = replace(source, ids=ids)
-    line = f"encoder=hide:{hidden + 1}; cross=hide:{hidden + 1}"
-    found = trace(model, Run((source, target), changes=parse(line)))
-    expected = trace(model, Run((padded, target)))
-    for kind in ("encoder", "cross"):
-        assert not found.attention[kind][..., hidden].any()
-    others = [i for i in range(len(source.ids) + 1) if i != hidden]
-    a, b = (t.attention["encoder"][:, :, others][..., others] for t in (found, expected))
-    assert np.abs(a - b).max() <= 1e-5
-    assert np.abs(found.logits - expected.logits).max() <= 1e-5 * max(1, np.abs(found.logits).max())
-
-
 def softmax(scores, allowed):
     scores = np.where(allowed, scores, -np.inf)
     shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
@@ -179,20 +85,6 @@ def by_hand(rows, columns):
         "no_diagonal": ~np.eye(rows, columns, dtype=bool),
         "no_first": np.broadcast_to(j > 0, (rows, columns)),
     }
-
-
-@pytest.mark.parametrize("name", by_hand(1, 1))
-@pytest.mark.parametrize("kind", in_short(["encoder", "decoder"], "decoder"))
-def test_a_ready_made_mask_is_the_softmax_under_it(kind, name):
-    model = random_model("paper")
-    found = trace(model, Run(texts_of(model), changes=parse(f"{kind}.1.2=mask:{name}")))
-    plain = trace(model, Run(texts_of(model)))
-    scores = plain.scores[kind][0][1]  # of the first layer: nothing before it has changed
-    allowed = by_hand(*scores.shape)[name]
-    some = allowed.any(axis=-1, keepdims=True)
-    expected = np.where(some, softmax(scores, allowed | ~some), 0)
-    assert np.abs(found.attention[kind][0, 1] - expected).max() <= 1e-6
-    assert np.array_equal(found.attention[kind][0, 0], plain.attention[kind][0, 0])
 
 
 def test_hidden_padding_stays_hidden_under_a_ready_made_mask():
@@ -214,23 +106,6 @@ def test_cells_are_painted_in_the_order_of_the_line():
     allowed = np.tri(*scores.shape[-2:], dtype=bool)
     allowed[2, 0], allowed[0, 3] = False, True
     assert np.abs(found.attention["decoder"][0] - softmax(scores, allowed)).max() <= 1e-6
-
-
-def test_an_edited_weight_scales_the_others_and_changes_what_follows():
-    model = random_model("paper")
-    plain = trace(model, Run(texts_of(model)))
-    found = trace(model, Run(texts_of(model), changes=parse("encoder.1.3=weight:2>4:0.7")))
-    row, before = (t.attention["encoder"][0, 2, 1] for t in (found, plain))
-    expected = before * 0.3 / (1 - before[3])
-    expected[3] = 0.7
-    assert np.abs(row - expected).max() <= 1e-6
-    # The attention's output, from its weights, its values and the output projection.
-    attention = attention_at(model, model.sites()[0])
-    heads = found.attention["encoder"][0] @ found.value["encoder"][0]
-    weight, bias = (tensor.cpu().numpy() for tensor in attention.output.parameters())
-    output = (weight @ np.concatenate(heads, axis=-1).T).T + bias
-    assert np.abs(found.output["encoder"][0] - output).max() <= 1e-5
-    assert np.abs(found.logits - plain.logits).max() > 1e-4
 
 
 def test_a_weight_that_cannot_be_set_is_refused():
@@ -463,92 +338,10 @@ def test_what_is_said_of_a_head_leaves_what_has_no_heads():
     assert not torch.equal(found, logits(model))
 
 
-def zeroed(model, name):
-    """A copy in which a linear map gives nothing."""
-    other = copy.deepcopy(model)
-    with torch.no_grad():
-        for parameter in other.get_submodule(name).parameters():
-            parameter.zero_()
-    return other
-
-
-@of_types
-def test_a_sublayer_that_is_skipped_is_one_whose_last_map_is_zero(preset, dtype):
-    model = random_model(preset).to(dtype)
-    parts = parts_of(model.sites(), model.sides())
-    for part in [p for p in parts if p.what in ("attention", "feed-forward")]:
-        last = "output" if part.what == "attention" else "linear2"
-        found = logits(model, f"{part.kind}.{part.layer + 1}=skip")
-        same(found, logits(zeroed(model, f"{part.name}.{last}"), ""))
-        assert (found - logits(model)).abs().max() > 1e-5
-
-
-@of_types
-def test_a_head_at_its_mean_is_a_constant_of_the_output_projection(preset, dtype):
-    """The projection takes nothing from the head, and its bias what it makes of the mean."""
-    model = random_model(preset).to(dtype)
-    for site, head in places(model):
-        attention = attention_at(model, site)
-        width = attention.output.weight.shape[1] // attention.n_heads
-        chance = torch.Generator().manual_seed(3)
-        means = torch.randn(attention.n_heads, width, generator=chance).to(dtype)
-        line = f"{site.kind}.{site.layer + 1}.{head + 1}=mean"
-        found = logits(model, line, given=PatchInputs({site.name: means}))
-        expected = surgery(model, site, head, "output", 0)
-        output = attention_at(expected, site).output
-        rows = slice(head * width, (head + 1) * width)
-        added = attention.output.weight[:, rows] @ here(means[head])
-        bias = added if output.bias is None else output.bias + added
-        output.bias = torch.nn.Parameter(bias, requires_grad=False)
-        same(found, logits(expected))
-
-
 def other_texts(model):
     return (encoding(torch.tensor([15, 6, 17, 8, 9, 3])), encoding(torch.tensor([11, 18, 4, 14])))[
         : len(model.sides())
     ]
-
-
-@of_types
-def test_patching_every_layers_vectors_makes_the_other_run(preset, dtype):
-    """What leaves the last layers decides the logits; at one position, that row of them."""
-    model = random_model(preset).to(dtype)
-    given = PatchInputs(other=recorded(model, Run(other_texts(model))))
-    plain = logits(model)
-    expected = logits(model, texts=other_texts(model))
-    side = predicted_side(model)
-    line = f"{side.stack}_residual.{len(side.layers)}=patch"
-    same(logits(model, line, given=given), expected)
-    if side.predicts == "next token":
-        found = logits(model, f"{line}:2", given=given)
-        same(found[:, 1], expected[:, 1])
-        same(found[:, [0, 2]], plain[:, [0, 2]])
-
-
-def test_a_patched_head_gives_what_it_gave_in_the_other_run():
-    model = random_model("paper")
-    run, other = Run(texts_of(model)), Run(other_texts(model))
-    site = model.sites()[-1]
-    changed = replace(run, changes=parse(f"{site.kind}.{site.layer + 1}.2=patch:1,3"), other=other)
-    found = trace(model, changed, PatchInputs(other=recorded(model, other)))
-    plain, theirs = trace(model, run), trace(model, other)
-    heads, others = (t.attention[site.kind][-1] @ t.value[site.kind][-1] for t in (plain, theirs))
-    heads[1, [0, 2]] = others[1, [0, 2]]
-    output = attention_at(model, site).output
-    weight, bias = (tensor.cpu().numpy() for tensor in output.parameters())
-    expected = np.concatenate(heads, axis=-1) @ weight.T + bias
-    assert np.abs(found.output[site.kind][-1] - expected).max() <= 1e-5
-
-
-def test_patching_a_run_with_itself_changes_nothing(preset):
-    model = random_model(preset)
-    given = PatchInputs(other=recorded(model, Run(texts_of(model))))
-    plain = logits(model)
-    for line in ("all=patch", "all=patch:2,3", f"{model.sites()[0].kind}.1.1=patch"):
-        assert torch.equal(logits(model, line, given=given), plain)
-    parts = {p.kind for p in parts_of(model.sites(), model.sides()) if p.what != "positions"}
-    for kind in parts:
-        assert torch.equal(logits(model, f"{kind}.1=patch", given=given), plain)
 
 
 def test_a_patch_needs_texts_of_one_length_and_a_run_without_patches(en_de):

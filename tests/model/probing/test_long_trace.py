@@ -1,6 +1,5 @@
 """What is kept of a long text is what a trace of it has, reduced."""
 
-import dataclasses
 import gc
 import json
 import subprocess
@@ -10,16 +9,13 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.model import presets
-from headlight.model.masks import Masks
 from headlight.model.probing import long_trace
 from headlight.model.probing.capture import view
-from headlight.model.probing.changes import parse
 from headlight.model.probing.long_trace import Layers, attention_of, heads_at, tile
 from headlight.model.probing.run import Run
 from headlight.model.probing.trace import TooLarge, trace
 from tests.conftest import ROOT
-from tests.model.common import encoding, hooks, in_short, load, random_ids, random_model, run_of
+from tests.model.common import encoding, hooks, load, random_ids, random_model
 
 CHANGES = [
     "",
@@ -72,15 +68,6 @@ def assert_as_whole(model, run, given=()):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-7)
     np.testing.assert_allclose(kept.log_probabilities, whole.log_probabilities, rtol=1e-5)
     return kept
-
-
-@pytest.mark.parametrize("masks", [Masks(), Masks(causal=False, src_padding=False)], ids=str)
-@pytest.mark.parametrize("preset", in_short(presets.PRESETS, "paper", "bloem", "decoder_only"))
-def test_it_keeps_what_a_trace_has(preset, masks):
-    model = random_model(preset)
-    for line in CHANGES:
-        run = run_of(model, encoding(random_ids(5)), encoding(random_ids(8)), masks, pad_to=11)
-        assert_as_whole(model, dataclasses.replace(run, changes=parse(line)))
 
 
 def test_logits_are_made_for_some_rows_at_a_time(monkeypatch):

@@ -3,9 +3,6 @@
 import itertools
 import os
 import random
-import signal
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,20 +22,16 @@ from headlight.model.surveys import survey_command, survey_work
 from headlight.model.surveys.importance import (
     Example,
     Unit,
-    decided,
     examples_of,
     losses,
     quality,
     score,
-    units,
 )
 from headlight.model.surveys.sentences import Line
 from headlight.model.surveys.survey import SURVEY_COLUMNS, SURVEY_RULES, Survey
 from headlight.model.surveys.survey_table import changes, exchanges, importance_rows, row
-from tests.conftest import ROOT
 from tests.model.common import in_short
 from tests.model.surveys.test_trace_command import python
-from tests.waiting import wait_until
 
 PARTS = 4 + 12 + 10 + 4  # counts, gates, trust, the model as it is; heads, sublayers, layers
 
@@ -86,32 +79,6 @@ def test_without_effect_p_values_are_uniform(kind):
             ]
         )
         p.append(found[0])
-        families += holm(found).min() <= 0.05
-    assert uniform(np.array(p)) > 0.001
-    assert sum(np.array(p) <= 0.05) <= 11 and families <= 11
-
-
-@pytest.mark.long
-def test_with_shuffled_labels_no_head_matters():
-    """A real model with real heads off, asked about what has nothing to do with its text."""
-    reviews = survey_command.opened("reviews", "cpu")
-    lines = (SHIPPED.parent / "examples" / "reviews.txt").read_text().splitlines()
-    words, chance = " ".join(lines).split(), random.Random(0)
-    texts = [" ".join(chance.choices(words, k=chance.randint(5, 20))) for _ in range(1500)]
-    examples = examples_of(reviews, [Line(i, text) for i, text in enumerate(texts, 1)])
-    heads = [unit for unit in units(reviews.model) if unit.part == "head"]
-    verdicts = np.array([decided(reviews, examples, changes_) for changes_ in
-                         [(), *(unit.changes for unit in heads)]])  # fmt: skip
-    differ = (verdicts[1:] != verdicts[0]).sum(axis=1)
-    (asked,) = np.nonzero(differ >= 50)  # of fewer there are few different p-values
-    assert len(asked) >= 2
-    labels, p, families = np.random.default_rng(4), [], 0
-    for repeat in range(100):
-        right = (verdicts == labels.integers(0, 2, len(texts))).astype(float)
-        plain, *without = np.stack([right, np.ones_like(right)], axis=-1)
-        without = np.array(without)[asked]
-        found = randomisation_test(plain, without, lambda s: score("accuracy", s), 999, repeat)
-        p.append(found[repeat % len(asked)])
         families += holm(found).min() <= 0.05
     assert uniform(np.array(p)) > 0.001
     assert sum(np.array(p) <= 0.05) <= 11 and families <= 11
@@ -280,24 +247,6 @@ def test_two_processes_give_the_same_table(copy_survey, some, tmp_path):
     done = python(*LAUNCH, "-m", "headlight", "survey", *some, "--out", out)
     assert done.returncode == 0, done.stderr
     assert out.read_bytes() == copy_survey.read_bytes()
-
-
-@pytest.mark.long
-def test_what_was_killed_goes_on(copy_survey, some, tmp_path):
-    out = tmp_path / "killed.parquet"
-    command = [sys.executable, "-m", "headlight", "survey", *some, "--out", str(out)]
-    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
-    wait_until(
-        lambda: process.poll() is not None or len(list(tmp_path.glob(".*/*.npz"))) >= 5,
-        seconds=3600,
-    )
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert 5 <= len(list(tmp_path.glob(".*/*.npz"))) < PARTS and not out.exists()
-    done = python("-m", "headlight", "survey", *some, "--out", out)
-    assert done.returncode == 0, done.stderr
-    assert out.read_bytes() == copy_survey.read_bytes()
-    assert list(tmp_path.iterdir()) == [out]
 
 
 def test_parts_are_dealt_out_and_each_is_done_once(monkeypatch, tmp_path):

@@ -1,7 +1,6 @@
 """headlight trace"""
 
 import os
-import random
 import socket
 import subprocess
 import sys
@@ -207,31 +206,6 @@ def arguments_of(file, out) -> list[str]:
     return ["en-de", "--file", str(file), "--out", str(out)]
 
 
-def test_two_commands_on_one_output_leave_one_whole_result(tmp_path, monkeypatch, small_windows):
-    """The one that ends last: they used to write into one file, and to rename it twice."""
-    chance, files, results = random.Random(0), [], []
-    for name in "ab":
-        lines = [f"{' '.join(chance.choices(WORDS, k=15))}\tein Hund" for _ in range(12)]
-        files.append(tmp_path / f"{name}.txt")
-        files[-1].write_text("\n".join(lines))
-        command.main(arguments_of(files[-1], tmp_path / f"{name}.parquet"))
-        results.append((tmp_path / f"{name}.parquet").read_bytes())
-    before = {path.name for path in tmp_path.iterdir()}
-    out, calls = tmp_path / "w.parquet", []
-
-    def attend(checkpoint, window, changes, attend=command.attend):
-        calls.append(window)
-        if len(calls) == 2:
-            command.main(arguments_of(files[1], out))
-            assert out.read_bytes() == results[1]
-        return attend(checkpoint, window, changes)
-
-    monkeypatch.setattr(command, "attend", attend)
-    command.main(arguments_of(files[0], out))
-    assert len(calls) > 2 and out.read_bytes() == results[0]
-    assert {path.name for path in tmp_path.iterdir()} == before | {"w.parquet"}
-
-
 def begun(errors, arguments: list[str]) -> None:
     """Headlight in a process of its own, as from the command line."""
     sys.stderr = errors.open("w", buffering=1)
@@ -281,11 +255,3 @@ def test_changes_are_made_in_every_sentence(tmp_path):
         expected = load("en-de").trace(source, target, changes=line)
         for kind, weights in expected.attention.items():
             np.testing.assert_allclose(found[f"{number}/{kind}"], weights, atol=1e-5)
-
-
-@pytest.mark.parametrize("line", ["cross.1", "cross.9=off"])
-def test_changes_that_cannot_be_made_are_answered(tmp_path, capsys, line):
-    with pytest.raises(SystemExit):
-        command.main(["en-de", "A", "--out", str(tmp_path / "a.csv"), "--changes", line])
-    said = capsys.readouterr().err
-    assert said.startswith(f"“{line}”") and "Traceback" not in said

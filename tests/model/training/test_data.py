@@ -76,13 +76,19 @@ def test_fetch_replaces_a_spoilt_file(server, tmp_path):
     assert (tmp_path / "a.bin").read_bytes() == CONTENT
 
 
-def test_truncated_answer(server, tmp_path):
-    server.faults[:] = ["truncated"]
-    with pytest.raises(DataError, match="could not be read"):
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [("truncated", "could not be read"), ("broken", "SHA-256"), ("error", "could not be read")],
+)
+def test_an_answer_that_is_wrong_leaves_nothing(server, tmp_path, fault, said):
+    server.faults[:] = [fault]
+    with pytest.raises(DataError, match=said):
         fetch("test", tmp_path)
     assert list(tmp_path.iterdir()) == []
     fetch("test", tmp_path)
     assert (tmp_path / "a.bin").read_bytes() == CONTENT
+    with pytest.raises(DataError, match="could not be read"):
+        fetch("test", tmp_path / "other", address="http://127.0.0.1:9/")
 
 
 def test_four_downloads_at_once(server, tmp_path):
@@ -91,21 +97,6 @@ def test_four_downloads_at_once(server, tmp_path):
         assert list(pool.map(lambda _: fetch("test", tmp_path), range(4))) == [tmp_path] * 4
     assert [file.name for file in tmp_path.iterdir()] == ["a.bin"]
     assert (tmp_path / "a.bin").read_bytes() == CONTENT
-
-
-def test_broken_answer(server, tmp_path):
-    server.faults[:] = ["broken"]
-    with pytest.raises(DataError, match="SHA-256"):
-        fetch("test", tmp_path)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_server_error_and_no_server(server, tmp_path, monkeypatch):
-    server.faults[:] = ["error"]
-    with pytest.raises(DataError, match="could not be read"):
-        fetch("test", tmp_path)
-    with pytest.raises(DataError, match="could not be read"):
-        fetch("test", tmp_path, address="http://127.0.0.1:9/")
 
 
 def test_cache_folder(monkeypatch, tmp_path):

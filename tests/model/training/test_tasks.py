@@ -120,14 +120,6 @@ def test_training_on_reviews_sees_no_test_line(snippets, tmp_path):
     assert all("zyzzyva" in text for text, _ in test)
 
 
-def test_such_a_test_would_notice(snippets, tmp_path):
-    """The same check on a task that cheats."""
-    task = tasks.reviews(snippets)
-    leak = lambda: {split: task.tests()["every tenth line"] for split in tasks.SPLITS}  # noqa: E731
-    run = run_training(dataclasses.replace(task, examples=leak), tmp_path / "out")
-    assert any("zyz" in token for token in tokens(run))
-
-
 def test_tokenizer_learns_from_training_alone(snippets, tmp_path):
     task = tasks.reviews(snippets)
     examples = task.examples()

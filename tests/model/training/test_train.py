@@ -3,16 +3,11 @@
 import dataclasses
 import json
 import os
-import random
-import resource
-import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
-import psutil
 import pytest
 import torch
 from accelerate import Accelerator
@@ -27,7 +22,6 @@ from headlight.model.training.data import DataError, pad
 from headlight.model.training.train import CannotSave, Recipe, Training, how_to_go_on, rate
 from tests.devices import here
 from tests.model.common import in_short
-from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
 TINY = dict(
@@ -385,53 +379,6 @@ def start(*arguments, launcher=(), **kwargs):
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     command = [sys.executable, *launcher, *map(str, arguments)]
     return subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, **kwargs)
-
-
-def has_done(process, seconds) -> bool:
-    """Whether a process has taken so much processor time, or has ended."""
-    return process.poll() is not None or sum(psutil.Process(process.pid).cpu_times()[:2]) >= seconds
-
-
-@pytest.mark.long
-def test_killed_twenty_times(parallel_text, tmp_path):
-    """SIGKILL at random moments of start, steps, validation and saving."""
-
-    def begin(out):
-        return start(
-            "-m", "headlight", "train", "pairs", parallel_text, "--out", out, "--cpu", "--resume",
-            "--epochs", 4, "--max-tokens", 400, "--save-every", 2, "--warmup", 10,
-        )  # fmt: skip
-
-    def work():
-        """Of processes that have ended, in seconds of processor time."""
-        return sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
-
-    before = work()
-    process = begin(tmp_path / "whole")
-    assert process.wait() == 0, process.stderr.read().decode()
-    whole, chance, killed = work() - before, random.Random(5), 0
-    while killed < 20:
-        process = begin(tmp_path / "killed")
-        # Late enough, now and then, to come further before the next kill.
-        share = chance.uniform(0.2, 0.8)
-        wait_until(has_done, process, share * whole, seconds=3600)
-        if process.poll() is None:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            killed += 1
-        else:
-            assert process.returncode == 0, process.stderr.read().decode()
-            shutil.rmtree(tmp_path / "killed")  # it came to its end: begin again
-        if (tmp_path / "killed" / "config.json").exists():
-            assert checkpoint.load(tmp_path / "killed").model
-    process = begin(tmp_path / "killed")
-    assert process.wait() == 0, process.stderr.read().decode()
-    files = [tmp_path / name / "model.safetensors" for name in ("whole", "killed")]
-    assert files[0].read_bytes() == files[1].read_bytes()
-    states = [next((tmp_path / name / "run").glob("state-*")) for name in ("whole", "killed")]
-    assert states[0].name == states[1].name
-    whole, killed = (torch.load(state / "pytorch_model.bin") for state in states)
-    assert all(torch.equal(whole[name], killed[name]) for name in whole)
 
 
 STEPS = """
