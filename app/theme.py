@@ -5,7 +5,9 @@ vision; differences have a scale symmetric around zero, red against blue. The se
 everywhere, and nothing else is.
 """
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from plotly.colors import diverging, qualitative, sequential, unlabel_rgb
@@ -21,6 +23,9 @@ DIFFERENCES = {  # evenly spaced too; the middle is like the paper
     ],
 }
 FOCUS = "#e4572e"
+# How masked cells and heads that are off are drawn, everywhere: lines of the ink, in pixels and
+# shares of opacity; scripts read it, too.
+MASKED = json.loads(Path(__file__).with_name("masked.json").read_text(encoding="utf-8"))
 MARKED = "rgba(228, 87, 46, 0.25)"  # FOCUS behind text
 # distinguishable in every kind of colour vision; lines also differ in dashes and markers
 LINES = qualitative.Safe

@@ -14,4 +14,8 @@ def fixed(number: float, digits: int = 0) -> str:
 
 
 def percent(share: float, digits: int = 0) -> str:
+    """In percent; a positive share that rounds to 0 is “<1%”, or “<0.1%” with one digit."""
+    least = 10.0**-digits
+    if 0 < 100 * share < least / 2:
+        return f"<{least:.{digits}f}%"
     return f"{fixed(100 * share, digits)}%"

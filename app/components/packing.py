@@ -9,7 +9,7 @@ from itertools import repeat
 
 import numpy as np
 
-from headlight.app.wording import output_texts, part_names
+from headlight.app.text import output_texts, part_names
 from headlight.model.analysis.matching import UNMATCHED, counterparts
 from headlight.model.analysis.reading import LabelledWeights, Reading
 from headlight.model.probing.long_trace import PICTURE_CELLS, LongTrace, Weights

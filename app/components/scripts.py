@@ -10,6 +10,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 IMPORT = re.compile(r'^import \{([\w,\s]+)\} from "([^"]+)";$', re.MULTILINE)
+JSON = re.compile(r'^import (\w+) from "([^"]+)" with \{ type: "json" \};$', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:const|class|function\*?) (\w+))", re.MULTILINE)
 LEFT = re.compile(r"^(?:import\b.*|export\b(?! default).*)", re.MULTILINE)
 
@@ -39,7 +40,13 @@ def _without_imports(file: Path, scopes: dict[Path, str]) -> str:
             scopes[other] = f"const {_scope(other)} = (() => {{\n{inner}\n}})();"
         return f"const {{{match[1]}}} = {_scope(other)};"
 
-    text = IMPORT.sub(take, file.read_text(encoding="utf-8"))
+    def take_json(match: re.Match) -> str:
+        other = (file.parent / match[2]).resolve()
+        held = other.read_text(encoding="utf-8").strip()
+        scopes.setdefault(other, f"const {_scope(other)} = {held};")
+        return f"const {match[1]} = {_scope(other)};"
+
+    text = JSON.sub(take_json, IMPORT.sub(take, file.read_text(encoding="utf-8")))
     if left := LEFT.search(EXPORT.sub("", text)):
         raise ValueError(f"{file.name} cannot be joined because of the line {left[0]!r}")
     return text

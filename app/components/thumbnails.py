@@ -12,8 +12,6 @@ from headlight.app.components.packing import shrink, to_bytes
 
 SIDE = 64  # pixels of the longer side, about; also the most cells along it
 MASKED, STRIPE = 0, 1  # indices in the palette; weights use the others
-GREY = (128, 128, 128)  # visible on white and on black
-EVERY = 6  # pixels from stripe to stripe
 
 
 def thumbnails(attention: dict[str, np.ndarray]) -> dict[str, list[list[str]]]:
@@ -37,7 +35,7 @@ def thumbnail(cells: np.ndarray) -> str:
     pixels = np.maximum(cells, STRIPE + 1).repeat(each, axis=0).repeat(each, axis=1)
     masked = (cells == 0).repeat(each, axis=0).repeat(each, axis=1)
     down, across = np.ogrid[: pixels.shape[0], : pixels.shape[1]]
-    stripes = (down + across) % EVERY == 0
+    stripes = (down + across) % theme.MASKED["spacing"] == 0
     pixels = np.where(masked, np.where(stripes, STRIPE, MASKED), pixels).astype(np.uint8)
     image = Image.fromarray(pixels)
     image.putpalette(_palette())
@@ -50,4 +48,4 @@ def thumbnail(cells: np.ndarray) -> str:
 def _palette() -> bytes:
     """256 colours, three bytes each."""
     colours = theme.ramp(theme.WEIGHTS, 256 - (STRIPE + 1))
-    return bytes([*GREY, *GREY]) + colours.tobytes()
+    return 2 * bytes.fromhex(theme.MASKED["grey"][1:]) + colours.tobytes()

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
+from headlight.app.text import part_names
 from headlight.app.theme import INK, PAPER
-from headlight.app.wording import part_names
 from headlight.model.probing.trace import Trace
 
 HERE = Path(__file__).resolve().parent

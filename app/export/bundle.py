@@ -23,8 +23,8 @@ from headlight.app.export import pictures, tables
 from headlight.app.export.view import View, permalink
 from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import SETTINGS
-from headlight.app.wording.formats import size
-from headlight.app.wording.part_names import head_name, kind_name
+from headlight.app.text.formats import size
+from headlight.app.text.part_names import head_name, kind_name
 from headlight.model.pause import pause
 from headlight.model.probing.trace import Trace
 

@@ -17,26 +17,25 @@ import numpy as np
 
 from headlight.app import theme
 from headlight.app.charts import MOST_LABELS, Axis
-from headlight.app.theme import FOCUS, FONT, WEIGHTS, ramp
+from headlight.app.theme import FOCUS, FONT, MASKED, WEIGHTS, ramp
 from headlight.model.pause import pause
 
 INK, PAPER = theme.INK["light"], theme.PAPER["light"]
 CORNER = 10  # pixels
-BORDER, HATCH = "#c8c8c8", "#8f8f8f"
+BORDER = "#c8c8c8"
+HATCH_UNIT = 12  # pixels from line to line that Matplotlib leaves for one stroke of "/"
 SHARP, MOST_SHARP = 2, 3_000_000  # pixels of tiles; larger pictures are not rendered sharper
 LARGEST_CELL, SMALLEST_LETTERS, SMALL = 34, 8, 14
 HEAD_ROOM, GRID_ROOM = 1000, 1500  # pixels
-FADED = 6  # divides the opacity of heads that a filter leaves out
 LEAST_TILE, LARGEST_TILE, TILE_GAP = 56, 170, 6  # smaller tiles are stacked instead
 MOST_CELLS = 128  # cells along a side of a tile; more would not be visible
 TILES_LEFT = 3 * FONT  # room for the names of layers
 LONGEST_LABEL, MOST_LINES = 32, 4  # characters; lines of a text below the grid
-HATCHED = "Hatched: masked."
 FAMILY = "DejaVu Sans"  # the font that comes with Matplotlib
 WRITTEN = {  # text stays text, and the same view gives the same bytes
     # font families, resolved where the SVG is opened
     "font.sans-serif": [FAMILY, "Verdana", "Arial"],
-    "hatch.linewidth": 0.8,
+    "hatch.linewidth": MASKED["width"],
     "pdf.fonttype": 42,
     "svg.fonttype": "none",
     "svg.hashsalt": "headlight",
@@ -155,7 +154,7 @@ def grid(
 
 
 def _with_hatching(notes: Sequence[str], masked: bool) -> list[str]:
-    return [*notes, *([HATCHED] if masked else [])]
+    return [*notes, *([MASKED["cells"]] if masked else [])]
 
 
 def _tiles(
@@ -189,7 +188,8 @@ def _tiles(
         x, y = corner
         picture[y : y + size[1], x : x + size[0]] = enlarged(shades(weights), across, down)
         if tile in part.faded:
-            picture[y : y + size[1], x : x + size[0], 3] //= FADED
+            opacity = picture[y : y + size[1], x : x + size[0], 3]
+            opacity[...] = opacity * MASKED["left_out"]
         at = corners[tile] = corner / sharp + (left, top)
         if tile not in part.faded and not weights.all():
             zero = weights == 0
@@ -343,7 +343,10 @@ class Sheet:
 
     def hatch(self, boxes) -> None:
         """Hatched rectangles, all in one path: one path for each would be slow and large."""
-        self._path(boxes, hatch="/////", edgecolor=HATCH, linewidth=0)
+        share = round(100 * MASKED["opacity"])
+        ink = bytes(ramp([PAPER, INK], 101)[share].tolist()).hex()
+        lines = "/" * (HATCH_UNIT // MASKED["spacing"])
+        self._path(boxes, hatch=lines, edgecolor=f"#{ink}", linewidth=0)
 
     def cross(self, boxes) -> None:
         """Rectangles (x, y, width, height) crossed out."""
@@ -351,7 +354,9 @@ class Sheet:
 
         for x, y, width, height in boxes:
             for ends in ((y, y + height), (y + height, y)):
-                line = Line2D((x, x + width), ends, color=FOCUS, linewidth=2, clip_on=False)
+                line = Line2D(
+                    (x, x + width), ends, color=FOCUS, linewidth=MASKED["cross"], clip_on=False
+                )
                 self.axes.add_artist(line)
 
     def corners(self, points) -> None:

@@ -14,7 +14,7 @@ from headlight.app.components.packing import pack_trace, shrink
 from headlight.app.export import figures
 from headlight.app.export.view import View
 from headlight.app.state import options, settings
-from headlight.app.wording import part_names
+from headlight.app.text import part_names
 
 LEGENDS = {
     "linear": "weight",

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from headlight.app.components.packing import GridOptions
 from headlight.app.state import settings
 from headlight.app.state.pages import HOME, PAGES
-from headlight.app.wording import part_names
+from headlight.app.text import part_names
 from headlight.model.analysis.reading import LabelledWeights, Reading
 from headlight.model.probing.trace import Trace
 

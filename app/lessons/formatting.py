@@ -2,25 +2,13 @@
 
 from collections.abc import Sequence
 
-from headlight.app.wording import formats
+from headlight.model.rounding import percent
 from headlight.model.tokenizer import CONTINUES
-
-
-def percent(share: float) -> str:
-    """Whole percents; what only rounds to all or nothing is not called so."""
-    if 1e-6 < share < 0.005:
-        return "less than 1%"
-    if 0.995 < share < 1 - 1e-6:
-        return "more than 99%"
-    return formats.percent(share)
 
 
 def fine_percent(share: float) -> str:
     """With as many decimals as a small share needs."""
-    if 0 <= share < 0.0001:
-        return "less than 0.01%"
-    decimals = 2 if share < 0.001 else 1 if share < 0.3 else 0
-    return formats.percent(share, decimals)
+    return percent(share, 2 if share < 0.001 else 1 if share < 0.3 else 0)
 
 
 def number(x: float, digits: int = 6) -> str:

@@ -10,12 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from headlight.app.lessons.sentence_run import HeadRows, NamedHead, NoQuestion, SentenceRun
+from headlight.app.lessons.sentence_run import LIMITS, HeadRows, NamedHead, NoQuestion, SentenceRun
 from headlight.model.rounding import percent
 
 CHOOSE, NUMBER, PAINT, DO, FIND, READ = "choose", "number", "paint", "do", "find", "read"
 KINDS = (READ, CHOOSE, NUMBER, PAINT, DO, FIND)
-MOST_CHOICES = 4
 VERY_CLOSE, MAIN_PART = 0.8, 0.5  # agreement of a painted row, from 0 to 1
 LONGEST_NUMBER = 40  # characters
 
@@ -113,7 +112,7 @@ class Question:
         for x in readings:
             if mark := self._named(x):
                 return mark
-        near = max(2 * self.tolerance, 0.1 * abs(self.answer))
+        near = max(2 * self.tolerance, LIMITS["close"] * abs(self.answer))
         if self.tolerance and any(abs(x - self.answer) <= near for x in readings):
             return Mark(False, 0.5, "Right idea; not exact.")
         return self._wrong([])
@@ -237,8 +236,8 @@ def choices_of(
     if nothing but the answer is left."""
     choices = list(dict.fromkeys(c for c in (answer, *wrong, *more) if c is not None))
     if len(choices) < 2:
-        raise NoQuestion("This sentence leaves nothing to choose from.")
-    choices = choices[:MOST_CHOICES]
+        raise NoQuestion(LIMITS["no_choice"])
+    choices = choices[: LIMITS["most_choices"]]
     rng.shuffle(choices)
     return tuple(choices)
 
@@ -283,10 +282,7 @@ class Draw:
         selector = self.keys.get("row", "any")
         rows = [row for row in self.rows().fitting(selector) if fits(row)]
         if not rows:
-            raise NoQuestion(
-                "No row of this sentence fits the question. Try a sentence with a comma or an "
-                "adjective."
-            )
+            raise NoQuestion(LIMITS["no_row"])
         row = self.rng.choice(rows) if "any" in selector else rows[0]
         self.chosen.append(row)
         return row

@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from headlight.app.text import STRINGS
 from headlight.model.analysis import head_metrics
 from headlight.model.analysis.alignment import JUST_READ, PREDICTED, ordinary_words
 from headlight.model.checkpoint import Checkpoint
@@ -19,6 +20,7 @@ from headlight.model.probing.trace import Trace
 from headlight.model.rounding import percent
 from headlight.model.tokenizer import CONTINUES
 
+LIMITS = STRINGS["questions"]  # as a live page has them
 LANGUAGES = {"en": "English", "de": "German", "fr": "French"}
 END = "</s>"
 LEAST_AGREEMENT = 0.4  # of a head that is said to align, with the word that the model needs most
@@ -354,17 +356,18 @@ class HeadRows:
         return int(self.order[i, 0])
 
     def sharp(self, i: int) -> bool:
-        leads = self.first[i] >= 0.8 and self.second[i] <= self.first[i] / 2
+        leads = self.first[i] >= LIMITS["sharp"] and self.second[i] <= self.first[i] / 2
         return bool(leads and self.named[i] and not is_mark(self.keys[self.key(i)]))
 
     def spread(self, i: int) -> bool:
-        first, second = self.first[i], self.second[i]
-        return bool(self.named[i] and first <= 0.7 and second >= 0.15 and first - second > 0.05)
+        first, second, limits = self.first[i], self.second[i], LIMITS["spread"]
+        fits = first <= limits["most"] and second >= limits["second"]
+        return bool(self.named[i] and fits and first - second > limits["lead"])
 
     def sink(self, i: int) -> bool:
         marks = [j for j, token in enumerate(self.keys) if is_mark(token)]
         inside = 0 < i < len(self.weights) - self.head.shift - 1
-        return bool(inside and self.weights[i, marks].sum() >= 0.6)
+        return bool(inside and self.weights[i, marks].sum() >= LIMITS["sink"])
 
     def crossing(self, i: int) -> bool:
         return any(self.sharp(e) and self.key(e) > self.key(i) for e in range(i))
@@ -378,7 +381,7 @@ class HeadRows:
             return float(self.first[row] - self.second[row]) if fits else -1.0
 
         leads = [lead(row) for row in range(len(self.weights))]
-        return i == int(np.argmax(leads)) and leads[i] >= 0.1
+        return i == int(np.argmax(leads)) and leads[i] >= LIMITS["clearest"]
 
     def two_words(self, i: int) -> bool:
         if i + 1 >= len(self.queries):
@@ -420,7 +423,9 @@ class HeadRows:
         return [
             j
             for j, key in enumerate(self.keys)
-            if ranked[0, j] >= 0.8 and second[j] <= ranked[0, j] / 2 and not is_mark(key)
+            if ranked[0, j] >= LIMITS["sharp"]
+            and second[j] <= ranked[0, j] / 2
+            and not is_mark(key)
         ]
 
 

@@ -9,8 +9,7 @@ import { beamsOf, depthsOf, rowsOf, stepsOf } from "./generation.js";
 import { TRAINED, masksFor } from "./masks.js";
 import { gridText, logSum, pack, predictions } from "./packing.js";
 import { capture, readBy, trace } from "./probing.js";
-
-const TITLES = { class: "Class", "next token": "Next token" };
+import STRINGS from "../text/strings.json" with { type: "json" };
 
 /** Answers to one question after another about a model, {model, tokenizer, classes, continuation, alignment,
  * lesson}: how many tokens a decoder alone writes; the heads that align, as in the card, or null; the lesson as lesson.py carries it, or null. */
@@ -262,7 +261,7 @@ export class Reader {
     const rows = predictions(logits, label);
     const last = Math.min(this.withoutPadding(ids), rows.length) - 1;
     const wanted = predicts === "next token" ? rows.map((_, row) => this.share(logits, ids, row)) : [];
-    return { side: title, title: TITLES[predicts], rows, last, wanted };
+    return { side: title, title: STRINGS.answers[predicts], rows, last, wanted };
   }
 
   /** The probability of the token after a row, eos after the last; null for padding, and for a model that has

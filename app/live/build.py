@@ -23,9 +23,10 @@ from tokenizers import Regex, pre_tokenizers
 
 from headlight.app.components.scripts import read, script
 from headlight.app.live import lesson
+from headlight.app.state.settings import MASKS, SETTINGS
+from headlight.app.text import output_texts
+from headlight.app.text.alignment import alignment_note
 from headlight.app.theme import DIFFERENCES, FOCUS, INK, PAPER, PRIMARY, WEIGHTS
-from headlight.app.wording import output_texts
-from headlight.app.wording.alignment_texts import alignment_note
 from headlight.model.analysis.alignment import aligning_kind
 from headlight.model.arguments import parser_of
 from headlight.model.checkpoint import SHIPPED, Checkpoint, folder_of, load
@@ -33,6 +34,7 @@ from headlight.model.decoding.generate import CONTINUATION
 from headlight.model.files import read_within, replacing
 from headlight.model.messages import reason
 from headlight.model.pretrained.folder import config_of, contents_of, is_ours
+from headlight.model.probing.changes import VERBS
 from headlight.model.tokenizer import LARGEST_TOKENIZER
 
 LOGO = SHIPPED.parent / "logo.svg"
@@ -70,6 +72,8 @@ def page(name: str | Path, most: float = MOST, carried: dict | None = None) -> s
         "output": output_texts.wrote(folder.name),
         "language": checkpoint.card.get("direction", [""])[-1],  # of the output
         "typed": output_texts.TYPED,
+        "masks": {mask: [SETTINGS[mask].label, SETTINGS[mask].help] for mask in MASKS},
+        "verbs": {verb: change.words for verb, change in VERBS.items()},
         "tokenizer": json.loads(read_within(folder / "tokenizer.json", LARGEST_TOKENIZER)),
         "characters": _characters(),
         "examples": _examples(folder),

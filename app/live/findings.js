@@ -1,52 +1,81 @@
-// Sentences that say what a change did, in parts, [text, tag or ""] (app/wording/findings.py).
+// Sentences that say what a change did, in parts, [text, tag or ""], from the templates that the app
+// has, too (app/text/findings.py).
 
+import { quoted } from "../components/shared/names.js";
 import { percent } from "../components/shared/numbers.js";
+import STRINGS from "../text/strings.json" with { type: "json" };
 
-const NOTHING = 0.001; // a probability that moves by no more is said not to move
+const SAID = STRINGS.findings;
+const filled = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 
-/** A token as part of a sentence: punctuation, which italics hardly change, in quotes. */
-function word(token) {
-  const text = token.trim() || token;
-  return /[\p{L}\p{N}_]/u.test(text) ? [text, "em"] : [`“${text}”`, ""];
-}
+/** A template, filled; what stands in it as *{token}* is a token. */
+const said = (name, values) => SAID[name].split(/\*\{(\w+)\}\*/)
+  .map((piece, i) => (i % 2 ? quoted(values[piece].trim() || values[piece]) : [filled(piece, values), ""]))
+  .filter(([text]) => text);
 
 /** What the model writes because of a change: the differences from its text before, as quoted words. */
-export const nowWrites = (differences, text) => (text.trim()
-  ? [["Now it writes: “", ""], ...differences, [/[.?!…]\s*$/.test(text) ? "” " : "”. ", ""]]
-  : [["Now it writes nothing. ", ""]]);
-
-export const AFTER = "After"; // a row
-export const FINISHED = "Given the whole text, the probability of"; // a token, after a row
-export const FORMER = "In the original translation, after"; // a row, where the model now writes another text
+export const nowWrites = (before, text) => (text.trim()
+  ? [[`${SAID.now} “`, ""], ...differences(before, text), [/[.?!…]\s*$/.test(text) ? "” " : "”. ", ""]]
+  : [[SAID.now.replace(/:$/, "") + SAID.writes_nothing, ""]]);
 
 /** That a “translation” or “continuation” is as before; and where only the causal mask is off, why: the next
  * token is written at the last row, which has none after it. */
-export const stays = (what, isPeekAlone) => [
-  `The ${what} stays the same${isPeekAlone ? ": while the model writes, there is no next token to see" : ""}. `, ""];
+export const stays = (what, isPeekAlone) => said(isPeekAlone ? "stays_unseen" : "stays", { what });
 
 /** Whether what moved most, or null, has moved at all. */
-export const hasMoved = (most) => Boolean(most) && Math.abs(most.after - most.before) > NOTHING;
+export const hasMoved = (most) => Boolean(most) && Math.abs(most.after - most.before) > SAID.nothing;
 
-/** “After *roten*, the probability of *Kleid* falls from 93% to 7%.” Of the row and token that move most, or null. */
+/** “After *roten*, the probability of *Kleid* falls from 93% to 7%.” Of the row and token that move most, or null;
+ * start: "after", "former" or "finished", as in Python. */
 export function moved(most, start) {
-  if (!hasMoved(most)) return [["No next-token probability changes by more than 0.1 percentage points.", ""]];
-  const { row, token, before, after } = most;
-  const verb = after < before ? "falls" : "rises";
-  const bound = (Math.ceil(1000 * Math.abs(after - before)) / 10).toFixed(1);
-  const ends = Math.round(100 * after) === Math.round(100 * before)
-    ? ` changes most, by at most ${bound} percentage points.`
-    : ` ${verb} from ${percent(before)} to ${percent(after)}.`;
-  const [first, between, second] = start === FINISHED ? [token, " after ", row]
-    : [row, ", the probability of ", token];
-  return [[`${start} `, ""], word(first), [between, ""], word(second), [ends, ""]];
+  if (!hasMoved(most)) return said("no_change");
+  const [before, after] = [most.before, most.after].map((share) => percent(share));
+  const isSame = Math.round(100 * most.after) === Math.round(100 * most.before);
+  const bound = (Math.ceil(1000 * Math.abs(most.after - most.before)) / 10).toFixed(1);
+  const how = isSame ? "hardly" : most.after < most.before ? "falls" : "rises";
+  return said(start, { ...most, moves: filled(SAID[how], { before, after, most: bound }) });
 }
 
 /** The class before and now, and the probability of the latter. */
-export const classMoved = ({ old, now, before, after }) => [
-  [old === now ? "The class stays " : "The class changes to ", ""], word(now),
-  [`: ${percent(before)} → ${percent(after)}.`, ""]];
+export const classMoved = ({ old, now, before, after }) => said(old === now ? "class_stays" : "class_changes",
+  { now, before: percent(before), after: percent(after) });
 
 /** What a decoder row sees without the causal mask, and in which head. */
-export const peeking = ({ layer, head, row, next, weight }) => [
-  [`Without the causal mask, the decoder peeks: in its self-attention ${layer + 1}.${head + 1}, `, ""], word(row),
-  [" attends to the next token, ", ""], word(next), [` (${percent(weight)}). `, ""]];
+export const peeking = (peek) => said("peeks",
+  { ...peek, layer: peek.layer + 1, head: peek.head + 1, weight: percent(peek.weight) });
+
+/** The longest runs of equal words, [start in a, start in b, length], as Python's SequenceMatcher finds them:
+ * the longest of all first, then those before and after it. */
+function equalRuns(a, b, [top, bottom] = [0, a.length], [left, right] = [0, b.length]) {
+  let [row, column, length] = [0, 0, 0];
+  let above = [];
+  for (let i = top; i < bottom; i++) {
+    const runs = [];
+    for (let j = left; j < right; j++) {
+      if (a[i] !== b[j]) continue;
+      runs[j] = (above[j - 1] ?? 0) + 1;
+      if (runs[j] > length) [row, column, length] = [i - runs[j] + 1, j - runs[j] + 1, runs[j]];
+    }
+    above = runs;
+  }
+  return !length ? [] : [...equalRuns(a, b, [top, row], [left, column]), [row, column, length],
+    ...equalRuns(a, b, [row + length, bottom], [column + length, right])];
+}
+
+/** Two texts as one, in parts (`differences` in app/text/formats.py). */
+export function differences(...texts) {
+  const [old, now] = texts.map((text) => text.match(/\s*(?:[^\s.,;:!?…]+|[.,;:!?…]+)/g) ?? []);
+  const [a, b] = [old, now].map((pieces) => pieces.map((piece) => piece.trim()));
+  const parts = [];
+  let [i, j] = [0, 0];
+  for (const [row, column, length] of [...equalRuns(a, b), [a.length, b.length, 0]]) {
+    const pieces = [[old.slice(i, row), "s"], [now.slice(j, column), "b"], [now.slice(column, column + length), ""]];
+    for (const [text, tag] of pieces.map(([some, mark]) => [some.join(""), mark]).filter(([text]) => text)) {
+      const isApart = /^\s/.test(text) || (tag && (parts.at(-1)?.[1] === "s" || !/^[\p{L}\p{N}]/u.test(text)));
+      if (parts.length && isApart) parts.push([" ", ""]);
+      parts.push([text.trim(), tag]);
+    }
+    [i, j] = [row + length, column + length];
+  }
+  return parts;
+}

@@ -1,11 +1,11 @@
 // The questions of a lesson that a page can ask, with their answers, from the weights of a pass
 // (app/lessons/sentence_run.py, app/lessons/question_types/attention.py).
 
+import { percent } from "../components/shared/numbers.js";
+import STRINGS from "../text/strings.json" with { type: "json" };
+
 const END = "</s>";
-const LEAD = 0.2, LEAD_OWN = 0.1; // of the largest weight over the second
-const MOST_CHOICES = 4;
-const TOLERANCE = 0.02;
-const THRESHOLD = 0.4; // from this score on a head has a pattern
+const LIMITS = STRINGS.questions;
 
 /** A sentence, or a model, that has nothing to ask about; its message is for the student. */
 export class NoQuestion extends Error {}
@@ -19,13 +19,6 @@ const isWord = (tokens, i) => i < tokens.length && hasLetter(tokens[i]) && !/^[<
 /** Tokens as choices: those that occur twice carry their place. */
 const namesOf = (tokens) => tokens.map((token, i) =>
   (tokens.indexOf(token) === tokens.lastIndexOf(token) ? token : `${token} (${i + 1})`));
-
-/** Whole percents; what only rounds to all or nothing is not called so. */
-export function percent(share) {
-  if (share > 1e-6 && share < 0.005) return "less than 1%";
-  if (share > 0.995 && share < 1 - 1e-6) return "more than 99%";
-  return `${(100 * share).toFixed(0)}%`;
-}
 
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 /** Places from the largest value down; of equal ones the earlier comes first. */
@@ -55,7 +48,7 @@ class Rows {
   alongTheRow = (j) => (this.isOfOneText && j >= this.shift ? this.key(j - this.shift) - this.shift : -1);
 
   lead = (i) => (this.named[i] && !isMark(this.keys[this.key(i)]) ? this.first[i] - this.second[i] : -1);
-  sharp = (i) => this.first[i] >= 0.8 && this.second[i] <= this.first[i] / 2 && this.named[i] &&
+  sharp = (i) => this.first[i] >= LIMITS.sharp && this.second[i] <= this.first[i] / 2 && this.named[i] &&
     !isMark(this.keys[this.key(i)]);
 
   static WORDS = {
@@ -65,15 +58,15 @@ class Rows {
     word: (rows, i) => isWord(rows.queries, i),
     new: (rows, i) => !rows.used.rows.has(i),
     sharp: (rows, i) => rows.sharp(i),
-    spread: ({ named, first, second }, i) => named[i] && first[i] <= 0.7 && second[i] >= 0.15 &&
-      first[i] - second[i] > 0.05,
+    spread: ({ named, first, second }, i) => named[i] && first[i] <= LIMITS.spread.most &&
+      second[i] >= LIMITS.spread.second && first[i] - second[i] > LIMITS.spread.lead,
     sink: (rows, i) => i > 0 && i < rows.weights.length - rows.shift - 1 &&
-      sum(rows.weights[i].filter((_, j) => isMark(rows.keys[j]))) >= 0.6,
+      sum(rows.weights[i].filter((_, j) => isMark(rows.keys[j]))) >= LIMITS.sink,
     crossing: (rows, i) => rows.order.slice(0, i).some(([key], e) => rows.sharp(e) && key > rows.key(i)),
     repeated: ({ queries }, i) => !queries[i].startsWith("<") && queries.indexOf(queries[i]) < i,
     clearest: (rows, i) => {
       const leads = rows.weights.map((_, row) => rows.lead(row));
-      return i === largest(leads) && leads[i] >= 0.1;
+      return i === largest(leads) && leads[i] >= LIMITS.clearest;
     },
   };
 
@@ -89,8 +82,7 @@ class Rows {
       if (!fitting.length) break;
       return fitting[selector.includes("any") ? Math.floor(Math.random() * fitting.length) : 0];
     }
-    throw new NoQuestion("No row of this sentence fits the question. " +
-      "Try a sentence with a comma or an adjective.");
+    throw new NoQuestion(LIMITS.no_row);
   }
 
   /** Placeholders of a row: [those that give nothing away, those about its weights]. Of a word that
@@ -111,8 +103,8 @@ class Rows {
 
 /** The right answer, those of misconceptions, then the next best, shuffled. */
 function choicesOf(answer, wrong, more) {
-  const choices = [...new Set([answer, ...wrong, ...more])].slice(0, MOST_CHOICES);
-  if (choices.length < 2) throw new NoQuestion("This sentence leaves nothing to choose from.");
+  const choices = [...new Set([answer, ...wrong, ...more])].slice(0, LIMITS.most_choices);
+  if (choices.length < 2) throw new NoQuestion(LIMITS.no_choice);
   for (let i = choices.length - 1; i > 0; i--) {
     const j = Math.floor(Math.random() * (i + 1));
     [choices[i], choices[j]] = [choices[j], choices[i]];
@@ -127,11 +119,11 @@ const mistakes = (answers, right) => Object.fromEntries(Object.entries(answers)
 // “type: ask” → from a step, its rows and the pass: which rows may be asked about (`fits`), and the
 // question of a row, or of none.
 
-const leads = ({ own }, rows) => (i) => rows.first[i] - rows.second[i] >= (own ? LEAD_OWN : LEAD);
+const leads = ({ own }, rows) => (i) => rows.first[i] - rows.second[i] >= (own ? LIMITS.lead_own : LIMITS.lead);
 const allowed = (row) => row.filter((weight) => weight > 0).length; // a masked weight is exactly 0
 // Half a percent and less would be within the tolerance of everything.
-const shares = (step, rows) => (i) => allowed(rows.weights[i]) > 1 && rows.second[i] >= 0.005;
-const number = (answer, answers, more = {}) => ({ kind: "number", answer, tolerance: TOLERANCE,
+const shares = (step, rows) => (i) => allowed(rows.weights[i]) > 1 && rows.second[i] >= LIMITS.least;
+const number = (answer, answers, more = {}) => ({ kind: "number", answer, tolerance: LIMITS.tolerance,
   misconceptions: mistakes(answers, answer), ...more });
 
 const ASKS = {
@@ -152,11 +144,11 @@ const ASKS = {
     const { weights, keys } = rows;
     const columns = keys.map((_, j) => j).filter((j) => {
       const [first, second = 0] = rows.column(j).toSorted((a, b) => b - a);
-      return first >= 0.8 && second <= first / 2 && !isMark(keys[j]);
+      return first >= LIMITS.sharp && second <= first / 2 && !isMark(keys[j]);
     });
     const fresh = columns.filter((j) => !rows.used.columns.has(j));
     const from = fresh.length ? fresh : columns;
-    if (!from.length) throw new NoQuestion("No column of this sentence has one large weight. Try another one.");
+    if (!from.length) throw new NoQuestion(LIMITS.no_column);
     const j = from.at(step.keys.column === "any" ? Math.floor(Math.random() * from.length) : -1);
     const labels = namesOf(weights.map((_, i) => rows.label(i)));
     const column = rows.column(j);
@@ -226,17 +218,17 @@ function measure(weights, inPattern) {
 }
 
 /** A head with a pattern, to be selected. Only in self-attention. */
-function findHead({ pattern, view = {} }, { trained, sites }) {
+function findHead({ pattern, view = {} }, { trained, sites, threshold }) {
   const heads = sites.filter((site) => site.query_side === site.key_side)
     .filter(({ kind, layer }) => kind === (view.kind ?? kind) && layer + 1 === (view.layer ?? layer + 1))
     .flatMap(({ kind, layer }) => trained.heads(kind, layer).map(({ head, weights }) => ({
       name: `${kind} ${layer} ${head}`,
       of: Object.fromEntries(Object.entries(PATTERNS).map(([name, of]) => [name, measure(weights, of)])),
     })));
-  const fitting = (name) => heads.filter(({ of }) => of[name][1] >= THRESHOLD).map((one) => one.name);
+  const fitting = (name) => heads.filter(({ of }) => of[name][1] >= threshold).map((one) => one.name);
   const answer = fitting(pattern);
   if (!answer.length || answer.length === heads.length)
-    throw new NoQuestion(`On this sentence no head, or every head, shows “${pattern}”.`);
+    throw new NoQuestion(LIMITS.no_head.replace("{pattern}", pattern));
   const share = Math.max(...heads.filter(({ name }) => answer.includes(name)).map(({ of }) => of[pattern][0]));
   const misconceptions = Object.fromEntries(Object.keys(PATTERNS).filter((name) => name !== pattern)
     .map((name) => [name, fitting(name).filter((head) => !answer.includes(head))])
@@ -254,7 +246,7 @@ export function questionOf(lesson, number, pass) {
   const hasRow = fits || step.keys.row;
   const i = hasRow ? rows.pick(step.keys.row ?? "any", fits?.(step, rows) ?? (() => true)) : null;
   const [given, shown] = hasRow ? rows.values(i) : [{}, {}];
-  const { tells = [], covered, place = i, ...question } = draw(step, rows, i, pass);
+  const { tells = [], covered, place = i, ...question } = draw(step, rows, i, { ...pass, threshold: lesson.threshold });
   // What the question itself tells, its reveal need not keep back.
   for (const name of tells === true ? Object.keys(shown) : tells) given[name] = shown[name];
   return { misconceptions: {}, choices: [], ...question, row: covered ? null : i,
@@ -321,7 +313,7 @@ export function mark({ kind, answer, tolerance, misconceptions }, given) {
       const clashes = first && mistaken.some((other) => other !== first && near(first[1], other[1]));
       if (first && !clashes) return wrong([first[0]]);
     }
-    const most = Math.max(2 * tolerance, 0.1 * Math.abs(answer));
+    const most = Math.max(2 * tolerance, LIMITS.close * Math.abs(answer));
     return tolerance && readings.some((x) => Math.abs(x - answer) <= most)
       ? { ...wrong([]), sentence: "Right idea; not exact." } : wrong([]);
   }

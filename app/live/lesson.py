@@ -15,6 +15,7 @@ from headlight.app.lessons.lesson import (
 from headlight.app.lessons.question import DO, FIND, READ
 from headlight.app.lessons.question_types import TYPES
 from headlight.app.lessons.sentence_run import SentenceRun
+from headlight.model.analysis.head_metrics import THRESHOLD
 
 # Those in lesson.js.
 ASKS = {
@@ -77,6 +78,7 @@ def carried(lesson: LiveLesson, name: str, load: Load) -> dict:
         "steps": steps,
         "remember": lesson.remember,
         "limit": lesson.limit,
+        "threshold": THRESHOLD,
     }
 
 

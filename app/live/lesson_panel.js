@@ -1,7 +1,9 @@
 // The step of a lesson in the panel: its text, its question, what was answered, and the way on.
 
 import { element } from "../components/shared/dom.js";
-import { mark, percent } from "./lesson.js";
+import { quoted } from "../components/shared/names.js";
+import { percent } from "../components/shared/numbers.js";
+import { mark } from "./lesson.js";
 
 /** Markdown of a lesson as nodes: paragraphs, **bold**, *italics*, `code`; placeholders are filled with
  * text. */
@@ -92,15 +94,13 @@ function asking(step, question, tried, values, focus, titleOf, tell) {
   return [...nodes, button("Show me", tell.show)];
 }
 
-const said = ({ kind }, answer) => (kind === "find" ? "That is not it." : ended(`You said ${quoted(answer)}`));
-/** Punctuation alone would be read as that of the sentence. */
-const quoted = (text) => (/[\p{L}\p{N}<]/u.test(text) ? text : `“${text}”`);
+const said = ({ kind }, answer) => (kind === "find" ? "That is not it." : ended(`You said ${quoted(answer)[0]}`));
 const ended = (text) => (/[.?!]$/.test(text) ? text : `${text}.`);
 
 /** Whether the answer was right, why not, and the reveal. */
 function feedback(step, question, { answer, shown }, values, titleOf) {
   const everything = { ...values, ...question.shown };
-  const right = { choose: () => quoted(question.answer), number: () => percent(question.answer),
+  const right = { choose: () => quoted(question.answer)[0], number: () => percent(question.answer),
     find: () => titleOf(question.answer[0]) }[question.kind]?.();
   const answers = right ? ended(`The answer is ${right}`) : "";
   const reveal = formatted(step.reveal, everything);

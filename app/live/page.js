@@ -9,14 +9,8 @@ import { WordLines } from "../components/word_lines/lines.js";
 import { hidden, paintedCell, parse, toggled, VERBS, weighed, written } from "./changes.js";
 import { mark } from "./lesson.js";
 import { drawStep, isOpen, leavesSome } from "./lesson_panel.js";
-import { AFTER, classMoved, FINISHED, FORMER, hasMoved, moved, nowWrites, peeking, stays } from "./findings.js";
+import { classMoved, hasMoved, moved, nowWrites, peeking, stays } from "./findings.js";
 
-const MASKS = { // switch → its name, and what it does
-  causal: ["Causal mask", "No token may attend to a later one"],
-  src_padding: ["Source padding mask", "No token may attend to source padding in the encoder"],
-  tgt_padding: ["Target padding mask", "No token may attend to target padding"],
-  memory_padding: ["Cross padding mask", "No target token may attend to source padding"],
-};
 const SCOPES = { // what an edit on the grid concerns
   head: (on) => ({ kind: on.kind, layer: on.layer, head: on.head }),
   layer: ({ kind, layer }) => ({ kind, layer, head: null }),
@@ -108,7 +102,7 @@ function padding(before, now) {
 /** The state of a fragment; what is invalid in it stays as at the start. */
 function fromFragment(text) {
   const fields = new URLSearchParams(text.slice(1));
-  const next = { ...START, off: Object.keys(MASKS).filter((mask) => fields.get(mask) === "false") };
+  const next = { ...START, off: Object.keys(data.masks).filter((mask) => fields.get(mask) === "false") };
   for (const name of ["source", "target", "changes"]) next[name] = fields.get(name) ?? START[name];
   next.pad_to = Math.min(whole(fields.get("pad_to")), model.longest);
   next.beam = { 0: 0, 5: 5 }[fields.get("beam")] ?? 1;
@@ -165,7 +159,7 @@ function show() {
   const shows = isChanged() ? state.shows : "after";
   const look = { ...changedTiles(shows), moved: {},
     palette: shows === "difference" ? data.differences : data.palette };
-  const masks = Object.fromEntries(Object.keys(MASKS).map((name) => [name, !state.off.includes(name)]));
+  const masks = Object.fromEntries(Object.keys(data.masks).map((name) => [name, !state.off.includes(name)]));
   const { source, target, changes, pad_to: padTo, step, temperature, top_k: topK, seed } = state;
   // Sampling is Generate's: elsewhere pictures are compared.
   const [beam, sampling] = state.beam ? [state.beam, null] : [1, { temperature, topK, seed }];
@@ -304,7 +298,7 @@ function find({ title, best, bestTrained, before, after, peek, most, classMoved:
     byId("written").textContent = `${title}: ${state.shows === "before" ? was : now}`;
   if (!isChanged()) return NOTHING_FOUND;
   return { peek, first: peek ? peeking(peek) : [],
-    last: (start = peek ? FINISHED : AFTER) => (classes ? classMoved(classes) : moved(most, start)) };
+    last: (start = peek ? "finished" : "after") => (classes ? classMoved(classes) : moved(most, start)) };
 }
 
 /** Shows the text; returns the finding, in parts. */
@@ -318,37 +312,8 @@ function write({ written: text, again }, { peek, first, last }) {
   const { writes } = model.sides.at(-1);
   const isPeekAlone = peek && state.off.length === 1 && !state.changes;
   if (again === text)
-    return [...first, stays(writes ? "translation" : "continuation", isPeekAlone), ...last()];
-  return [...first, ...nowWrites(differences(text, again), again), ...last(writes ? FORMER : undefined)];
-}
-
-/** Two texts as one, in parts: words of the first alone are struck out, of the second alone bold. A
- * punctuation mark counts by itself. */
-function differences(...texts) {
-  const [old, now] = texts.map((text) => text.match(/\s*(?:[^\s.,;:!?…]+|[.,;:!?…]+)/g) ?? []);
-  const [a, b] = [old, now].map((pieces) => pieces.map((piece) => piece.trim()));
-  const common = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
-  for (let i = a.length - 1; i >= 0; i--)
-    for (let j = b.length - 1; j >= 0; j--)
-      common[i][j] = a[i] === b[j] ? common[i + 1][j + 1] + 1
-        : Math.max(common[i + 1][j], common[i][j + 1]);
-  const parts = [];
-  const add = (piece, tag) => {
-    const last = parts.at(-1);
-    const word = piece.trim();
-    const isSame = last?.[1] === tag;
-    const isApart = word !== piece || (!isSame && tag && (/^[.,;:!?…]/.test(word) || last?.[1] === "s"));
-    if (isSame) last[0] += isApart ? ` ${word}` : word;
-    else parts.push(...(last && isApart ? [[" ", null]] : []), [word, tag]);
-  };
-  for (let i = 0, j = 0; i < a.length || j < b.length;) {
-    if (i < a.length && j < b.length && a[i] === b[j]) {
-      add(now[j++], "");
-      i++;
-    } else if (j === b.length || (i < a.length && common[i + 1][j] >= common[i][j + 1])) add(old[i++], "s");
-    else add(now[j++], "b");
-  }
-  return parts;
+    return [...first, ...stays(writes ? "translation" : "continuation", isPeekAlone), ...last()];
+  return [...first, ...nowWrites(text, again), ...last(writes ? "former" : undefined)];
 }
 
 /** Fields, chips and buttons as the state has them. */
@@ -371,7 +336,7 @@ function controls() {
 function drawChips() {
   const changes = changesOf();
   const chips = [
-    ...state.off.map((name) => [`${MASKS[name][0]} off`, { off: state.off.filter((n) => n !== name) }]),
+    ...state.off.map((name) => [`${data.masks[name][0]} off`, { off: state.off.filter((n) => n !== name) }]),
     ...(state.pad_to ? [[`Padded to ${state.pad_to}`, { pad_to: 0 }]] : []),
     ...(state.target ? [["Your target", { target: "" }]] : []),
     ...(state.beginning ? [["Your start of the output", { beginning: "" }]] : []),
@@ -384,33 +349,21 @@ function drawChips() {
   }), ...(chips.length ? [] : ["As trained"]));
 }
 
-const IN_WORDS = { // verb → what a chip says, with the argument of the change
-  allow: (what) => `${what} allowed`,
-  forbid: (what) => `${what} masked`,
-  mask: (what) => `mask ${what}`,
-  off: () => "off",
-  skip: () => "skipped",
-  temperature: (what) => `temperature ${what}`,
-  uniform: () => "uniform",
-  weight: (what) => `weight ${what}`,
-};
-
-/** A change in a few words (app/wording/change_texts.py). */
+/** A change in a few words (app/text/part_names.py). */
 function readable(change) {
-  const says = change.verb === "hide" ? wordsHidden(change)
-    : IN_WORDS[change.verb](VERBS[change.verb].write(change));
-  return `${shortName(change)} ${says}`;
+  const what = change.verb === "hide" ? wordsHidden(change) : VERBS[change.verb].write(change);
+  return `${shortName(change)} ${data.verbs[change.verb].replace("{}", what)}`;
 }
 
-/** The same of hidden tokens: the words, with their numbers where the text has them more than once. */
+/** The tokens that are hidden: the words, with their numbers where the text has them more than once. */
 function wordsHidden({ kind, tokens }) {
-  if (tokens.length > MOST_NAMED) return `${tokens.length} tokens hidden`;
+  if (tokens.length > MOST_NAMED) return `${tokens.length} tokens`;
   const labels = grid.data?.sides[grid.part(kind)?.key]?.labels ?? [];
   const names = tokens.map((token) => {
     const word = token in labels ? `“${labels[token]}”` : "";
     return word && isOnce(labels, labels[token]) ? word : `token ${token + 1} ${word}`.trim();
   });
-  return `${names.join(" and ")} hidden`;
+  return names.join(" and ");
 }
 
 const isOnce = (all, one) => all.indexOf(one) === all.lastIndexOf(one);
@@ -605,8 +558,8 @@ function open(loaded) {
   const { kind, layer } = model.sites.at(-1);
   options.focus = head(data.opens) ?? { kind, layer, head: 0 };
   const switches = new Set(model.sites.flatMap(({ masks }) => masks));
-  for (const name of Object.keys(MASKS).filter((mask) => switches.has(mask))) {
-    const [label, help] = MASKS[name];
+  for (const name of Object.keys(data.masks).filter((mask) => switches.has(mask))) {
+    const [label, help] = data.masks[name];
     byId("pad_to").parentElement.before(element("label", { title: help },
       element("input", { type: "checkbox", name }), ` ${label}`));
   }

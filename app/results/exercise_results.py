@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from headlight.app.wording import exercises
-from headlight.app.wording.exercises import Exercise
+from headlight.app.text import exercises
+from headlight.app.text.exercises import Exercise
 from headlight.model.analysis.residual import Lens
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.decoding.generate import Generation

@@ -18,7 +18,7 @@ from headlight.app.results.passes import as_trained, attention_of, donor_of, hea
 from headlight.app.state import catalog
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.progress import reporting
-from headlight.app.wording import formats, head_card
+from headlight.app.text import formats, head_card
 from headlight.model.analysis import head_metrics
 from headlight.model.checkpoint import SHIPPED, parameters_sha256
 from headlight.model.pause import pause

@@ -14,7 +14,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from headlight.app.server.fair_queue import FairQueue
 from headlight.app.state.cache import ByteBoundedCache, once
 from headlight.app.state.catalog import ModelView
-from headlight.app.wording import notices
+from headlight.app.text import notices
 from headlight.model.pause import pause, pausing, pausing_before
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import layers_of

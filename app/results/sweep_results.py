@@ -5,7 +5,6 @@ from headlight.app.results.memoize import CORES, SHORT, SMALL_RESULT, threads, t
 from headlight.app.results.passes import donor_of
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.progress import reporting
-from headlight.app.wording import change_texts
 from headlight.model.probing.run import Run
 from headlight.model.probing.sweeps import Score, Sweep, changes_of
 from headlight.model.probing.trace import CannotRead, read_of
@@ -54,4 +53,11 @@ def check_removals(view: ModelView, run: Run) -> None:
     lengths = [len(text.ids) for text in read_of(view.model, run).values()]
     tokens, most = lengths[0] * sum(lengths), MAX_SWEEP_WORK // view.parameters
     if tokens > most:
-        raise CannotRead(change_texts.too_many_removals(tokens, most))
+        raise CannotRead(too_many_removals(tokens, most))
+
+
+def too_many_removals(tokens: int, most: int) -> str:
+    return (
+        f"Leaving out one token at a time would send {tokens:,} tokens through the model; the "
+        f"limit is {most:,}. Use a shorter text."
+    )

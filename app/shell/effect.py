@@ -1,23 +1,64 @@
-"""What the model answers, and what the changes, or another run, do to that."""
+"""What the changes, or another run, do to what the model answers: measured over the same text, and
+in words."""
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
+import numpy as np
+
 from headlight.app import selection
-from headlight.app.results import consequences, passes
-from headlight.app.results.consequences import ModelRun, Peek
-from headlight.app.shell.frame import Effect
-from headlight.app.shell.layout import concerns
+from headlight.app.results import memoize, passes
 from headlight.app.state import catalog, messages, session
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.options import AFTER, BEFORE, THIS
-from headlight.app.wording import findings, formats, output_texts
-from headlight.app.wording.formats import Parts
+from headlight.app.text import findings, formats, output_texts
+from headlight.app.text.formats import Parts
 from headlight.model.probing.changes import CannotChange, written
 from headlight.model.probing.run import FINAL, Run
 from headlight.model.probing.trace import CannotRead
+
+ModelRun = tuple[ModelView, Run]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What is said of an effect. `row`: the token after which a probability moved most; None if
+    none moved, or if the picture shows neither the current nor the changed model."""
+
+    said: Parts = field(default_factory=list)
+    row: int | None = None
+
+
+@dataclass(frozen=True)
+class Moved:
+    """The next-token probability that moved most over a text: after `row`, which is token `at`, of
+    `token`; for a class, that of the class before, and `token` is the class now."""
+
+    row: str
+    token: str
+    before: float
+    after: float
+    at: int = 0
+
+    @property
+    def by(self) -> float:
+        return abs(self.after - self.before)
+
+
+@dataclass(frozen=True)
+class Peek:
+    """The largest weight from a row of the decoder, `at` from 0, to the very token that it
+    predicts, and its head: `layer` and `head` as on screen, counted from 1."""
+
+    kind: str
+    layer: int
+    head: int
+    at: int
+    row: str
+    next_token: str
+    weight: float
 
 
 def effect() -> Effect:
@@ -29,13 +70,13 @@ def effect() -> Effect:
     with suppress(CannotChange, CannotRead, messages.NothingToShow):  # the page says why
         run = selection.run(changed=True)
         if run != (plain := replace(passes.as_trained(run), pad_to=0, other=None)):
-            said, row = _effect(plain, run)
-        elif session.context().has_other and model_output()[1]:
+            said, row = _of_changes(plain, run)
+        elif session.context().has_other:
             said, row = _other()
         elif run.step != FINAL:
             final = replace(run, step=FINAL)
             before, after = ((selection.view(each), each) for each in (final, run))
-            said, row = _moved(before, after, _lines(before, after))
+            said, row = _moved(before, after, translated_lines(before, after))
             said = findings.after_lead("Compared with the final weights, ", said)
         else:
             return Effect()
@@ -58,30 +99,30 @@ def _other() -> tuple[Parts, int | None]:
     return findings.after_lead(lead, said), row
 
 
-def _written(view: ModelView, line: str, run: Run) -> str:
+def translation(view: ModelView, line: str, run: Run) -> str:
     """The model's translation of a line under the masks, padding and changes of a run."""
     changes, other = written(run.changes), run.other
     ids = passes.target_of(view, line, run.masks, run.pad_to, changes, other).ids
     return view.tokenizer.target.decode(ids)
 
 
-def _effect(plain: Run, run: Run) -> tuple[Parts, int | None]:
+def _of_changes(plain: Run, run: Run) -> tuple[Parts, int | None]:
     """What the model writes now, and the next-token probability that changed most; and its row."""
     view = selection.view(run)
     parts, stays, after = [], findings.STAYS, findings.AFTER
-    if not run.masks.causal and (peek := consequences.peek(view, run)):
-        where, what = (peek.layer, peek.head), (peek.row, peek.next_token)
-        parts += [*findings.peeking(*where, *what, peek.weight), (" ", "")]
+    if not run.masks.causal and (seen := peek_of(view, run)):
+        where, what = (seen.layer, seen.head), (seen.row, seen.next_token)
+        parts += findings.peeking(*where, *what, seen.weight)
         if replace(run, masks=replace(run.masks, causal=True), pad_to=0) == plain:
             stays = findings.STAYS_UNSEEN
         after = findings.FINISHED  # which it did not when it wrote the text
     both = (view, plain), (view, run)
-    texts = {"lead": "Now it writes:", "stays": stays, "start": after, "former": findings.FORMER}
-    moved, row = _moved(*both, _lines(*both), **texts)
+    texts = {"stays": stays, "start": after, "former": findings.FORMER}
+    moved, row = _moved(*both, translated_lines(*both), findings.SAID["now"], **texts)
     return [*parts, *moved], row
 
 
-def _lines(before: ModelRun, after: ModelRun) -> list[str]:
+def translated_lines(before: ModelRun, after: ModelRun) -> list[str]:
     """The line that two runs translate; empty where they write nothing of their own."""
     writes = before[0].checkpoint.writes and catalog.trained(before[0].name) == before[0].name
     return [session.values()["line"]] * 2 if writes and not session.values()["target"] else []
@@ -100,12 +141,12 @@ def _moved(
     the next-token probability that changed most; and the token after which it did. `lead` comes
     before what `after` writes; `stays` says that this is the text of `before`. `start` comes before
     a row, or `former` where the texts differ, since the row belongs to the text of `before`."""
-    if moved := consequences.class_moved(before, after):
+    if moved := class_moved(before, after):
         return findings.class_moved(moved.row, moved.token, moved.before, moved.after), None
     parts = []
     if lines:
         was, now = (
-            _written(view, line, run)
+            translation(view, line, run)
             for (view, run), line in zip((before, after), lines, strict=True)
         )
         if was == now:
@@ -113,7 +154,7 @@ def _moved(
         else:
             parts += findings.writes(lead, formats.differences(was, now), now)
             start = former
-    moved = consequences.moved_most(before, after)
+    moved = moved_most(before, after)
     if moved is None:
         was, now = (
             output_texts.output(*each, partial(passes.trace_of, *each))[1]
@@ -134,48 +175,64 @@ def peek() -> Peek | None:
         return None
     with suppress(CannotChange, CannotRead, messages.NothingToShow):  # the page says why
         run = selection.run(changed=True)
-        return None if run.masks.causal else consequences.peek(selection.view(run), run)
+        return None if run.masks.causal else peek_of(selection.view(run), run)
     return None
 
 
-def new_translation() -> str:
-    """What the model writes with the current settings, where that is not the target; else ""."""
-    if not session.values()["line"]:
-        return ""
-    with suppress(CannotChange, CannotRead, messages.NothingToShow):
-        run = selection.run(changed=True)
-        view = selection.view(run)
-        if run == replace(passes.as_trained(run), pad_to=0, other=None):
-            return ""
-        if lines := _lines((view, run), (view, run)):
-            text = _written(view, lines[0], run)
-            return text if text != view.tokenizer.target.decode(run.texts[-1].ids) else ""
-    return ""
+def moved_most(before: ModelRun, after: ModelRun) -> Moved | None:
+    """What moved most between two runs over the same predicted text; None if no row of the model
+    predicts the next token, or the texts differ. Raises CannotRead and CannotChange."""
+    (view, run), (_, other) = before, after
+    trace = passes.trace_of(view, run)
+    side = trace.predicted
+    if side.predicts != "next token" or run.texts[-1].ids != other.texts[-1].ids:
+        return None
+    was, now = (passes.answers_of(*each).wanted for each in (before, after))
+    rows = min(len(was), len(now))
+    by = np.abs(now[:rows] - was[:rows])
+    if not np.isfinite(by).any():
+        return None
+    row = int(np.nanargmax(by))
+    tokens = trace.texts[side.name].tokens
+    if row + 1 < len(tokens):
+        following = tokens[row + 1]
+    else:  # a model without eos predicts nothing there: NaN
+        (following,) = view.checkpoint.outputs([view.model.config.eos_id])
+    return Moved(tokens[row], following, float(was[row]), float(now[row]), row)
 
 
-def model_output() -> tuple[str, str]:
-    """The title of the model's output, and the output as plain text."""
-    if not session.values()["line"]:
-        return "", ""
-    try:
-        run = selection.run()
-        view = selection.view(run)
-        title, text = output_texts.output(view, run, lambda: passes.trace_of(view, run))
-        return _target_title(view.name) if len(run.texts) > 1 else title, text
-    except (messages.NothingToShow, CannotRead, CannotChange):
-        return "", ""  # the page says why
+def class_moved(before: ModelRun, after: ModelRun) -> Moved | None:
+    """For a classifier, its class before and now, and the probability of the latter; else None."""
+    view, _ = before
+    if passes.trace_of(*before).predicted.predicts != "class":
+        return None
+    was, now = (passes.answers_of(*each) for each in (before, after))
+    old, new = (view.checkpoint.outputs([int(answers.best[0])])[0] for answers in (was, now))
+    best = int(now.best[0])
+    return Moved(old, new, float(was.wanted[best]), float(now.wanted[best]))
 
 
-def _target_title(name: str) -> str:
-    """Who wrote the target that a model reads: the user, the model or, for an untrained one, a
-    trained one."""
-    if session.has_typed_target():
-        return output_texts.TYPED
-    writer, chosen = catalog.trained(name), session.values()
-    if concerns("hold") and chosen["hold"] and not chosen["target"]:
-        return output_texts.wrote(f"{writer} (final weights)")
-    if new_translation():
-        return output_texts.wrote(f"{writer} (as trained)")
-    if writer == name and (which := session.target_settings()):
-        return output_texts.wrote(f"{writer} (with {which} settings)")
-    return output_texts.wrote(writer, name)
+def peek_of(view: ModelView, run: Run) -> Peek | None:
+    """The row of a decoder that attends most to the token it is to predict, without a causal mask;
+    None where no row can. Raises CannotRead and CannotChange."""
+    traced = passes.trace_of(view, run)
+    attention = passes.attention_of(view, run)  # a long text's one layer after the other
+
+    def make() -> Peek | None:
+        best = None
+        for kind, sites in traced.kinds.items():
+            query, key = traced.sides_of(kind)
+            if "causal" not in sites[0].masks or query.name != key.name:
+                continue
+            text = traced.texts[query.name]
+            real = sum(role != "pad" for role in text.roles)
+            for site, layer in zip(sites, attention[kind], strict=True):  # (head, query, key)
+                ahead = np.diagonal(layer, 1, axis1=-2, axis2=-1)[:, : real - 1]
+                if ahead.size and ahead.max() > (best.weight if best else 0):
+                    head, row = map(int, np.unravel_index(ahead.argmax(), ahead.shape))
+                    tokens = text.tokens[row], text.tokens[row + 1]
+                    where = kind, site.layer + 1, head + 1
+                    best = Peek(*where, row, *tokens, float(ahead.max()))
+        return best
+
+    return memoize.memoize_pass(view, run, "peek", make, lambda result: memoize.SMALL_RESULT)

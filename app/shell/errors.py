@@ -10,7 +10,7 @@ from headlight.app.shell.edits import keep_valid_changes
 from headlight.app.state import catalog, progress
 from headlight.app.state.messages import NothingToShow, Stopped, show_message
 from headlight.app.state.session import go_on
-from headlight.app.wording import notices
+from headlight.app.text import notices
 from headlight.model.probing.changes import CannotChange
 from headlight.model.probing.trace import CannotRead
 

@@ -11,22 +11,15 @@ from functools import cache
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from headlight.app.wording.exercises import Exercise
-from headlight.app.wording.formats import Parts
-
-
-@dataclass(frozen=True)
-class Effect:
-    """What is said of an effect. `row`: the token after which a probability moved most; None if
-    none moved, or if the picture shows neither the current nor the changed model."""
-
-    said: Parts = field(default_factory=list)
-    row: int | None = None
+from headlight.app.shell import effect as shell_effect
+from headlight.app.shell.effect import Effect
+from headlight.app.text.exercises import Exercise
 
 
 @dataclass(frozen=True)
 class Frame:
-    """The containers of one script run, and `effect`: what was changed did to the output."""
+    """The containers of one script run, and `effect`: what was changed did to the output, which
+    is measured once, when the page or the screen first asks for it."""
 
     controls: DeltaGenerator
     finding: DeltaGenerator
@@ -36,8 +29,8 @@ class Frame:
     explain: DeltaGenerator
     change: DeltaGenerator
     numbers: DeltaGenerator
-    effect: Callable[[], Effect]
     drawn_by_head: list[Callable[[], None]] = field(default_factory=list)  # see of_selected_head
+    effect: Callable[[], Effect] = field(default_factory=lambda: cache(shell_effect.effect))
 
 
 _frame: ContextVar[Frame] = ContextVar("frame")
@@ -46,13 +39,11 @@ _frame: ContextVar[Frame] = ContextVar("frame")
 def make(
     controls: DeltaGenerator,
     body: DeltaGenerator,
-    effect: Callable[[], Effect],
     lesson: bool = False,
     presented: bool = False,
 ) -> Frame:
     """The regions of a run; the page's own controls are in the bar, all others in `body`. A
-    `lesson`, if one runs, stands at the top of the panel, or, `presented`, where the finding is.
-    `effect` is called once, when the page or the screen first asks for it."""
+    `lesson`, if one runs, stands at the top of the panel, or, `presented`, where the finding is."""
     with body:
         content = st.container(key="content", gap="small")
         panel = st.container(key="panel", gap="small")
@@ -67,7 +58,7 @@ def make(
             st.container(key=key, gap="xsmall")
             for key in ("notices", "explain", "switches", "numbers_panel")
         )
-    return Frame(controls, finding, hero, step, notices, explain, change, numbers, cache(effect))
+    return Frame(controls, finding, hero, step, notices, explain, change, numbers)
 
 
 @contextmanager

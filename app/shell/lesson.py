@@ -15,7 +15,8 @@ from headlight.app.shell.running_lesson import Running
 from headlight.app.state import session, widgets
 from headlight.app.state.messages import show_message
 from headlight.app.state.pages import EXPORT, PAGES, Page
-from headlight.app.wording import formats
+from headlight.app.text import formats
+from headlight.model.rounding import percent
 
 WRITTEN = CHOOSE, NUMBER, FIND  # kinds of question whose answer is said in words
 WRITES = {"decoding", "next tokens", "change", "row"}  # veils under which no translation is shown
@@ -234,7 +235,7 @@ def _written(now: Running, answer) -> str:
     if question.kind == NUMBER:
         if isinstance(answer, str):
             return formats.escaped(answer)
-        return formatting.percent(answer) if question.share else formatting.number(answer, 4)
+        return percent(answer) if question.share else formatting.number(answer, 4)
     if question.kind == FIND:
         kind, layer, head = min(answer) if isinstance(answer, set | frozenset) else answer
         sites = session.context().known.kinds

@@ -14,7 +14,7 @@ from headlight.app.shell import running_lesson
 from headlight.app.shell.layout import concerns, menu, st_page
 from headlight.app.state import catalog, session, widgets
 from headlight.app.state.pages import EXPORT, PAGES
-from headlight.app.wording import formats
+from headlight.app.text import formats
 
 ANY = "Random example"
 

@@ -1,15 +1,16 @@
 """The model's output, as a menu in which the target is edited; numbers that are not finite."""
 
 from contextlib import suppress
+from dataclasses import replace
 
 import streamlit as st
 
 from headlight.app import selection
 from headlight.app.results import passes
-from headlight.app.shell.effect import model_output, new_translation
+from headlight.app.shell.effect import translated_lines, translation
 from headlight.app.shell.layout import concerns, is_chosen, menu
-from headlight.app.state import messages, session, widgets
-from headlight.app.wording import formats, notices
+from headlight.app.state import catalog, messages, session, widgets
+from headlight.app.text import formats, notices, output_texts
 from headlight.model.probing.changes import CannotChange
 from headlight.model.probing.trace import CannotRead
 
@@ -70,3 +71,46 @@ def _draw_ways(text: str) -> None:
             help="The decoder then reads the result.",
             key="translate_again",
         )
+
+
+def new_translation() -> str:
+    """What the model writes with the current settings, where that is not the target; else ""."""
+    if not session.values()["line"]:
+        return ""
+    with suppress(CannotChange, CannotRead, messages.NothingToShow):
+        run = selection.run(changed=True)
+        view = selection.view(run)
+        if run == replace(passes.as_trained(run), pad_to=0, other=None):
+            return ""
+        if lines := translated_lines((view, run), (view, run)):
+            text = translation(view, lines[0], run)
+            return text if text != view.tokenizer.target.decode(run.texts[-1].ids) else ""
+    return ""
+
+
+def model_output() -> tuple[str, str]:
+    """The title of the model's output, and the output as plain text."""
+    if not session.values()["line"]:
+        return "", ""
+    try:
+        run = selection.run()
+        view = selection.view(run)
+        title, text = output_texts.output(view, run, lambda: passes.trace_of(view, run))
+        return _target_title(view.name) if len(run.texts) > 1 else title, text
+    except (messages.NothingToShow, CannotRead, CannotChange):
+        return "", ""  # the page says why
+
+
+def _target_title(name: str) -> str:
+    """Who wrote the target that a model reads: the user, the model or, for an untrained one, a
+    trained one."""
+    if session.has_typed_target():
+        return output_texts.TYPED
+    writer, chosen = catalog.trained(name), session.values()
+    if concerns("hold") and chosen["hold"] and not chosen["target"]:
+        return output_texts.wrote(f"{writer} (final weights)")
+    if new_translation():
+        return output_texts.wrote(f"{writer} (as trained)")
+    if writer == name and (which := session.target_settings()):
+        return output_texts.wrote(f"{writer} (with {which} settings)")
+    return output_texts.wrote(writer, name)

@@ -29,9 +29,19 @@ from headlight.app.shell.what_if import (
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import ABLATION, CLEAREST_ROW, LARGEST_WEIGHT, PATCHING
 from headlight.app.state.pages import EXPORT, GROUPS, HOME, Page
-from headlight.app.wording import change_texts
-from headlight.model.probing.changes import CannotChange
+from headlight.model.probing.changes import VERBS, CannotChange
 from headlight.model.probing.trace import CannotRead
+
+CHANGES_HELP = """Changes to the running model, separated by `;`. Each names an attention type (or
+`all`), optionally layer and head, and what to do. Tokens start at 1.
+
+| | |
+|---|---|
+{}
+
+The comparison reads the same target. To patch heads or compare weights, both texts must have the
+same number of tokens.
+""".format("\n".join(f"| `{verb.example}` | {verb.help} |" for verb in VERBS.values() if verb.help))
 
 OF_A_CELL = HOME, "lines", "compare"  # pages where a query is clicked in the picture
 READING = ("pattern", "show", "scale", "order", "average", "special", "words", "least")
@@ -100,7 +110,7 @@ def draw_menus(page: Page) -> None:
                 draw_ready_made()
             draw_no_positions()
             draw_minimal_pairs()
-            st.markdown(change_texts.CHANGES_HELP)
+            st.markdown(CHANGES_HELP)
     if page.reading:
         with menu("Display", "display", icon=":material/tune:") as display:
             draw_where_open(display, READING, page)

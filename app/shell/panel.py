@@ -13,7 +13,7 @@ from headlight.app.shell.layout import concerns, is_chosen
 from headlight.app.state import session, widgets
 from headlight.app.state.pages import PADDING_MASKS, Page
 from headlight.app.state.settings import MASKS
-from headlight.app.wording import head_card, notices
+from headlight.app.text import head_card, notices
 
 
 def draw_change(page: Page) -> None:

@@ -30,7 +30,7 @@ from headlight.app.state import catalog, session
 from headlight.app.state.cache import once
 from headlight.app.state.pages import HOME, PAGES
 from headlight.app.state.settings import SETTINGS
-from headlight.app.wording import formats
+from headlight.app.text import formats
 from headlight.model.analysis.reading import Reading
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.probing.run import FINAL

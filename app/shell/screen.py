@@ -12,14 +12,13 @@ from streamlit.delta_generator import DeltaGenerator
 from headlight.app import theme
 from headlight.app.components.browser import browser_events
 from headlight.app.shell import errors, frame, lesson, page_row, panel, regions, running_lesson
-from headlight.app.shell.effect import effect
 from headlight.app.shell.layout import row, shows_head
 from headlight.app.shell.output import draw_not_finite
 from headlight.app.shell.state_strip import draw_state
 from headlight.app.shell.top_bar import draw_menu, draw_texts
 from headlight.app.state import catalog, session
 from headlight.app.state.pages import HOME, Page
-from headlight.app.wording import formats, notices
+from headlight.app.text import formats, notices
 
 LOGO = Path(__file__).resolve().parents[2] / "assets" / "logo.svg"
 
@@ -46,7 +45,6 @@ def draw(page: Page, run: Callable[[], None]) -> None:
         places = frame.make(
             line.controls,
             body,
-            effect,
             lesson=bool(session.values()["lesson"]),
             presented=session.values()["projector"],
         )

@@ -16,9 +16,16 @@ from headlight.app.state import catalog, session, widgets
 from headlight.app.state.messages import NothingToShow
 from headlight.app.state.options import DIFFERENCE, TO_OTHER
 from headlight.app.state.pages import HOME, Page
-from headlight.app.wording import change_texts, formats, model_texts
+from headlight.app.text import formats, part_names
 from headlight.model.probing.changes import CannotChange, Hidden, Scope
 from headlight.model.probing.trace import CannotRead, read_of
+
+UNTRAINED_HERE = "The models on this page have random weights, whichever model is selected."
+
+NO_DIFFERENCE = (
+    "Differences are drawn only on Attention. This page shows the current settings, with your "
+    "changes."
+)
 
 VISIBLE_BADGES = 3  # badges that are shown; further ones go into a popover
 PRESENTED_BADGES = 2  # the same in Present, where letters are large
@@ -31,14 +38,14 @@ def draw_state(page: Page) -> None:
         # Beside chips there is room only for its short name.
         chosen = session.values()
         head = Scope(chosen["kind"], chosen["layer"] - 1, chosen["head"] - 1)
-        name = change_texts.short_name(head) if concerns("shows") else head_label()
+        name = part_names.short_name(head) if concerns("shows") else head_label()
         st.markdown(f"**{name}**", width="content")
     if concerns("shows"):
         shows = widgets.draw(
             "shows", widget_options={"label_visibility": "collapsed", "width": "content"}
         )
         if shows in (DIFFERENCE, TO_OTHER) and page.key != HOME:
-            st.caption(change_texts.NO_DIFFERENCE, width="content")
+            st.caption(NO_DIFFERENCE, width="content")
     st.space("stretch")
     if not running_lesson.veils():
         draw_output()
@@ -103,7 +110,7 @@ def draw_badges(page: Page) -> None:
     badges += _badges_of_changes()
     message = catalog.random_weights(session.values()["model"])
     if page.untrained:
-        message = model_texts.UNTRAINED_HERE
+        message = UNTRAINED_HERE
     if message:
         st.badge("Random weights", icon=":material/casino:", color="orange", help=message)
     elif not badges:
@@ -129,7 +136,7 @@ def _badges_of_changes() -> list[Callable]:
     return [
         partial(
             st.button,
-            f"{change_texts.chip(change, keys.get(change.scope.kind, ()))} ×",
+            f"{part_names.chip(change, keys.get(change.scope.kind, ()))} ×",
             on_click=edits.set_changes,
             args=([other for other in changes if other != change],),
             help=f"{formats.escaped(str(change))}: remove this change",

@@ -13,9 +13,9 @@ from headlight.app.results import passes, sweep_results
 from headlight.app.state import progress, session, widgets
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.settings import SETTINGS
-from headlight.app.wording import change_texts, findings, part_names
-from headlight.app.wording.formats import Parts, signed
-from headlight.app.wording.output_texts import EMBEDDING
+from headlight.app.text import findings, part_names
+from headlight.app.text.formats import Parts, signed
+from headlight.app.text.output_texts import EMBEDDING
 from headlight.model.probing.changes import Change, Hidden, Patched, Scope
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import Part, parts_of
@@ -101,15 +101,13 @@ def sweep_of(view: ModelView, run: Run, name: str, score: Score = Score()) -> Sw
         further = next(rounds) > 0 and not is_stopped()
         now = sweep_results.sweep_of(view, run, name, score, further)
         measured = len(now.changes)
-        bar.progress(
-            measured / (measured + now.missing), change_texts.so_far(measured, now.missing)
-        )
+        bar.progress(measured / (measured + now.missing), so_far(measured, now.missing))
         if is_stopped() or not now.missing:
             st.rerun()
 
     if swept.missing and is_stopped():
-        so_far = change_texts.so_far(len(swept.changes), swept.missing)
-        progress.stopped_line(so_far, f"go_on_{name}", stop, (False,))
+        done = so_far(len(swept.changes), swept.missing)
+        progress.stopped_line(done, f"go_on_{name}", stop, (False,))
     elif swept.missing:
         going_on()
     return swept
@@ -293,7 +291,7 @@ def table(swept: Sweep, trace: Pass) -> list[dict]:
 def _short(scope: Scope, name: str, row: str, column: str) -> str:
     """A changed part in a narrow column, from its `_place`: “Cross 4.3”."""
     if scope.head is not None and column.startswith("head "):
-        return change_texts.short_name(scope)
+        return part_names.short_name(scope)
     layer = row.removeprefix("layer ")
     if row == HIDDEN:
         return f"{name}: {column}"
@@ -307,3 +305,8 @@ def _settings(change: Change) -> dict | None:
     if scope.layer is None or scope.head is None:
         return None
     return {"kind": scope.kind, "layer": scope.layer + 1, "head": scope.head + 1}
+
+
+def so_far(measured: int, missing: int) -> str:
+    """The progress of a sweep."""
+    return f"{measured:,} of {measured + missing:,} measured"

@@ -24,8 +24,8 @@ from safetensors import safe_open
 from headlight.app.state.cache import ByteBoundedCache, once
 from headlight.app.state.lines import lines_of
 from headlight.app.state.setting import Structure
-from headlight.app.wording import output_texts
-from headlight.app.wording.formats import escaped
+from headlight.app.text import output_texts
+from headlight.app.text.formats import escaped
 from headlight.model.card import headline, parameter_count
 from headlight.model.checkpoint import SHIPPED, Checkpoint, load, parameters_sha256, untrained
 from headlight.model.files import read_within

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from headlight.app.wording import formats
+from headlight.app.text import formats
 from headlight.model.messages import LONGEST_MESSAGE, short
 
 

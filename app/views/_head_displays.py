@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from headlight.app import charts, selection
+from headlight.app import charts, selection, theme
 from headlight.app.components.figure import figure
 from headlight.app.components.thumbnails import thumbnails
 from headlight.app.results import head_results, passes
@@ -17,10 +17,11 @@ from headlight.app.state import session, widgets
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.pages import HOME, PAGES
 from headlight.app.state.settings import SETTINGS
+from headlight.app.text import exercises, formats, head_card
+from headlight.app.text.exercises import Exercise
 from headlight.app.views import _head_table
-from headlight.app.wording import exercises, formats, head_card
-from headlight.app.wording.exercises import Exercise
 from headlight.model.analysis.head_metrics import Measured
+from headlight.model.rounding import percent
 from headlight.model.surveys.clearest import ClearExample, nearest_habit, surveyed_habit
 from headlight.model.surveys.survey import Survey
 
@@ -120,7 +121,9 @@ def _column(name: str, surveyed: bool, frame: pd.DataFrame):
     """The configuration of a column of a table."""
     config, digits = st.column_config, _head_table.digits_of(name, surveyed)
     if name == "weights":
-        return config.ImageColumn(width=PICTURE, help="For the sentence above. Hatched: masked.")
+        return config.ImageColumn(
+            width=PICTURE, help=f"For the sentence above. {theme.MASKED['cells']}"
+        )
     if name in ("layer", "head"):
         return config.Column(width=50)
     if name == "named":  # the browser measures the first rows alone
@@ -225,6 +228,6 @@ def sentences(view: ModelView, measured: Measured, survey: Survey | None) -> Exe
         icon_position="right",
     )
     (_, first), *_, (_, last) = shown[0], *shown
-    write = formats.percent if habit.is_share else "{:.1f}".format
+    write = percent if habit.is_share else "{:.1f}".format
     shares = map(write, (first.value, last.value, last.uniform))
     return exercises.first_and_last(habit.name, *shares)

@@ -7,17 +7,17 @@ import numpy as np
 import pandas as pd
 
 from headlight.app.charts import Points
-from headlight.app.wording import exercises
-from headlight.app.wording.exercises import Exercise
-from headlight.app.wording.formats import escaped, percent
-from headlight.app.wording.head_card import (
+from headlight.app.text import exercises
+from headlight.app.text.exercises import Exercise
+from headlight.app.text.formats import escaped
+from headlight.app.text.head_card import (
     INTERVAL,
     SHARES,
     P,
     head_numbers,
     why_measures_differ,
 )
-from headlight.app.wording.part_names import layer_number
+from headlight.app.text.part_names import layer_number
 from headlight.model.analysis.head_metrics import (
     ANY,
     THRESHOLD,
@@ -27,6 +27,7 @@ from headlight.model.analysis.head_metrics import (
     nearest_names,
 )
 from headlight.model.probing.trace import Pass
+from headlight.model.rounding import percent
 from headlight.model.surveys.survey import ALIGNMENT, IN_WORDS, POSITIONAL, SIGNIFICANT, Survey
 from headlight.model.surveys.survey import SURVEY_RULES as NAMING
 

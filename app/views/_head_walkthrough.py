@@ -12,6 +12,7 @@ from torch import nn
 
 from headlight.app.components.matrices import Matrix
 from headlight.app.state.options import STEPS
+from headlight.app.text import formats
 from headlight.app.views._by_hand import (
     by_hand,
     multiplied_out,
@@ -21,9 +22,9 @@ from headlight.app.views._by_hand import (
     terms_of,
 )
 from headlight.app.views._source_lines import code_lines
-from headlight.app.wording import formats
 from headlight.model.probing.head_steps import HeadSteps
 from headlight.model.probing.sites import embedding_of, parts_at, sides_of, stack_of, sublayers_of
+from headlight.model.rounding import percent
 from headlight.model.sites import ProbedModel
 
 # larger scores are shown minus their row's maximum: their exponentials would be unreadable
@@ -544,7 +545,7 @@ class Walkthrough:
         """The score, its exponential, the row's sum, and the weight."""
         steps = self.steps
         if not steps.mask[self.row, self.column]:
-            weight = formats.percent(steps.weights[self.row, self.column], 1)
+            weight = percent(steps.weights[self.row, self.column], 1)
             return f"{self.pair}: masked, **{weight}**."
         allowed = np.flatnonzero(steps.mask[self.row])
         scaled = steps.scaled[self.row].astype(float)
@@ -553,7 +554,7 @@ class Walkthrough:
         quotient, shown_total = multiplied_out(float(scaled[self.column]), shift, total)
         return (
             f"{self.pair}: {quotient}, the row's sum: "
-            f"**{formats.percent(steps.weights[self.row, self.column], 1)}**.  \n"
+            f"**{percent(steps.weights[self.row, self.column], 1)}**.  \n"
             f"The row's sum: {self._summed(np.exp(scaled - shift), allowed, shown_total)}."
         )
 

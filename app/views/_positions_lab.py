@@ -19,12 +19,20 @@ from headlight.app.state import catalog, session, widgets
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.options import LAB as SECTIONS
 from headlight.app.state.settings import SETTINGS
-from headlight.app.wording import exercises, formats, model_texts
+from headlight.app.text import exercises, formats
 from headlight.model.analysis import positions
 from headlight.model.probing import position_tables
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import embeddings_of
 from headlight.model.probing.trace import Pass
+
+POSITIONS = {  # kind of positions (model/analysis/positions.py) → what the model gets
+    "sinusoidal": "sines and cosines as in the paper, with rows as long as the model's own",
+    "learned": "a random table, as a learned one is before training, with rows as long as the "
+    "model's own",
+    "none": "zeros, so that only the words remain",
+    "shifted": "the model's own table, starting at a later row, as if other words came first",
+}
 
 SHOWN = 64  # positions of a table that are drawn
 MAX_ANSWER_ROWS = 200  # of a table of answers
@@ -382,7 +390,7 @@ def which_heads_change(
         is_own = (
             "its own table, so nothing should change"
             if kind == lab.kind_of_table
-            else model_texts.POSITIONS[kind]
+            else POSITIONS[kind]
         )
         frame.explain(
             f"This model's own table is {lab.kind_of_table}. “{kind.capitalize()}” means {is_own}. "

@@ -8,10 +8,17 @@ from headlight.app.components.colour_key import NEGATIVE, POSITIVE, Swatch, colo
 from headlight.app.components.controls import Bar, bars
 from headlight.app.state import session
 from headlight.app.state.catalog import ModelView
-from headlight.app.wording import part_names
+from headlight.app.text import part_names
 from headlight.model.analysis.decomposition import Decomposition, Term
 from headlight.model.probing.sweeps import Score
 from headlight.model.probing.trace import Pass
+
+TERMS = (
+    "Everything that writes to the residual stream adds to the logit: the token, its position, "
+    "every head and every feed-forward sublayer. All biases form one part. Each norm's scale "
+    "is frozen at its current value, so the parts add up exactly. To see what happens without "
+    "a part, choose Without it. Click a head to select it."
+)
 
 MOST = 12  # terms with a bar of their own
 HEIGHT = 480  # pixels

@@ -14,7 +14,8 @@ from headlight.app.results import passes, sweep_results
 from headlight.app.shell import edits, frame, panel, sweeps
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import SWEEPS
-from headlight.app.wording import change_texts, formats, part_names
+from headlight.app.text import formats, part_names
+from headlight.app.text.formats import signed
 
 TABLE, TABLE_HEIGHT = "effects_table", 480  # pixels
 
@@ -39,7 +40,7 @@ def page() -> None:
     if (tokens := sweep_results.tokens_of_sweep(view, run, name)) > (
         most := sweep_results.most_tokens(view)
     ):
-        st.info(change_texts.too_large_a_sweep(tokens, most))
+        st.info(too_large_a_sweep(tokens, most))
         raise messages.NothingToShow
     score = sweeps.score(view, run)
     swept = sweeps.sweep_of(view, run, name, score)
@@ -89,4 +90,24 @@ def page() -> None:
         )
     with frame.explanation():
         assert isinstance(swept.score, float)
-        st.markdown(change_texts.sweep_explained(measure, swept.score, session.context().has_other))
+        st.markdown(sweep_explained(measure, swept.score, session.context().has_other))
+
+
+def too_large_a_sweep(tokens: int, most: int) -> str:
+    return (
+        f"Changing these one at a time would send {tokens:,} tokens through the model; the "
+        f"limit is {most:,}. Use a shorter text, or change whole heads or sublayers."
+    )
+
+
+def sweep_explained(measure: str, score: float, has_other: bool) -> str:
+    """What the numbers of a sweep mean; `measure`: what is measured, `score`: before any change."""
+    more = (
+        ""
+        if has_other
+        else (" To patch heads or the residual stream, choose a comparison under “What if”.")
+    )
+    return (
+        f"**Effect**: {measure} after the change minus before ({signed(score)}). Below 0: the "
+        f"output needs this part. Click a cell, or a row of the table, to select its head.{more}"
+    )

@@ -1,5 +1,7 @@
 """Aligned words of source and target, as lines between them."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 import streamlit as st
 
@@ -15,11 +17,14 @@ from headlight.app.state.options import (
     OF_LAYER,
     SELECTED,
 )
+from headlight.app.text import alignment, part_names
+from headlight.app.text.formats import listed
 from headlight.app.views._word_links import dashed, links_before
-from headlight.app.wording import alignment_texts, part_names
-from headlight.model.analysis.alignment import WordWeights, aligning_kind
+from headlight.model.analysis.alignment import GOLD, HeadAlignment, WordWeights, aligning_kind
 from headlight.model.probing.run import Run
+from headlight.model.rounding import percent
 from headlight.model.surveys.alignments import Aligned, csv_lines, pharaoh_lines
+from headlight.model.surveys.survey import IN_WORDS, SIGNIFICANT, Survey
 
 TABLE = "alignment_table"
 HEIGHT = 240  # pixels
@@ -66,7 +71,7 @@ def page() -> None:
     words = words_of(run)
     source, target = (side.title.capitalize() for side in trace.sides.values())
     before = links_before(run, words, words_of, WordWeights.links)
-    note = alignment_texts.alignment_note(measured, heads, sites, shift)
+    note = alignment.alignment_note(measured, heads, sites, shift)
     colour_key(LINE_SWATCH, POINTED)
     word_lines(
         words, (source, target), (words.links(), before), note + dashed(before - words.links())
@@ -88,7 +93,7 @@ def page() -> None:
         {
             "layer": site.layer + 1,
             "head": head + 1,
-            "aligns": alignment_texts.SHIFT_NAMES[measured.shifts[layer, head]],
+            "aligns": alignment.SHIFT_NAMES[measured.shifts[layer, head]],
             **{at: 100 * measured.agreement[i][layer][head] for i, at in enumerate(AGREEMENT)},
             "best set": (layer, head) in map(tuple, measured.heads),
             "settings": dict(kind=kind, layer=site.layer + 1, head=head + 1, aligned_by=SELECTED),
@@ -111,12 +116,63 @@ def page() -> None:
         column_config={"layer": small, "head": small, **dict.fromkeys(AGREEMENT, percent)},
         alt="How well each head aligns words",
     )
-    frame.explain(
-        alignment_texts.alignment_explained(
-            measured, sites, known=measured == view.checkpoint.alignment
-        )
-    )
+    frame.explain(alignment_explained(measured, sites, known=measured == view.checkpoint.alignment))
     survey, *_ = head_results.survey_of(view)
-    are_named = 1 < len(heads) <= alignment_texts.MOST_NAMED
+    are_named = 1 < len(heads) <= alignment.MOST_NAMED
     if survey and are_named and not running_lesson.veils():
-        frame.explanation().caption(alignment_texts.without_them(survey, heads, sites))
+        frame.explanation().caption(without_them(survey, heads, sites))
+
+
+def without_them(survey: Survey, heads: Sequence[tuple[int, int]], sites) -> str:
+    """What a survey measured without each of some heads of these sites. Empty unless it has all."""
+    measure, losses, sure, moves = survey.measure, [], [], set()
+    for index, head in heads:
+        site = sites[index]
+        row = survey.head(site.kind, site.layer, head).get(measure)
+        if row is None:
+            return ""
+        digits = 3 if measure == "loss" else 2
+        by, low, high = (f"{row[name]:+.{digits}f}" for name in ("value", "low", "high"))
+        name = f"{site.layer + 1}.{head + 1}"
+        losses.append(f"{by} without {name} ({low} to {high})")
+        if row["p_holm"] <= SIGNIFICANT:
+            sure.append(name)
+            moves.add("rises" if row["value"] > 0 else "falls")
+    verdict = "does not change significantly when one of them is off"
+    if sure:
+        verdict = (
+            f"{'changes' if len(moves) > 1 else min(moves)} significantly without {listed(sure)}"
+        )
+        others = len(heads) - len(sure)
+        verdict += f", but not without the other{'s' * (others > 1)}" if others else ""
+    name = IN_WORDS[measure]
+    return (
+        f"*Are these heads important?* Over {survey.card['sentences']:,} sentences, "
+        f"{name.removesuffix(' (in points)')} {verdict}. Change in {name} (95% interval): "
+        f"{listed(losses)}. Significance is corrected for testing {len(survey.of(measure))} heads."
+    ).replace("-", "−")
+
+
+def alignment_explained(measured: HeadAlignment, sites, known: bool) -> str:
+    """How the heads were measured and chosen: if `known`, on many sentences, or else on this
+    one."""
+    heads = listed(
+        [f"layer {sites[layer].layer + 1} head {head + 1}" for layer, head in measured.heads]
+    )
+    where = (
+        "in other sentences"
+        if known
+        else "in this sentence, because none were chosen on other sentences"
+    )
+    right = (
+        "one that a person linked"
+        if measured.by == GOLD
+        else "the one that the model needs most to predict the target word"
+    )
+    return (
+        "A row of the decoder has just read one token and predicts the next. Some heads align "
+        "the token just read, others the one predicted; the table shows which. **Agreement**: "
+        f"how often the source word with the largest weight is {right}. Best set: {heads}, which "
+        f"agree on {percent(measured.together)} of {measured.words:,} target words {where}. Click "
+        "a row to show that head alone, and choose “Best heads” to return."
+    )

@@ -12,7 +12,8 @@ from headlight.app.shell import frame
 from headlight.app.shell.layout import st_page
 from headlight.app.state import session, widgets
 from headlight.app.state.pages import HOME, PAGES
-from headlight.app.wording import block_texts, exercises, part_names
+from headlight.app.text import exercises, part_names
+from headlight.app.views import _blocks
 from headlight.model.analysis.architecture import Block, alike
 from headlight.model.pretrained.contents import ROUNDED
 
@@ -79,28 +80,28 @@ def page() -> None:
         with st.container(key="open_block"):
             st.page_link(
                 st_page(opens),
-                label=block_texts.link(trace, block, opens.title),
+                label=_blocks.link(trace, block, opens.title),
                 icon=":material/arrow_forward:",
                 icon_position="right",
             )
-        st.markdown(block_texts.in_numbers(trace, block, depth))
-        st.markdown(block_texts.explained(view.model, trace, block))
+        st.markdown(_blocks.in_numbers(trace, block, depth))
+        st.markdown(_blocks.explained(view.model, trace, block))
     model_map(
         shown,
         trace,
-        block_texts.most_probable(view.checkpoint, trace),
+        _blocks.most_probable(view.checkpoint, trace),
         block,
         in_focus[1],
         all_layers,
         on_choose=partial(choose, shown),
         on_all_layers=lambda value: session.choose(all_layers=value),
     )
-    frame.numbers().markdown(block_texts.model_in_numbers(view.model, shown, trace))
+    frame.numbers().markdown(_blocks.model_in_numbers(view.model, shown, trace))
     if view.checkpoint.card.get("rounded"):
         frame.notices().info(ROUNDED)
     frame.explain(
         "Read it from the bottom. A text comes in as tokens, each token becomes a vector, and "
         "every layer adds to it. The prediction is at the top. Each block shows the shape of "
         "its output and its parameters.",
-        exercises.largest_part(block_texts.parameter_shares(shown)),
+        exercises.largest_part(_blocks.parameter_shares(shown)),
     )

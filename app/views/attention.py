@@ -1,5 +1,6 @@
 """The home page: what every head attends to, the selected head in full, and the predictions."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pandas as pd
@@ -14,10 +15,22 @@ from headlight.app.results import head_results, memoize, passes
 from headlight.app.shell import edits, frame, regions, running_lesson
 from headlight.app.shell.grid_display import grid_options
 from headlight.app.state import messages, session, widgets
-from headlight.app.wording import change_texts, head_card, notices, output_texts, part_names
+from headlight.app.text import findings, head_card, notices, output_texts, part_names
+from headlight.app.text.formats import escaped
 from headlight.model.analysis.domain import Domain
 from headlight.model.analysis.reading import as_table
 from headlight.model.masks import Masks
+
+LONGEST_NAME = 300  # characters shown of a text in a model's card
+LANGUAGES = {
+    "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German",
+    "el": "Greek", "en": "English", "es": "Spanish", "et": "Estonian", "fa": "Persian",
+    "fi": "Finnish", "fr": "French", "hu": "Hungarian", "is": "Icelandic", "it": "Italian",
+    "ja": "Japanese", "ko": "Korean", "lt": "Lithuanian", "nb": "Norwegian Bokmål", "nl": "Dutch",
+    "nn": "Norwegian Nynorsk", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian",
+    "ru": "Russian", "sk": "Slovak", "sl": "Slovenian", "sv": "Swedish", "tr": "Turkish",
+    "uk": "Ukrainian", "zh": "Chinese",
+}  # fmt: skip
 
 ROW_BYTES = 1_000  # of a row's predictions, roughly
 LEAST = 0.1  # of a prediction whose sign is explained
@@ -112,7 +125,7 @@ def page() -> None:
     # It may take another pass; the grid need not wait for it.
     domain = Domain.of_card(model.checkpoint.card)
     if domain and passes.is_unlike(domain, *selection.plain_run()):
-        frame.notices().info(output_texts.unlike_training(domain, model.checkpoint.card))
+        frame.notices().info(unlike_training(domain, model.checkpoint.card))
     if running_lesson.veils():
         raise messages.NothingToShow  # what follows are the numbers that a lesson asks for
     frame.of_selected_head(selected_head)
@@ -143,7 +156,7 @@ def selected_head() -> None:
         as_trained = replace(run, changes=(), masks=Masks())
         if run != as_trained and not model.checkpoint.classes and predicts:
             now, before = (passes.log_probability(model, version) for version in (run, as_trained))
-            lines.append(change_texts.probability(trace.predicted.title, now, before))
+            lines.append(findings.probability(trace.predicted.title, now, before))
         lines += [notices.leak(trace, leak) for leak in passes.leaks_of(model, run)]
         lines.append(head_card.PRUNED if gone else head_results.card_of(model, run, *head))
         survey, *_ = head_results.survey_of(model)
@@ -173,3 +186,19 @@ def selected_head() -> None:
                 alt=name,
                 projector=chosen["projector"],
             )
+
+
+def unlike_training(domain: Domain, card: Mapping) -> str:
+    """A notice about a text that is unlike the training text."""
+    language = LANGUAGES.get((card.get("direction") or [""])[-1])
+    doubtful = (
+        f"its {language} may be poor"
+        if language
+        else "the class may be wrong"
+        if card.get("classes")
+        else "the answer may be poor"
+    )
+    return (
+        f"This model was trained on {escaped(domain.text[:LONGEST_NAME])}. This text looks "
+        f"different, so {doubtful}."
+    )

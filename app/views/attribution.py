@@ -12,10 +12,18 @@ from headlight.app.components.matrices import Matrix, matrices
 from headlight.app.results import passes, word_results
 from headlight.app.shell import frame, sweeps
 from headlight.app.state import session, widgets
+from headlight.app.text import formats, part_names
 from headlight.app.views import _terms
 from headlight.app.views._terms import HEIGHT
-from headlight.app.wording import change_texts, formats, part_names
 from headlight.model.analysis.attribution import METHODS, source_kind
+
+METHOD_HELP = (
+    "**attention**: mean weight over all heads. **head**: weight in the selected head. "
+    "**rollout**: attention traced back through all layers (Abnar & Zuidema 2020). **norms**: "
+    "weight times the length of the transformed value (Kobayashi et al. 2020). **gradient**: "
+    "gradient times embedding. **removal**: how much the metric falls without the word. Above: "
+    "Spearman's rank correlation between the methods; 1 means the same order."
+)
 
 TABLE = "terms_table"
 PICTURES = PARTS, SOURCE, METHODS_COMPARED = (
@@ -45,7 +53,7 @@ def page() -> None:
     if picture == PARTS:
         frame.finding(f"What adds up to the logit of {name}: {formats.signed(sum_of.logit)}")
         _terms.draw(sum_of, wanted)
-        frame.explain(change_texts.TERMS)
+        frame.explain(_terms.TERMS)
         with frame.numbers():
             settings = [_terms.head_of(term) for term, _ in largest]
             widgets.select_row(TABLE, widgets.current_row(settings))
@@ -64,7 +72,7 @@ def page() -> None:
             )
     elif picture == SOURCE:
         frame.finding(f"Source words behind {name}. {formats.escaped(words.in_words())}")
-        frame.explain(change_texts.METHOD_HELP)
+        frame.explain(METHOD_HELP)
         if words.words:
             scaled = [
                 words.values[name] / (np.abs(words.values[name]).max() or 1) for name in shown
@@ -85,7 +93,7 @@ def page() -> None:
             )
     else:
         frame.finding(f"How similarly the methods rank the source words behind {name}")
-        frame.explain(change_texts.METHOD_HELP)
+        frame.explain(METHOD_HELP)
         if ranks := words.correlations():
             matrix = np.array([[ranks[one, two] for two in shown] for one in shown])
             axis = charts.Axis("", shown)

@@ -10,7 +10,7 @@ from headlight.app.shell import frame
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import DRAWN_AT_ONCE
 from headlight.app.state.settings import SETTINGS
-from headlight.app.wording import exercises, model_texts, part_names
+from headlight.app.text import exercises, notices, part_names
 
 MANY = 100_000  # lines and boxes; more take a browser seconds
 MOST = 1_000_000  # lines and boxes; more take too long to wait for
@@ -87,7 +87,7 @@ def page() -> None:
         messages.show_message(error)
         raise messages.NothingToShow from error
     name = part_names.head_name(trace, focus.kind, shown, focus.head)
-    more = model_texts.compared(trace, focus.kind) if view == "neuron" else ""
+    more = notices.compared(trace, focus.kind) if view == "neuron" else ""
     html_frame(page, key="bertviz_frame", alt=f"BertViz, {view} view: {name}")
     frame.explain(
         f"Left: query ({query.title}). Right: key ({key.title}). It opens on layer "

@@ -15,7 +15,7 @@ from headlight.app.state import catalog, messages, session, widgets
 from headlight.app.state.options import ONE
 from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import SETTINGS
-from headlight.app.wording import formats
+from headlight.app.text import formats
 
 PICTURES = {  # label → extension, media type, writer, part of the file name
     f"{what} as {ending.upper()}": (ending, kind, partial(make, ending=ending), name)

@@ -16,8 +16,8 @@ from headlight.app.shell import frame
 from headlight.app.shell.layout import menu
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import BEAM, SAMPLING
+from headlight.app.text import exercises, formats, notices, part_names
 from headlight.app.theme import FOCUS
-from headlight.app.wording import exercises, formats, notices, part_names
 from headlight.model.analysis.residual import Lens
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.decoding.generate import Beam, Generation, Greedy, How, Sampling, no_text

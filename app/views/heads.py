@@ -15,11 +15,12 @@ from headlight.app.state.options import (
     SURVEY,
     THIS_SENTENCE,
 )
+from headlight.app.text import head_card, part_names
 from headlight.app.views import _head_displays as shown
 from headlight.app.views import _head_table
-from headlight.app.wording import formats, head_card, part_names
 from headlight.model.analysis.head_metrics import THRESHOLD
 from headlight.model.probing.trace import Trace
+from headlight.model.rounding import percent
 from headlight.model.surveys.survey import ALIGNMENT, Survey
 
 BYTES = 10_000  # bytes of a row with its picture, roughly
@@ -126,7 +127,7 @@ def page() -> None:
             _head_table.surveyed_on(over, run == passes.as_trained(run))
             if over
             else "Match: 100% is a perfect example; 0% attends equally to all tokens (for “broad”: "
-            f"to one token). From {formats.percent(THRESHOLD)} on, a head has the pattern. "
+            f"to one token). From {percent(THRESHOLD)} on, a head has the pattern. "
             "Shares are means over rows with more than one key, without padding."
         )
         if exercise:

@@ -12,12 +12,13 @@ from headlight.app.shell import frame
 from headlight.app.state import session, widgets
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.options import CLEAREST_ROW, LARGEST_WEIGHT, STEPS
+from headlight.app.text import formats, part_names
 from headlight.app.views._head_walkthrough import Walkthrough, WalkthroughStep
-from headlight.app.wording import formats, part_names
 from headlight.model.analysis.head_metrics import total_variation
 from headlight.model.probing.head_steps import HeadSteps
 from headlight.model.probing.run import Run
 from headlight.model.probing.trace import Pass
+from headlight.model.rounding import percent
 
 
 def selected() -> tuple[ModelView, Run, Pass]:
@@ -94,7 +95,7 @@ def draw_without(
 ) -> None:
     """How much of the weights moves where parts are left out, and the pictures before and after."""
     moved, moved_here = (
-        formats.percent(float(total_variation(steps.weights[rows], as_it_is.weights[rows])))
+        percent(float(total_variation(steps.weights[rows], as_it_is.weights[rows])))
         for rows in (slice(None), slice(row, row + 1))
     )
     names = " and ".join(ablated)

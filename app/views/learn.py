@@ -5,7 +5,7 @@ import streamlit as st
 from headlight.app.lessons import class_plan
 from headlight.app.shell import frame, lesson, running_lesson
 from headlight.app.state import messages, session
-from headlight.app.wording import formats
+from headlight.app.text import formats
 
 
 def page() -> None:

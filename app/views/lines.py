@@ -11,8 +11,8 @@ from headlight.app.components.word_lines import word_lines
 from headlight.app.results import passes
 from headlight.app.shell import frame
 from headlight.app.state import messages, session
+from headlight.app.text import part_names
 from headlight.app.views._word_links import dashed, links_before
-from headlight.app.wording import part_names
 from headlight.model.analysis.alignment import Links, WordWeights
 from headlight.model.analysis.reading import LabelledWeights
 from headlight.model.probing.run import Run

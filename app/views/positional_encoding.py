@@ -1,6 +1,6 @@
 """How the model knows word order: the positional table, the input of layer 1, and a lab."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -12,6 +12,8 @@ from headlight.app.results import passes, position_results
 from headlight.app.shell import frame
 from headlight.app.state import session, widgets
 from headlight.app.state.options import NO_CELL
+from headlight.app.text import exercises, notices, part_names
+from headlight.app.text.formats import escaped
 from headlight.app.views._positions_lab import (
     DRAW_SECTION,
     FORMULA,
@@ -20,7 +22,6 @@ from headlight.app.views._positions_lab import (
     RELATIVE,
     Lab,
 )
-from headlight.app.wording import exercises, model_texts, part_names
 
 
 def choose_cell(positions: Sequence[str], position: int, dimension: int) -> None:
@@ -80,7 +81,7 @@ def page() -> None:
             "Positions": (
                 "The positional table",
                 "These numbers come from the model. They are the same for every sentence. "
-                f"{model_texts.positions(view.model)}",
+                f"{notices.positions(view.model)}",
                 table,
                 None,
             ),
@@ -116,7 +117,7 @@ def page() -> None:
         if chosen_position != NO_CELL:
             cell = labels.index(chosen_position), dimension
             numbers = {name: each[2][cell] for name, each in panels.items() if name != "Scaled"}
-            frame.finding(model_texts.input_number(cell, encoding.tokens[cell[0]], numbers))
+            frame.finding(input_number(cell, encoding.tokens[cell[0]], numbers))
         else:
             frame.finding(f"{title}. {caption}")
         row, column = cell or (-1, -1)
@@ -150,3 +151,12 @@ def page() -> None:
             "sines and cosines.",
             exercises.REPEATED if chosen not in DRAW_SECTION and trace.sides[side].table else None,
         )
+
+
+def input_number(cell: tuple[int, int], token: str, numbers: Mapping[str, float]) -> str:
+    """One number of the input of layer 1 and what it is made of; `cell`: position and dimension."""
+    table, word, total = (f"{numbers[name]:.3f}".replace("-", "−") for name in numbers)
+    return (
+        f"Position {cell[0]}, “{escaped(token)}”, dimension {cell[1]}: **{table}** in the "
+        f"positional table, **{word}** in the embedding, **{total}** in the input of layer 1."
+    )

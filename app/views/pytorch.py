@@ -10,7 +10,9 @@ from headlight.app.components.matrices import compared, matrices
 from headlight.app.results import head_results, passes, system_results
 from headlight.app.shell import frame
 from headlight.app.state import messages, session
-from headlight.app.wording import exercises, model_texts, notices, part_names, system_texts
+from headlight.app.text import exercises, notices, part_names
+from headlight.app.text.formats import escaped, listed
+from headlight.model.probing.reference import without_counterpart
 
 HEADS_WITHIN = 1e-5
 LOGITS_WITHIN = 1e-5  # times the largest logit, where that is above 1
@@ -28,7 +30,7 @@ def page() -> None:
     if view.reference is None:
         st.info(
             "torch.nn.Transformer has no counterpart for this model's "
-            f"{model_texts.parts_without_twin(view.model)}. Choose another model to compare."
+            f"{listed(without_counterpart(view.model))}. Choose another model to compare."
         )
         raise messages.NothingToShow
     trace = passes.whole_trace_of(view, run)
@@ -100,7 +102,7 @@ def page() -> None:
     )
     moments = part_names.moments(trace, focus.kind) or [f"Row “{word}”" for word in query.labels]
     both = float(ours[row, column]), float(theirs[row, column])
-    st.markdown(system_texts.cell_compared(moments[row], key.labels[column], *both))
+    st.markdown(cell_compared(moments[row], key.labels[column], *both))
 
     with frame.numbers():
         st.markdown(
@@ -121,3 +123,12 @@ def page() -> None:
             },
             alt="Largest difference for every head and for the logits",
         )
+
+
+def cell_compared(row: str, key: str, ours: float, theirs: float) -> str:
+    """One weight in both systems; `row` in words."""
+    difference = f", difference {ours - theirs:.0e}" if ours != theirs else ""
+    return (
+        f"{escaped(row)}: weight on “{escaped(key)}” **{ours:.6f}** here, **{theirs:.6f}** in "
+        f"PyTorch{difference}."
+    ).replace("-", "−")

@@ -13,10 +13,11 @@ from headlight.app.results import head_results, passes
 from headlight.app.shell import frame, running_lesson
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import CLEAREST_ROW, WORDS
+from headlight.app.text import exercises, part_names
 from headlight.app.theme import FOCUS
 from headlight.app.views._small_examples import KEYS, QUERY, VALUES
-from headlight.app.wording import exercises, model_texts, part_names
-from headlight.model.analysis.projection import answer, principal_plane
+from headlight.model.analysis.projection import Answer, Plane, answer, principal_plane
+from headlight.model.rounding import percent
 
 BARE = {"label_visibility": "collapsed", "width": 170}
 
@@ -73,7 +74,7 @@ def selected_head(controls: DeltaGenerator) -> None:
         steps.weights[chosen],
     )
     frame.explanation().markdown(f"**{part_names.head_name(trace, kind, layer, head)}**")
-    frame.explain(model_texts.in_plane(pca_plane, result, titles, query.shape[-1]))
+    frame.explain(in_plane(pca_plane, result, titles, query.shape[-1]))
     plane.head(
         pca_plane,
         (query, key),
@@ -96,3 +97,28 @@ def page() -> None:
         words()
     else:
         selected_head(controls)
+
+
+def in_plane(plane: Plane, answer: Answer, sides: tuple[str, str], width: int) -> str:
+    """How much of a head's queries and keys, of `width` numbers, the plane keeps, and how far that
+    misleads for one query."""
+    query_title, key_title = sides
+    whose = (
+        f"Queries and keys both come from the {query_title}"
+        if query_title == key_title
+        else f"Queries come from the **{query_title}**, keys from the **{key_title}**"
+    )
+    text = (
+        f"{whose}, {width} numbers each. The plane is a joint PCA of both and keeps "
+        f"**{percent(plane.explained.sum())}** of their variance. The weights shown are the "
+        "head's true weights. "
+    )
+    off = answer.off()
+    if not off.size:
+        return f"{text}With these masks, this query cannot attend at all: all its weights are zero."
+    return (
+        f"{text}Dot products in the plane are approximate: for this query, q·k ÷ √{width} is "
+        f"off by {off.mean():.2f} on average, {off.max():.2f} at most. Weights computed from "
+        f"the plane would move **{percent(answer.total_variation())}** of the row: trust the "
+        "table."
+    )

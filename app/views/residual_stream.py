@@ -15,17 +15,13 @@ from headlight.app.shell.layout import st_page
 from headlight.app.state import session, widgets
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.pages import HOME, PAGES
+from headlight.app.text import formats, output_texts, part_names
+from headlight.app.text.formats import escaped
 from headlight.app.views import _terms
-from headlight.app.wording import (
-    change_texts,
-    formats,
-    model_texts,
-    output_texts,
-    part_names,
-)
 from headlight.model.analysis import residual
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import has_final_norm, predicted_side
+from headlight.model.rounding import percent
 
 MAX_LENS_ROWS = 200  # rows of the lens
 TALLEST = 500  # pixels of its table
@@ -87,7 +83,7 @@ def draw_lens(view: ModelView, shown: ShownLens) -> None:
     for depth, name in enumerate(shown.depths):
         outputs = view.checkpoint.outputs(lens.best[depth], shown.preceding)
         answers[name] = [
-            f"{output}  {formats.percent(probability, 1)}"
+            f"{output}  {percent(probability, 1)}"
             for output, probability in zip(outputs, lens.probability[depth], strict=True)
         ]
     answers["settled"] = [shown.depths[depth] for depth in lens.settled]
@@ -149,7 +145,7 @@ def draw_writers(view: ModelView, run: Run) -> None:
     frame.finding(
         f"The parts of the logit of {formats.escaped(wanted)}, {formats.signed(sum_of.logit)}"
     )
-    frame.explain(change_texts.TERMS)
+    frame.explain(_terms.TERMS)
     _terms.draw(sum_of, wanted)
     focus = session.focus()
     head = part_names.head_name(trace, focus.kind, focus.layer, focus.head)
@@ -185,9 +181,9 @@ def draw_vectors(view: ModelView, run: Run, picture: str) -> None:
         top = residual.usual_most(lengths)
         frame.finding(f"Length of each vector of the {stack}")
         normed = has_final_norm(view.model, side)
-        frame.explain(model_texts.place_of_norm(normed, stack))
+        frame.explain(place_of_norm(normed, stack))
         longest = lengths.max(axis=1)
-        frame.explanation().markdown(model_texts.massive_activations(encoding.tokens, longest, top))
+        frame.explanation().markdown(massive_activations(encoding.tokens, longest, top))
         heatmap = charts.matrix(lengths, position, after, "length", (0, top), ".1f")
         key, alt = "lengths_figure", f"Length of each token's vector through the {stack}"
     elif picture == TURN:
@@ -231,3 +227,31 @@ def page() -> None:
         draw_writers(view, run)
     else:
         draw_vectors(view, run, picture)
+
+
+def place_of_norm(final: bool, stack: str) -> str:
+    """Where a stack has its norms, and what that does to the length of vectors; a `final` norm
+    means pre-norm."""
+    if final:
+        return (
+            f"The norms of this {stack} come before its sublayers (pre-norm), so vectors are "
+            "free to grow. A final norm follows the last layer."
+        )
+    return (
+        f"Each layer of this {stack} ends with a norm (post-norm), which gives all vectors "
+        "about the same length. There is no final norm."
+    )
+
+
+def massive_activations(tokens: Sequence[str], lengths: Sequence[float], top: float) -> str:
+    """A note on vectors longer than `top`, where the colour scale ends; `lengths`: the greatest
+    length of each token's vectors."""
+    far = [f"“{token}”" for token, length in zip(tokens, lengths, strict=True) if length > top]
+    if not far:
+        return ""
+    names = escaped(", ".join(far[:3]) + (" …" if len(far) > 3 else ""))
+    return (
+        f"The vector of {names} is up to {max(lengths):,.0f} long; the colour scale ends at "
+        f"{top:,.0f}. Such massive activations (Sun et al. 2024) often belong to the first "
+        "token, and many heads attend to them."
+    )

@@ -12,10 +12,10 @@ from headlight.app.components.merge_steps import merge_steps
 from headlight.app.components.token_line import framed_lines
 from headlight.app.shell import frame
 from headlight.app.state import session, widgets
+from headlight.app.text import exercises
+from headlight.app.text.exercises import Exercise
 from headlight.app.theme import MARKED
 from headlight.app.views import _token_table
-from headlight.app.wording import exercises
-from headlight.app.wording.exercises import Exercise
 from headlight.model.analysis.tokenization import merges
 from headlight.model.probing.sites import sides_of
 from headlight.model.probing.trace import CannotRead, read_of

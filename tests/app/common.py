@@ -20,7 +20,7 @@ from headlight.app.results import memoize, sweep_results
 from headlight.app.state import cache, catalog
 from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import SETTINGS, shared
-from headlight.app.wording.formats import MARKS
+from headlight.app.text.formats import MARKS
 from headlight.model.analysis.reading import Reading
 from tests.conftest import ROOT
 

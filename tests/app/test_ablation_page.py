@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from headlight.app.shell import effect, frame, screen, sweeps
-from headlight.app.wording import findings
+from headlight.app.shell import effect, frame, sweeps
+from headlight.app.text import findings
 from headlight.model.probing.sweeps import Score
 from tests.app.common import finished, words
 
@@ -42,8 +42,8 @@ def test_what_is_needed_most_is_that_of_passes_of_our_own(opened, en_de, row):
     }
     kind, layer, head = min(left, key=left.get)
     name = {"cross": "cross-attention"}.get(kind, f"{kind} self-attention")
-    before = findings.whole_percent(probability(en_de, TEXT, "", row, token))
-    after = findings.whole_percent(left[kind, layer, head])
+    before = findings.percent(probability(en_de, TEXT, "", row, token))
+    after = findings.percent(left[kind, layer, head])
     what = "the output" if row is None else f"“{en_de.outputs([token])[0]}”"
     expected = f"probability of {what} falls from {before} to {after}, more than without any other"
     assert (
@@ -58,13 +58,13 @@ def test_what_is_needed_most_is_that_of_passes_of_our_own(opened, en_de, row):
 @pytest.mark.parametrize("view", ["ablation", "take-away", "attention", "lines"])
 def test_what_a_change_did_is_asked_once(page, monkeypatch, view):
     """The page may ask for it, and the frame around it."""
-    calls, runs, make = [], [], frame.make
+    calls, runs, make, what = [], [], frame.make, effect.effect
 
     def counted() -> list:
         calls.append(len(runs))
-        return effect.effect()
+        return what()
 
-    monkeypatch.setattr(screen, "effect", counted)
+    monkeypatch.setattr(effect, "effect", counted)
     monkeypatch.setattr(
         frame, "make", lambda *args, **given: runs.append(None) or make(*args, **given)
     )
@@ -129,8 +129,7 @@ def test_the_cells_of_all_panels_have_one_scale_and_the_selected_one_a_frame(en_
 def test_a_selected_cell_is_told_and_switched_off_there(opened, en_de):
     page = finished(opened(kind="cross", layer="2", head="3"))
     before, after = (
-        findings.whole_percent(probability(en_de, TEXT, changes))
-        for changes in ("", "cross.2.3=off")
+        findings.percent(probability(en_de, TEXT, changes)) for changes in ("", "cross.2.3=off")
     )
     name, moves = "Cross-attention, layer 2, head 3", f"from {before} to {after}."
     assert before != after

@@ -10,7 +10,7 @@ from headlight.app.state.options import (
     OF_LAYER,
     SELECTED,
 )
-from headlight.app.wording.alignment_texts import alignment_note
+from headlight.app.text.alignment import alignment_note
 from headlight.model import load
 from headlight.model.analysis.alignment import HeadAlignment, of_influence, of_trace, pharaoh
 from headlight.model.checkpoint import untrained

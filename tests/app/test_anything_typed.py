@@ -25,7 +25,7 @@ from headlight.app.state import settings
 from headlight.app.state.pages import PAGES
 from headlight.app.state.setting import ABSENT
 from headlight.app.state.settings import SETTINGS
-from headlight.app.wording import formats, part_names
+from headlight.app.text import formats, part_names
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.probing.changes import CannotChange
 from headlight.model.probing.trace import CannotRead

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from headlight.app.wording import formats
+from headlight.app.text import formats
 from headlight.model import load
 from headlight.model.analysis.attribution import attribution
 from headlight.model.analysis.decomposition import decomposition

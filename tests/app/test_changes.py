@@ -10,7 +10,7 @@ from headlight.app.results import memoize
 from headlight.app.state import catalog
 from headlight.app.state import options as options_module
 from headlight.app.state.pages import PAGES
-from headlight.app.wording import change_texts, findings, formats, head_card
+from headlight.app.text import findings, formats, head_card
 from headlight.model.analysis.head_metrics import ANY
 from headlight.model.checkpoint import SHIPPED, load
 from headlight.model.masks import Masks
@@ -88,12 +88,12 @@ def test_without_the_causal_mask_it_is_said_what_peeks(changed):
     named = [f"{formats.MARKS[tag]}{text}{formats.MARKS[tag]}" for text, tag in parts]
     expected = "{} attends to the next token, {}".format(*named)
     where = f"the decoder peeks: in its self-attention {layer + 1}.{head + 1}, "
-    assert where + expected in words(page) and findings.whole_percent(ahead.max()) in words(page)
+    assert where + expected in words(page) and findings.percent(ahead.max()) in words(page)
     now, before = (
         float(en_de.trace(MAN, en_de.decode(target), masks=masks).log_probabilities.sum())
         for masks in (Masks(causal=False), Masks())
     )
-    assert change_texts.probability("target", now, before) in words(page)
+    assert findings.probability("target", now, before) in words(page)
     for view in ("attention", "inside"):
         page.switch_page(view).run()
         page.session_state["kind"] = "cross"
@@ -112,7 +112,7 @@ def test_without_the_causal_mask_it_is_said_what_peeks(changed):
 
 def test_a_probability_is_told_without_and_with_the_changes():
     expected = "Probability of the target: 17% → **<1%** (log-probability −1.75 → −28.59)"
-    assert change_texts.probability("target", -28.59, -1.75) == expected
+    assert findings.probability("target", -28.59, -1.75) == expected
 
 
 UNREADABLE = {  # line → a part of what is said

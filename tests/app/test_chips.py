@@ -2,7 +2,7 @@
 
 import pytest
 
-from headlight.app.wording.change_texts import chip
+from headlight.app.text.part_names import chip
 from headlight.model.probing.changes import VERBS, parse
 
 

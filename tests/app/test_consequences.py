@@ -11,10 +11,10 @@ import pytest
 
 from headlight.app.results import passes
 from headlight.app.shell import effect
-from headlight.app.shell.frame import Effect
+from headlight.app.shell.effect import Effect
 from headlight.app.state import catalog
 from headlight.app.state.options import AFTER, DIFFERENCE
-from headlight.app.wording import findings
+from headlight.app.text import findings
 from headlight.model import load
 from headlight.model.checkpoint import SHIPPED
 from headlight.model.masks import Masks
@@ -106,7 +106,6 @@ def effect_of(act, line, plain, after, monkeypatch, shows=AFTER) -> Effect:
     monkeypatch.setattr(effect.selection, "view", lambda run=shown: view_of(run))
     monkeypatch.setattr(effect.selection, "run", lambda changed=None: shown)
     monkeypatch.setattr(effect.selection, "other_run", lambda: after)
-    monkeypatch.setattr(effect, "model_output", lambda: ("Output", "text"))
     return effect.effect()
 
 
@@ -195,10 +194,8 @@ def check(act, line, plain, after, told: Effect) -> bool:
         token = checkpoint.outputs([int(ids[row])])[0] if last else tokens[row + 1]
         where = findings.FINISHED if peek else findings.AFTER
         where = findings.FORMER if "Now it writes" in text else where
-        read, next_token = in_sentence(tokens[row]), in_sentence(token)
-        start = f"{where} {read}, the probability of {next_token} "
-        if where == findings.FINISHED:
-            start = f"{where} {next_token} after {read} "
+        said = findings.said(where, row=tokens[row], token=token, moves="…")
+        start = "".join(part for part, _ in said).removesuffix("….")
         before, current = was[row, ids[row]], now[row, ids[row]]
         if start not in text or told.row != row:
             continue  # another of those, which may have the same words

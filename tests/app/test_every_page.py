@@ -9,10 +9,10 @@ import pytest
 from allpairspy import AllPairs
 
 from headlight.app.results import system_results
+from headlight.app.shell.state_strip import NO_DIFFERENCE
 from headlight.app.state.options import AFTER, BEFORE, DIFFERENCE, OTHER, THIS, TO_OTHER
 from headlight.app.state.pages import HOME, PAGES
 from headlight.app.state.settings import SETTINGS
-from headlight.app.wording.change_texts import NO_DIFFERENCE
 from headlight.model import checkpoint, load
 from headlight.model.presets import PRESETS
 from headlight.model.probing.changes import VERBS

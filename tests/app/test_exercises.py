@@ -11,9 +11,9 @@ import pytest
 
 from headlight.app.results import exercise_results
 from headlight.app.state.options import SCATTER, SENTENCES, STEPS, TABLE
+from headlight.app.text import exercises
+from headlight.app.text.formats import escaped
 from headlight.app.views._head_table import on_focus, on_focus_and_loss
-from headlight.app.wording import exercises
-from headlight.app.wording.formats import escaped
 from headlight.model import load
 from headlight.model.checkpoint import SHIPPED
 from headlight.model.probing.head_steps import head_steps

@@ -8,7 +8,8 @@ import pytest
 from headlight.app.state import catalog
 from headlight.app.state.options import LAB
 from headlight.app.state.pages import HOME
-from headlight.app.wording import block_texts, model_texts, output_texts
+from headlight.app.text import notices, output_texts
+from headlight.app.views import _blocks
 from headlight.model.analysis.architecture import blocks
 from headlight.model.checkpoint import load
 from headlight.model.families.rotary import angles
@@ -118,7 +119,7 @@ def test_blocks_say_what_such_a_model_has(folders, name):
     trace = checkpoint.trace_run(run)
     lengths = {side: len(text.ids) for side, text in trace.texts.items()}
     found = blocks(checkpoint.model, lengths)
-    said = {block.part: block_texts.explained(checkpoint.model, trace, block) for block in found}
+    said = {block.part: _blocks.explained(checkpoint.model, trace, block) for block in found}
     said["attention"] = said[next(block.part for block in found if block.kind)]
     rotary = name in ("llama-groups", "qwen3")
     assert ("position" in said) == ("rotat" not in said["attention"]) == (not rotary)
@@ -133,7 +134,7 @@ def test_blocks_say_what_such_a_model_has(folders, name):
     assert ("RMSNorm" in norms) == rotary
     if "position" in said:
         assert ("learned" in said["position"]) == (name not in ("marian", TINY))
-        halves = "then all cosines" in model_texts.positions(checkpoint.model)
+        halves = "then all cosines" in notices.positions(checkpoint.model)
         assert halves == (name in ("marian", TINY))
     assert ("Replaces self-attention" in said.get("recurrence", "")) == (name == TINY)
     assert ("an activation and a norm" in said.get("generator", "")) == (name == "bert")
@@ -155,7 +156,7 @@ def test_a_sentence_encoder_says_how_it_makes_its_vector(page, folders, pooling)
     trace = checkpoint.trace(TEXT)
     shown = {block.part: block for block in blocks(checkpoint.model, {"src": 5})}
     said = {
-        part: block_texts.explained(checkpoint.model, trace, shown[part])
+        part: _blocks.explained(checkpoint.model, trace, shown[part])
         for part in ("pooling", "dense")
     }
     takes = dict(mean="the mean", max="the maximum", cls="its first token", lasttoken="its last")

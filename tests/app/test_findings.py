@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from headlight.app.wording import findings
+from headlight.app.text import findings
 
 
 def text(parts) -> str:
@@ -49,5 +49,5 @@ def test_punctuation_is_quoted():
 
 
 def test_small_probabilities_are_not_said_to_be_none():
-    assert findings.whole_percent(0.0049) == "<1%" and findings.whole_percent(0) == "0%"
-    assert findings.whole_percent(0.0051) == "1%" and findings.whole_percent(0.996) == "100%"
+    assert findings.percent(0.0049) == "<1%" and findings.percent(0) == "0%"
+    assert findings.percent(0.0051) == "1%" and findings.percent(0.996) == "100%"

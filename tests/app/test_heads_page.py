@@ -15,8 +15,8 @@ from headlight.app.state.options import (
     SURVEY,
     THIS_SENTENCE,
 )
+from headlight.app.text import head_card
 from headlight.app.views import _head_table
-from headlight.app.wording import head_card
 from headlight.model import load
 from headlight.model.analysis.head_metrics import RULES, THRESHOLD, heads_with, measured
 from headlight.model.checkpoint import SHIPPED

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from headlight.app.state.catalog import DEFAULT_MODEL
-from headlight.app.wording import system_texts
+from headlight.app.views import from_2017_to_llama, implementations
 from headlight.model import load
 from headlight.model.analysis import family, lineage
 from headlight.model.presets import PRESETS
@@ -45,7 +45,7 @@ def test_every_preset_reads_the_users_sentence(app, small_presets, preset):
     app.switch_page("compare").run()
     assert not app.exception and not app.error
     said = [info.value for info in app.info if "no counterpart" in info.value]
-    if preset in ("paper", "pre_norm", "hyunwoongko"):
+    if preset in ("paper", "pre_norm", "hyunwoongko", "window"):
         assert not said and app.dataframe[0].value["agrees"].all()
     else:
         assert len(said) == 1
@@ -75,7 +75,7 @@ def test_the_page_shows_what_is_measured(default):
     models = family.members(len(default.tokenizer), 1024)
     with torch.no_grad():
         measured = family.measure(models, src, tgt)
-    assert table == system_texts.differences(measured | {"tokens": src.shape[1]})
+    assert table == implementations.differences(measured | {"tokens": src.shape[1]})
     assert f"**{measured['lengths']['pre_norm'][-1]:.1f}**" in table
     assert (
         "none: van_dijck and bloem's notebook" in table and "never trains padding's vector" in table
@@ -118,9 +118,9 @@ def effects(default):
 def test_each_swap_is_told_with_what_it_changes(effects):
     for swap, step in lineage.LINE.items():
         shown = show("lineage", "One part", swap=swap)
-        assert system_texts.swap(step) in shown, swap
-        assert system_texts.effect(step, effects[swap]) in shown, swap
+        assert from_2017_to_llama.in_words(step) in shown, swap
+        assert from_2017_to_llama.effect_in_words(step, effects[swap]) in shown, swap
         assert any(text.startswith(step.title) for text in shown), swap
-    table = system_texts.lineage(effects)
+    table = from_2017_to_llama.lineage(effects)
     shown = show("lineage", "One part after another")
     assert table in shown and len(table.splitlines()) == 2 + len(lineage.LINE)

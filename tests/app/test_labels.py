@@ -2,11 +2,12 @@ import numpy as np
 import pytest
 
 from headlight.app.charts import Axis
-from headlight.app.views import _head_table
-from headlight.app.wording import formats, head_card, model_texts, notices, part_names
+from headlight.app.text import formats, head_card, notices, part_names
+from headlight.app.views import _head_table, residual_stream
 from headlight.model import load, presets
 from headlight.model.analysis.head_metrics import measure, tokens_of
 from headlight.model.analysis.reading import Reading
+from headlight.model.rounding import percent
 from headlight.model.tokenizer import Tokenizer
 from tests.app.common import plain_text
 from tests.conftest import LINES
@@ -100,7 +101,7 @@ def test_card_says_the_same_numbers_and_two_names(seen):
     assert names[-2:] == ["", names[-1]] and names.pop().startswith("Row “\\<s\\>” has")
     names.pop()
     assert f"Entropy {numbers['entropy'][1, 0]:.1f} bits" in line and not nothing
-    assert f"previous {formats.percent(numbers['previous'][1, 0])}" in line
+    assert f"previous {percent(numbers['previous'][1, 0])}" in line
     assert "next" not in line  # a causal decoder never sees it
     assert len(names) == 2 and all(name.startswith("- **") for name in names)
 
@@ -154,6 +155,6 @@ def test_spaces_are_where_they_were_typed(tokenizer):
 
 
 def test_far_longer_vectors_are_named():
-    assert model_texts.massive_activations(["a", "b"], [3.0, 4.0], 4.0) == ""
-    said = model_texts.massive_activations(["*a", "b", "c"], [20_000.0, 5.0, 7.0], 7.0)
+    assert residual_stream.massive_activations(["a", "b"], [3.0, 4.0], 4.0) == ""
+    said = residual_stream.massive_activations(["*a", "b", "c"], [20_000.0, 5.0, 7.0], 7.0)
     assert "\\*a" in said and "20,000 long" in said and "ends at 7" in said

@@ -8,7 +8,7 @@ import streamlit as st
 from headlight.app.results import memoize, word_results
 from headlight.app.state import progress
 from headlight.app.state.cache import ByteBoundedCache
-from headlight.app.wording import notices
+from headlight.app.text import notices
 from headlight.model.probing import sweeps
 
 TEXT, KEY = "A woman stops in the middle of the road.", "stop_work_0"

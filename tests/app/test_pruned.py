@@ -6,7 +6,7 @@ import torch
 from headlight.app.results import passes
 from headlight.app.state import catalog
 from headlight.app.state.pages import PAGES
-from headlight.app.wording import head_card
+from headlight.app.text import head_card
 from headlight.model.checkpoint import load, save
 from headlight.model.probing.capture import view
 from headlight.model.probing.run import FINAL

@@ -9,8 +9,8 @@ import pytest
 from headlight.app.components.packing import as_sent
 from headlight.app.results import memoize
 from headlight.app.state.options import CLEAREST_ROW, SELECTED_HEAD, WORDS
+from headlight.app.views import query_key_value
 from headlight.app.views._small_examples import KEYS, QUERY, VALUES
-from headlight.app.wording import model_texts
 from headlight.model import Masks, load
 from headlight.model.analysis import head_metrics
 from headlight.model.analysis.projection import Answer, answer, principal_plane
@@ -179,7 +179,7 @@ def test_masks_are_the_traces(opened, en_de):
 
 def test_a_query_that_may_look_at_nothing_is_told_so():
     plane = principal_plane(np.eye(3))
-    text = model_texts.in_plane(
+    text = query_key_value.in_plane(
         plane, Answer(np.ones(3), np.zeros(3), np.zeros(3)), ("source",) * 2, 3
     )
     assert "cannot attend at all" in text and "off by" not in text

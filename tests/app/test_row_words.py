@@ -17,8 +17,8 @@ from headlight.app.components.packing import pack_trace
 from headlight.app.export import bertviz_html, pictures, tables
 from headlight.app.lessons.sentence_run import NamedHead, SentenceRun
 from headlight.app.state.options import SELECTED_HEAD
-from headlight.app.wording import part_names
-from headlight.app.wording.formats import escaped
+from headlight.app.text import part_names
+from headlight.app.text.formats import escaped
 from headlight.model import load
 from headlight.model.analysis.reading import Reading
 from headlight.model.checkpoint import SHIPPED

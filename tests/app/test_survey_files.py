@@ -10,8 +10,8 @@ import pytest
 from pyarrow import parquet
 
 from headlight.app.state.options import SURVEY, THIS_SENTENCE
+from headlight.app.text import head_card
 from headlight.app.views import _head_table
-from headlight.app.wording import head_card
 from headlight.model.analysis.head_metrics import measured
 from headlight.model.checkpoint import SHIPPED, load
 from headlight.model.pretrained.weights import CannotLoad

@@ -17,7 +17,7 @@ from headlight.app.results import passes as passes_module
 from headlight.app.server import fair_queue as queue
 from headlight.app.server.fair_queue import FairQueue
 from headlight.app.state import catalog
-from headlight.app.wording import notices
+from headlight.app.text import notices
 from headlight.model.checkpoint import load
 from headlight.model.decoding.generate import Beam, Sampling
 from headlight.model.masks import Masks

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from headlight.app.components.model_map import model_map
-from headlight.app.wording.block_texts import most_probable
+from headlight.app.views._blocks import most_probable
 from headlight.model import Masks, checkpoint, presets
 from headlight.model.analysis.architecture import blocks
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from headlight.app.wording import change_texts
+from headlight.app.text import part_names
 from headlight.model import Masks, load
 from headlight.model.probing.changes import parse
 from tests.app.test_packing import weights_of
@@ -66,7 +66,7 @@ class WhatIf:
     def expect_line(self, line: str) -> None:
         badges = self.page.locator("[class*='st-key-change_'] button:visible")
         keys = self.of_grid("grid.data.sides.source.labels")
-        chips = [f"{change_texts.chip(change, keys)} ×" for change in parse(line)]
+        chips = [f"{part_names.chip(change, keys)} ×" for change in parse(line)]
         expect(badges).to_have_text(chips)
 
 

@@ -6,10 +6,10 @@ import random
 import numpy as np
 import pytest
 
-from headlight.app.lessons.formatting import percent
-from headlight.app.wording import findings
+from headlight.app.text import findings, formats
 from headlight.model.probing import editing
 from headlight.model.probing.changes import HeadOff, Scope, parse, written
+from headlight.model.rounding import percent
 
 SHARES = [0, 1e-7, 0.004, 0.005, 0.0051, 0.5, 0.994, 0.9949, 0.996, 0.9999, 1]
 WORDS = ["Hund", ".", " dog ", "<s>", "…", "3", "é"]
@@ -76,31 +76,43 @@ def test_what_moved_is_said_as_in_the_app(said, start):
         most = {"row": row, "token": token, "before": before, "after": after}
         found = said("({ most, start }) => moved(most, start)", {"most": most, "start": start})
         assert found == as_lists(findings.moved(row, token, before, after, start))
-    still = said("() => moved({ row: 'a', token: 'b', before: 0.5, after: 0.5005 }, 'After')")
-    assert still == said("() => moved(null, 'After')") == [[findings.NO_CHANGE, ""]]
+    still = said("() => moved({ row: 'a', token: 'b', before: 0.5, after: 0.5005 }, 'after')")
+    assert still == said("() => moved(null, 'after')") == [[findings.NO_CHANGE, ""]]
 
 
 def test_other_findings_are_said_as_in_the_app(said):
     for text in ("Ein Hund.", "Ein Hund", " ", "Was?"):
-        parts = [["Ein", "s"], [" Hund", ""]]
-        found = said("([parts, text]) => nowWrites(parts, text)", [parts, text])
-        assert found == as_lists(findings.writes("Now it writes:", map(tuple, parts), text))
+        found = said("(text) => nowWrites('Ein Kater.', text)", text)
+        changed = formats.differences("Ein Kater.", text)
+        assert found == as_lists(findings.writes(findings.SAID["now"], changed, text))
     for old, now in (("good", "bad"), ("good", "good")):
         argument = {"old": old, "now": now, "before": 0.3, "after": 0.004}
         found = said("(moved) => classMoved(moved)", argument)
         assert found == as_lists(findings.class_moved(old, now, 0.3, 0.004))
     peek = {"layer": 1, "head": 2, "row": "Ein", "next": ".", "weight": 0.42}
-    *parts, (end, style) = said("(peek) => peeking(peek)", peek)
-    assert [*parts, [end.rstrip(), style]] == as_lists(findings.peeking(2, 3, "Ein", ".", 0.42))
+    found = said("(peek) => peeking(peek)", peek)
+    assert found == as_lists(findings.peeking(2, 3, "Ein", ".", 0.42))
     found = [said(f"() => stays('translation', {alone})") for alone in ("false", "true")]
-    assert found == [[findings.STAYS, ""], [findings.STAYS_UNSEEN, ""]]
+    assert found == [[[findings.STAYS, ""]], [[findings.STAYS_UNSEEN, ""]]]
 
 
-def test_shares_of_a_lesson_are_written_as_in_the_app(node):
+def test_two_texts_differ_as_in_the_app(said):
+    draw = random.Random(0)
+    words = ["a", " b", " c", ".", ", ", "…", " é", " ,", "3"]
+    for _ in range(300):
+        texts = ["".join(draw.choices(words, k=draw.randrange(12))) for _ in range(2)]
+        found = said("(texts) => differences(...texts)", texts)
+        assert found == as_lists(formats.differences(*texts)), texts
+
+
+def test_shares_are_written_as_in_the_app(node):
+    """Of halves, which no decimal has, either is right."""
     shares = [*SHARES, *np.linspace(0.0013, 0.9987, 300).tolist()]
-    found = node.scope("app/live/lesson.js")("(shares) => shares.map(percent)", shares)
-    expected = [percent(share) for share in shares]
-    ties = [abs(100 * share % 1 - 0.5) < 1e-9 for share in shares]  # either way
-    assert [f for f, t in zip(found, ties, strict=True) if not t] == [
-        e for e, t in zip(expected, ties, strict=True) if not t
-    ]
+    written = node.scope("app/components/shared/numbers.js")
+    for digits in (0, 1):
+        found = written("([all, digits]) => all.map((x) => percent(x, digits))", [shares, digits])
+        expected = [percent(share, digits) for share in shares]
+        ties = [abs(100 * share * 10**digits % 1 - 0.5) < 1e-9 for share in shares]
+        assert [f for f, t in zip(found, ties, strict=True) if not t] == [
+            e for e, t in zip(expected, ties, strict=True) if not t
+        ]

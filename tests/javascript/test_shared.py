@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from headlight.app import theme
-from headlight.app.wording.change_texts import short_name
+from headlight.app.text.part_names import short_name
 from headlight.model.probing.changes import Scope
 
 LEAST = 2.8  # contrast of white numbers, on the colours that are almost light

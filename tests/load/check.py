@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 import numpy as np
 import torch
 
-from headlight.app.wording import part_names
+from headlight.app.text import part_names
 from headlight.model.analysis.reading import Reading
 from headlight.model.checkpoint import Checkpoint, load
 from headlight.model.probing.changes import parse

@@ -1,5 +1,6 @@
 // All heads at once: for each kind of attention a canvas of tiles, and the text that they read.
 
+import MASKED from "../../masked.json" with { type: "json" };
 import { pixelColours, ramp, stopsOf } from "../shared/colours.js";
 import { element, onRecolour, outwards, painted, roomBelow } from "../shared/dom.js";
 import {
@@ -27,7 +28,6 @@ const GAP = 4;
 const CORNER = 12; // px
 const SCOPES = ["head", "layer", "kind"]; // of what is done to the selected head
 const SMALLER = [1.1, 1.02, 0.95, 0.88, 0.82]; // em, of a finding that does not fit
-const FADED = 0.15; // how much is left of a head that a filter leaves out
 
 /** Parts of a sentence as nodes. */
 const nodes = (parts) => parts.map((part) =>
@@ -272,7 +272,7 @@ export class Grid extends GridState {
     for (let tile = 0; tile < layers * heads; tile++) {
       const { x, y } = this.corner(section, placeOf(section.order, tile));
       const [layer, head] = [Math.floor(tile / heads), tile % heads];
-      base.globalAlpha = isFaded(part, this.look.faded, tile) ? FADED : 1;
+      base.globalAlpha = isFaded(part, this.look.faded, tile) ? MASKED.left_out : 1;
       base.fillStyle = this.hatching; // what is masked is no pixel of the sheet
       base.fillRect(x, y, width, height);
       base.fillStyle = this.ink;

@@ -1,5 +1,6 @@
 // The selected head in full, with its tokens, and what the model predicts at the row one looks at.
 
+import MASKED from "../../masked.json" with { type: "json" };
 import { isLight, pixelColours, ramp } from "../shared/colours.js";
 import { element, roomBelow } from "../shared/dom.js";
 import {
@@ -17,7 +18,6 @@ const DIAGONAL = Math.SQRT1_2;
 const ASIDE = 0.35; // letters from the middle of a column to where its turned label starts
 const SLANT = 0.6; // the same, and the foot of the last slanting letter
 const WRITTEN = 0.05; // smaller weights are not written into their cells
-const FADED = 0.3; // how much is left of a head that is off
 const DRAGGED = 3; // px; less is a click
 const LEGEND = 6; // letters long
 const CLICKED = 0.2; // what a click adds to a cell that is painted
@@ -233,7 +233,7 @@ export class SelectedHead {
       context.fillStyle = grid.hatching;
       context.fillRect(left, top, width, height);
       context.imageSmoothingEnabled = false;
-      context.globalAlpha = isOff ? FADED : 1;
+      context.globalAlpha = isOff ? MASKED.off : 1;
       context.drawImage(this.cells, left, top, width, height);
       context.globalAlpha = 1;
       const tiles = averaged(part, grid.look);

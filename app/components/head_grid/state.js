@@ -1,7 +1,7 @@
 // What the grid knows, and what follows from it: which cells and rows, which sentence, which bars, what
 // an edit asks for. Nothing here draws or listens.
 
-import { moment, shortName } from "../shared/names.js";
+import { moment, quoted, shortName } from "../shared/names.js";
 import { percent, signedPercent } from "../shared/numbers.js";
 import { weightOf } from "../shared/weights.js";
 import {
@@ -22,7 +22,6 @@ const FEWEST = 3; // next tokens that a low window shows, as in the style
 const STEP = 0.1; // by which a key changes a weight
 
 // A sentence is a list of parts: text, or [text, tag].
-const quoted = (text) => [WORD.test(text) ? text : `“${text}”`, "em"];
 
 export class GridState {
   data = null; // what unpack() gave

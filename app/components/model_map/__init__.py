@@ -8,7 +8,7 @@ from streamlit.components.v2 import component
 
 from headlight.app import theme
 from headlight.app.components.scripts import read, script
-from headlight.app.wording import formats, part_names
+from headlight.app.text import formats, part_names
 from headlight.model.analysis.architecture import LAYER_OUTPUTS, OUTPUT, Block, alike
 from headlight.model.probing.trace import Pass
 

@@ -2,6 +2,7 @@
 // them. Two pictures: a dictionary whose vectors are dragged and which is computed here, and a head's
 // queries and keys, which the model has computed and which are only drawn here.
 
+import MASKED from "../../masked.json" with { type: "json" };
 import { element } from "../shared/dom.js";
 import { minus, percent, tenths } from "../shared/numbers.js";
 import { shape } from "../shared/svg.js";
@@ -358,7 +359,7 @@ class Head extends Picture {
     super(root, { role: "img" });
     this.side.append(element("p", { class: "hint" },
       element("span", { class: "dot" }), " key: its size and its arrow's thickness show its weight " +
-      "(hollow: masked) · ",
+      `(${MASKED.points}) · `,
       element("span", { class: "diamond" }), " query: click to select it · hover over a point " +
       "to see its name"));
     this.strip = element("div", { class: "strip", role: "radiogroup" });

@@ -1,6 +1,7 @@
 // Matrices as cells in colour: one pixel a cell where there are many, rectangles with their numbers
 // where there is room, and the cell that is under the pointer.
 
+import MASKED from "../../masked.json" with { type: "json" };
 import { isLight } from "./colours.js";
 import { element } from "./dom.js";
 import { short } from "./numbers.js";
@@ -95,10 +96,10 @@ export function writeAt(context, text, x, y, angle, widest) {
 export const writeTurned = (context, text, x, y, widest) =>
   writeAt(context, text, x, y, Math.PI / 2, widest);
 
-/** Crosses out a head that is off. */
+/** Crosses out a head that is off (its look, as that of a mask, is in masked.json). */
 export function cross(context, colour, x, y, width, height) {
   context.strokeStyle = colour;
-  context.lineWidth = 3;
+  context.lineWidth = MASKED.cross;
   context.beginPath();
   context.moveTo(x, y);
   context.lineTo(x + width, y + height);
@@ -109,13 +110,15 @@ export function cross(context, colour, x, y, width, height) {
 
 /** Fills what is masked: thin lines in an ink, on nothing. */
 export function hatching(ink) {
-  const canvas = element("canvas", { width: 6, height: 6 });
+  const { spacing, width, opacity } = MASKED;
+  const canvas = element("canvas", { width: spacing, height: spacing });
   const context = canvas.getContext("2d");
   context.strokeStyle = ink;
-  context.globalAlpha = 0.45;
-  for (const shift of [-6, 0, 6]) {
-    context.moveTo(shift, 6);
-    context.lineTo(shift + 6, 0);
+  context.lineWidth = width;
+  context.globalAlpha = opacity;
+  for (const shift of [-spacing, 0, spacing]) {
+    context.moveTo(shift, spacing);
+    context.lineTo(shift + spacing, 0);
   }
   context.stroke();
   return context.createPattern(canvas, "repeat");

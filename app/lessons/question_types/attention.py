@@ -5,7 +5,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from headlight.app.lessons.formatting import percent
 from headlight.app.lessons.question import (
     CHOOSE,
     FIND,
@@ -21,6 +20,7 @@ from headlight.app.lessons.question import (
 from headlight.app.lessons.question import distance_of_rows as distance
 from headlight.app.lessons.sentence_run import (
     END,
+    LIMITS,
     NamedHead,
     NoQuestion,
     SentenceRun,
@@ -28,8 +28,7 @@ from headlight.app.lessons.sentence_run import (
     names_of,
 )
 from headlight.model.analysis import head_metrics
-
-LEAST_LEAD, LEAST_LEAD_OWN = 0.2, 0.1  # of the largest weight over the second
+from headlight.model.rounding import percent
 
 
 def row_values(run: SentenceRun, head: NamedHead, i: int) -> tuple[dict, dict]:
@@ -95,7 +94,7 @@ class RowType(QuestionType):
     def _largest_key(self, draw: Draw) -> Question:
         run, head, rows = draw.run, draw.of_head, draw.rows()
         weights, names = run.weights(head), names_of(run.keys(head))
-        least = LEAST_LEAD_OWN if draw.own else LEAST_LEAD
+        least = LIMITS["lead_own" if draw.own else "lead"]
         i = draw.row(lambda i: rows.first[i] - rows.second[i] >= least)
         given, shown = row_values(run, head, i)
         # Keys that a mask forbids are no choice.
@@ -143,7 +142,7 @@ class RowType(QuestionType):
         columns = rows.sharp_columns()
         columns = [j for j in columns if j not in draw.used_columns] or columns
         if not columns:
-            raise NoQuestion("No column of this sentence has one large weight. Try another one.")
+            raise NoQuestion(LIMITS["no_column"])
         j = draw.rng.choice(columns) if draw.keys.get("column") == "any" else columns[-1]
         labels = names_of(tuple(run.label(head, i) for i in range(len(weights))))
         i = int(weights[:, j].argmax())
@@ -242,7 +241,6 @@ class SharesType(QuestionType):
         "row below": "You painted the row below. Stay in the row of *{row}*.",
         "attention is meaning": "The matching word gets less: the row spreads its weight.",
     }
-    TOLERANCE = 0.02
 
     def draw(self, draw: Draw) -> Question:
         run, head = draw.run, draw.of_head
@@ -252,7 +250,8 @@ class SharesType(QuestionType):
             i = draw.row(lambda i: allowed[i].sum() == 1)
         else:
             # Half a percent and less would be within the tolerance of everything.
-            i = draw.row(lambda i: allowed[i].sum() > 1 and np.sort(weights[i])[-2] >= 0.005)
+            second = draw.rows().second
+            i = draw.row(lambda i: allowed[i].sum() > 1 and second[i] >= LIMITS["least"])
         row, n = weights[i], int(allowed[i].sum())
         order = np.argsort(-row, kind="stable")
         j, k = int(order[0]), int(order[min(1, len(order) - 1)])
@@ -300,7 +299,7 @@ class SharesType(QuestionType):
         return Question(
             NUMBER,
             float(answer),
-            tolerance=0 if draw.ask == "only key" else self.TOLERANCE,
+            tolerance=0 if draw.ask == "only key" else LIMITS["tolerance"],
             share=True,
             given=given,
             shown=shown,
@@ -351,7 +350,7 @@ class NamedHeadType(QuestionType):
                     }
         fits = {h for h, s in scores.items() if s.get(pattern, 0) >= head_metrics.THRESHOLD}
         if not fits or len(fits) == len(scores):
-            raise NoQuestion(f"On this sentence no head, or every head, shows “{pattern}”.")
+            raise NoQuestion(LIMITS["no_head"].format(pattern=pattern))
         number = head_metrics.RULES[pattern].number
         share = max(float(measured[k].numbers[number][x, y]) for k, x, y in fits)
         shown = {"share": percent(share), "fitting": str(len(fits))}

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from headlight.app.lessons.formatting import fine_percent, number, percent, text
+from headlight.app.lessons.formatting import fine_percent, number, text
 from headlight.app.lessons.question import (
     CHOOSE,
     NUMBER,
@@ -21,6 +21,7 @@ from headlight.app.lessons.question_types.attention import row_values
 from headlight.app.lessons.sentence_run import END, NoQuestion, SentenceRun, is_word, names_of
 from headlight.model.analysis.head_metrics import total_variation
 from headlight.model.decoding.generate import Beam
+from headlight.model.rounding import percent
 
 
 class NextTokenType(QuestionType):

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from headlight.app.lessons.formatting import change, fine_percent, number, percent, text
+from headlight.app.lessons.formatting import change, fine_percent, number, text
 from headlight.app.lessons.question import (
     CHOOSE,
     Draw,
@@ -20,6 +20,7 @@ from headlight.app.lessons.question_types.attention import row_values
 from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun, is_word
 from headlight.model.decoding.generate import Beam
 from headlight.model.masks import Masks
+from headlight.model.rounding import percent
 
 SAME_LOGIT, SAME_WEIGHT, SAME_TEXT = 1e-5, 1e-6, 0.1  # largest changes; of a text in nats
 SCORES = (0.0, 0.7, 1.1, 1.6)

@@ -19,7 +19,7 @@ from headlight.app import theme
 from headlight.app.charts import Axis
 from headlight.app.components.packing import order
 from headlight.app.export import figures, pictures
-from headlight.app.wording import part_names
+from headlight.app.text import part_names
 from headlight.model import load
 from headlight.model.analysis.reading import Reading
 from headlight.model.masks import Masks

@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 
 from headlight.app.export import tables
-from headlight.app.wording import formats
+from headlight.app.text import formats
 from tests.app.common import view_of
 
 

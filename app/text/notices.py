@@ -7,11 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from headlight.app.charts import Axis
-from headlight.app.wording.formats import escaped, percent
-from headlight.app.wording.part_names import kind_name, layer_number, row_labels
+from headlight.app.text.formats import escaped
+from headlight.app.text.part_names import kind_name, layer_number, row_labels
 from headlight.model.analysis.leak import Leak
+from headlight.model.probing.sites import embeddings_of
 from headlight.model.probing.trace import Pass, Trace
+from headlight.model.rounding import percent
 from headlight.model.tokenizer import CONTINUES, SHOWN_SPACE, Encoding
+
+ALTERNATING = "Sines and cosines alternate, from fast waves on the left to slow ones on the right."
 
 STOPPED = "You stopped this computation."
 
@@ -136,3 +140,25 @@ def nothing_padded(longest: int) -> str:
         "Nothing is padded, so a padding mask has nothing to hide. "
         f"Pad to more than {longest} tokens."
     )
+
+
+def positions(model) -> str:
+    """The kind of positional table that a model has."""
+    position = embeddings_of(model)[0].position
+    if not all(side.table for side in model.sides()):
+        return "None: this model rotates queries and keys instead."
+    return getattr(position, "picture", ALTERNATING)
+
+
+def compared(trace: Pass, kind: str) -> str:
+    """Sentences on how queries and keys differ from their projections when they enter the
+    scores."""
+    site, sentences = trace.kinds[kind][0], ""
+    if not trace.sides[site.query_side].table:
+        sentences += (
+            " Queries and keys are shown after their rotation by position, as the scores "
+            "compare them."
+        )
+    if site.n_key_heads < site.n_heads:
+        sentences += f" The {site.n_heads} heads share {site.n_key_heads} key heads."
+    return sentences

@@ -1,52 +1,20 @@
 """What a model's output is called, and the output as text."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-from headlight.app.wording.formats import escaped, percent
-from headlight.model.analysis.domain import Domain
+from headlight.app.text import STRINGS
 from headlight.model.analysis.positions import predictions
 from headlight.model.probing.long_trace import LongTrace
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import predicted_side
 from headlight.model.probing.trace import Trace
+from headlight.model.rounding import percent
 
 EMBEDDING, MASKED_TOKEN = "embedding", "masked token"
-ANSWERS = {  # what a model predicts → its title
-    "class": "Class",
-    "next token": "Next token",
-    MASKED_TOKEN: "Most probable token at each position",
-}
-LONGEST_NAME = 300  # characters shown of a text in a model's card
+ANSWERS = STRINGS["answers"]  # what a model predicts → its title
 
 
-def unlike_training(domain: Domain, card: Mapping) -> str:
-    """A notice about a text that is unlike the training text."""
-    language = LANGUAGES.get((card.get("direction") or [""])[-1])
-    doubtful = (
-        f"its {language} may be poor"
-        if language
-        else "the class may be wrong"
-        if card.get("classes")
-        else "the answer may be poor"
-    )
-    return (
-        f"This model was trained on {escaped(domain.text[:LONGEST_NAME])}. This text looks "
-        f"different, so {doubtful}."
-    )
-
-
-LANGUAGES = {
-    "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German",
-    "el": "Greek", "en": "English", "es": "Spanish", "et": "Estonian", "fa": "Persian",
-    "fi": "Finnish", "fr": "French", "hu": "Hungarian", "is": "Icelandic", "it": "Italian",
-    "ja": "Japanese", "ko": "Korean", "lt": "Lithuanian", "nb": "Norwegian Bokmål", "nl": "Dutch",
-    "nn": "Norwegian Nynorsk", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian",
-    "ru": "Russian", "sk": "Slovak", "sl": "Slovenian", "sv": "Swedish", "tr": "Turkish",
-    "uk": "Ukrainian", "zh": "Chinese",
-}  # fmt: skip
-
-
-TYPED = "You typed"
+TYPED = STRINGS["typed"]
 
 
 def wrote(writer: str, reader: str = "") -> str:

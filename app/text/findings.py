@@ -1,29 +1,40 @@
-"""Findings: sentences that say what a change did, in parts that the grid and Markdown both show."""
+"""Findings: sentences that say what a change did, in parts that the grid and Markdown both show.
+Those that a live page says, too, are templates in strings.json."""
 
 import math
 import re
 import sys
 
-from headlight.app.wording.formats import Parts, whole_percent
+from headlight.app.text import STRINGS
+from headlight.app.text.formats import Parts, signed
+from headlight.model.rounding import percent
 
-NOTHING = 0.001  # a probability that moves by no more is said not to move
-NO_CHANGE = "No next-token probability changes by more than 0.1 percentage points."
-SAME_OUTPUT = "The output stays the same."
-AFTER = "After"  # a row
-FORMER = "In the original translation, after"  # a row, where the model now writes another text
-FINISHED = "Given the whole text, the probability of"  # a token, after a row
-STAYS = "The translation stays the same. "
-# Where only the causal mask is off. While the model writes, its last row is the end of the text.
-STAYS_UNSEEN = (
-    "The translation stays the same: while the model writes, there is no next token to see. "
-)
+SAID = STRINGS["findings"]
+NOTHING = SAID["nothing"]  # a probability that moves by no more is said not to move
+NO_CHANGE, SAME_OUTPUT = SAID["no_change"], SAID["same_output"]
+# Templates of `moved`, of a row; FORMER where the model now writes another text, FINISHED where
+# rows see the whole text.
+AFTER, FORMER, FINISHED = "after", "former", "finished"
+# The last where only the causal mask is off: while the model writes, its last row is the end of
+# the text.
+STAYS, STAYS_UNSEEN = (SAID[name].format(what="translation") for name in ("stays", "stays_unseen"))
+
+
+def said(name: str, **values: object) -> Parts:
+    """A template of strings.json, filled; what stands in it as *{token}* is a token."""
+    pieces = re.split(r"\*\{(\w+)\}\*", SAID[name])
+    parts = [
+        word(str(values[piece])) if i % 2 else (piece.format(**values), "")
+        for i, piece in enumerate(pieces)
+    ]
+    return [part for part in parts if part[0]]
 
 
 def writes(lead: str, differences: Parts, text: str) -> Parts:
     """What a model writes, as the differences from another text, in quotes: the text may be in
     another language than the sentences around it."""
     if not text.strip():
-        return [(f"{lead.removesuffix(':')} nothing. ", "")]
+        return [(lead.removesuffix(":") + SAID["writes_nothing"], "")]
     ends = "” " if text.rstrip().endswith((".", "?", "!", "…")) else "”. "
     return [(f"{lead} “", ""), *differences, (ends, "")]
 
@@ -52,27 +63,22 @@ def word(token: str) -> tuple[str, str]:
 
 def moved(row: str, token: str, before: float, after: float, start: str = AFTER) -> Parts:
     """“After *roten*, the probability of *Kleid* falls from 93% to 7%.”"""
-    verb = "falls" if after < before else "rises"
-    ends = f" {verb} from {whole_percent(before)} to {whole_percent(after)}."
+    how = "falls" if after < before else "rises"
     if abs(round(100 * after) - round(100 * before)) < 1:
-        most = math.ceil(1000 * abs(after - before)) / 10
-        ends = f" changes most, by at most {most:.1f} percentage points."
-    first, between, second = row, ", the probability of ", token
-    if start == FINISHED:
-        first, between, second = token, " after ", row
-    return [(f"{start} ", ""), word(first), (between, ""), word(second), (ends, "")]
+        how = "hardly"
+    most = f"{math.ceil(1000 * abs(after - before)) / 10:.1f}"
+    moves = SAID[how].format(before=percent(before), after=percent(after), most=most)
+    return said(start, row=row, token=token, moves=moves)
 
 
 def class_moved(old: str, new: str, before: float, after: float) -> Parts:
-    what = "The class stays " if old == new else "The class changes to "
-    return [(what, ""), word(new), (f": {whole_percent(before)} → {whole_percent(after)}.", "")]
+    name = "class_stays" if old == new else "class_changes"
+    return said(name, now=new, before=percent(before), after=percent(after))
 
 
 def peeking(layer: int, head: int, row: str, next_token: str, weight: float) -> Parts:
     """What a decoder row sees without the causal mask, and in which head, counted from 1."""
-    where = f"Without the causal mask, the decoder peeks: in its self-attention {layer}.{head}, "
-    parts = [(where, ""), word(row), (" attends to the next token, ", ""), word(next_token)]
-    return [*parts, (f" ({whole_percent(weight)}).", "")]
+    return said("peeks", layer=layer, head=head, row=row, next=next_token, weight=percent(weight))
 
 
 def most_needed(part: str, kind: str, what: str, before: float, after: float) -> Parts:
@@ -105,13 +111,20 @@ def without_head(head: str, what: str, before: float, after: float) -> Parts:
 
 
 def _moves(before: float, after: float) -> str:
-    if whole_percent(before) == whole_percent(after):
-        return f"stays at {whole_percent(before)}"
-    verb = "falls" if after < before else "rises"
-    return f"{verb} from {whole_percent(before)} to {whole_percent(after)}"
+    if percent(before) == percent(after):
+        return f"stays at {percent(before)}"
+    how = SAID["falls" if after < before else "rises"]
+    return how.format(before=percent(before), after=percent(after))
 
 
 def _log_moves(before: float, after: float) -> str:
     least = sys.float_info.min
     by = math.log(max(after, least)) - math.log(max(before, least))
     return f"{'falls' if by < 0 else 'rises'} by {abs(by):.2f}"
+
+
+def probability(side: str, now: float, before: float) -> str:
+    """How changes move the probability of a text, from its log-probabilities."""
+    was, is_now = (percent(math.exp(number)) for number in (before, now))
+    logs = f"log-probability {signed(before)} → {signed(now)}"
+    return f"Probability of the {side}: {was} → **{is_now}** ({logs})"

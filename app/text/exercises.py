@@ -4,7 +4,8 @@ the model and the text on the page."""
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from headlight.app.wording.formats import escaped, listed, percent, signed, times
+from headlight.app.text.formats import escaped, listed, signed, times
+from headlight.model.rounding import percent
 
 LISTED = 3  # tokens; if there are more, only the first is named
 CLEAR = 0.3  # a weaker rank correlation counts as none

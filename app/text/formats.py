@@ -4,17 +4,12 @@ import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-from headlight.model.rounding import fixed, percent
+from headlight.model.rounding import fixed
 
 
 def signed(number: float, digits: int = 2) -> str:
     """A number with a minus sign, where a browser would write a hyphen."""
     return fixed(number, digits).replace("-", "−")
-
-
-def whole_percent(share: float) -> str:
-    """A probability as whole percent; a positive one that rounds to 0 is “<1%”."""
-    return "<1%" if 0 < share < 0.005 else percent(share)
 
 
 def size(count: int) -> str:
@@ -80,3 +75,8 @@ def as_markdown(parts: Parts) -> str:
         before, _, after = text.partition(core) if core else (text, "", "")
         lines.append(f"{before}{MARKS[tag]}{escaped(core)}{MARKS[tag]}{after}" if core else text)
     return "".join(lines)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from headlight.app.wording.formats import percent, times
-from headlight.app.wording.output_texts import EMBEDDING
-from headlight.app.wording.part_names import BLOCKS, kind_name, token_title
+from headlight.app.text.formats import times
+from headlight.app.text.output_texts import EMBEDDING
+from headlight.app.text.part_names import BLOCKS, kind_name, token_title
 from headlight.model.analysis.architecture import EMBEDDINGS, LAYER_OUTPUTS, OUTPUT, Block
 from headlight.model.probing.long_trace import LongTrace
 from headlight.model.probing.sites import (
@@ -18,6 +18,7 @@ from headlight.model.probing.sites import (
     sublayers_of,
 )
 from headlight.model.probing.trace import Pass, Trace
+from headlight.model.rounding import percent
 from headlight.model.sites import ProbedModel, Side, Site
 from headlight.model.transformer import MultiHeadAttention
 

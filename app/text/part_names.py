@@ -6,6 +6,7 @@ from headlight.app.charts import Axis
 from headlight.model.analysis.architecture import Block
 from headlight.model.analysis.decomposition import Term
 from headlight.model.analysis.reading import Reading
+from headlight.model.probing.changes import Change, Scope
 from headlight.model.probing.sites import Part, embeddings_of
 from headlight.model.probing.trace import Pass
 from headlight.model.tokenizer import Encoding
@@ -168,3 +169,19 @@ def block_name(trace: Pass, block: Block) -> str:
         return BLOCKS[block.part]
     masked = "causal" in block.site.masks and trace.masks.causal
     return f"{'Masked ' * masked}Multi-Head Attention"
+
+
+def chip(change: Change, keys: Sequence[str] = ()) -> str:
+    """A change in a few words: “Cross 1.2 off”, “Encoder “woman” hidden”. `keys`: the tokens that
+    its part attends to, where known."""
+    return f"{short_name(change.scope)} {change.in_words(keys)}"
+
+
+def short_name(scope: Scope) -> str:
+    """A head, its layer or its kind of attention: “Cross 1.2”."""
+    kind = scope.kind.replace("_", " ").capitalize()
+    if scope.layer is None:
+        return kind
+    if scope.head is None:
+        return f"{kind} layer {scope.layer + 1}"
+    return f"{kind} {scope.layer + 1}.{scope.head + 1}"

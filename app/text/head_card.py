@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from headlight.app.wording.formats import escaped, percent
+from headlight.app.text.formats import escaped
 from headlight.model.analysis.head_metrics import (
     Measured,
     measure,
@@ -16,6 +16,7 @@ from headlight.model.analysis.head_metrics import (
 )
 from headlight.model.probing.long_trace import LongTrace
 from headlight.model.probing.trace import Trace
+from headlight.model.rounding import percent
 from headlight.model.surveys.survey import IN_WORDS, Survey
 
 MAX_QUOTED_ROWS = 8  # rows that a sentence lists
