@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import parse_qs
 from uuid import uuid4
 
 import streamlit as st
@@ -201,6 +202,8 @@ def settle(page: str) -> None:
     context = get_script_run_ctx()
     first = notes.context is None
     back = context is not None and context.is_history_navigation
+    if context is not None and back:
+        _restore_address(context.query_string, page)
     from_address = _read_address() if first or back else {}
     if not (first or back):  # what a closed menu sends is older than what was chosen since
         for key in notes.in_closed_menus:
@@ -214,7 +217,10 @@ def settle(page: str) -> None:
         chosen = {k: value for k, value in chosen.items() if not SETTINGS[k].stands_on(page)}
         chosen |= {} if first else {"device": values()["device"]}
     _follow_the_model(chosen, notes.text_model)
-    notes.context = settings.valid(chosen, catalog, from_address)
+    notes.context = here = settings.valid(chosen, catalog, from_address)
+    bar = {key: SETTINGS[key] for key in from_address if not SETTINGS[key].pages}
+    # a widget that is not drawn leaves there what could not be meant
+    _take_out_of_address([k for k, each in bar.items() if here[k] == each.limits(here).default])
     notes.runs = {}
     _part_source_from_target(chosen, from_address)
     now = values()
@@ -230,12 +236,24 @@ def _read_address() -> dict[str, list[str]]:
     on infinity Streamlit's own reading for the widget raises (1.67)."""
     texts = {key: st.query_params.get_all(key) for key in SETTINGS if key in st.query_params}
     odd = [key for key in texts if SETTINGS[key].is_odd_number(texts[key])]
-    if odd and (context := get_script_run_ctx()):
-        with context.session_state.query_params() as params:
-            for key in odd:
+    _take_out_of_address(odd)
+    return {key: texts[key] for key in texts if key not in odd}
+
+
+def _take_out_of_address(keys: Collection[str]) -> None:
+    if keys and (run := get_script_run_ctx()):
+        with run.session_state.query_params() as params:
+            for key in keys:
                 params.remove_param(key)
             params.set_initial_query_params_from_current()
-    return {key: texts[key] for key in texts if key not in odd}
+
+
+def _restore_address(query: str, page: str) -> None:
+    """Puts back what a change of page takes out of the address: Streamlit removes the parameters of
+    widgets that the browser has not seen, as in menus that were never opened (1.67)."""
+    for key, texts in parse_qs(query, keep_blank_values=True).items():
+        if key in SETTINGS and SETTINGS[key].stands_on(page):
+            write_address(key, texts)
 
 
 def write_address(key: str, text: str | list[str]) -> None:
