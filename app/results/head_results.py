@@ -10,6 +10,7 @@ from headlight.app.results.memoize import (
     SMALL_RESULT,
     memoize,
     memoize_pass,
+    per_run,
     threads,
     token_count,
     total_bytes,
@@ -33,32 +34,26 @@ from headlight.model.surveys.importance import Example
 from headlight.model.surveys.survey import ALIGNMENT, FILE, Survey
 
 
+@per_run(len)
 def card_of(view: ModelView, run: Run, kind: str, layer: int, head: int) -> str:
     """One head in words; see head_card.card."""
     survey, *_ = survey_of(view)
-
-    def make():
-        traced = trace_of(view, run)
-        words = traced.row_words(kind, layer, head)
-        matches = {}
-        if survey:
-            measured = surveyed_of(view, run, survey)[kind]
-            matches = head_card.surveyed_matches(survey, measured, layer, head)
-        return head_card.card(traced, kind, head_of(view, run, kind, layer, head), words, matches)
-
-    return memoize_pass(view, run, ("card", kind, layer, head, survey), make, len)
+    traced = trace_of(view, run)
+    words = traced.row_words(kind, layer, head)
+    matches = {}
+    if survey:
+        measured = surveyed_of(view, run, survey)[kind]
+        matches = head_card.surveyed_matches(survey, measured, layer, head)
+    return head_card.card(traced, kind, head_of(view, run, kind, layer, head), words, matches)
 
 
+@per_run()
 def measured_of(view: ModelView, run: Run) -> dict[str, head_metrics.Measured]:
     """Measures of all heads."""
 
     traced = trace_of(view, run)
-
-    def make():
-        with reporting("Measuring the heads"):
-            return head_metrics.measured(traced, attention_of(view, run))
-
-    return memoize_pass(view, run, "measured", make, lambda result: SMALL_RESULT)
+    with reporting("Measuring the heads"):
+        return head_metrics.measured(traced, attention_of(view, run))
 
 
 def measured_over(view: ModelView, runs: Sequence[Run]) -> dict[str, head_metrics.Measured]:
@@ -131,13 +126,10 @@ def _survey(_view: ModelView, name: str, folder, changed: int) -> tuple[Survey |
     return None, f"The survey in this model's folder was made with {of}. Run {again} again.", True
 
 
+@per_run()
 def surveyed_of(view: ModelView, run: Run, survey: Survey) -> dict[str, head_metrics.Measured]:
     """Measures of all heads, over the sentences of a survey."""
-
-    def make():
-        return survey.measured(trace_of(view, run).sites)
-
-    return memoize_pass(view, run, ("surveyed", survey), make, lambda result: SMALL_RESULT)
+    return survey.measured(trace_of(view, run).sites)
 
 
 def heads_with(view: ModelView, run: Run, pattern: str) -> dict[str, list[tuple[int, int]]]:
@@ -192,21 +184,18 @@ def opening_row(view: ModelView, run: Run, kind: str, layer: int, head: int) -> 
     return min(1, len(weights) - 1) if row is None else row
 
 
+@per_run(total_bytes)
 def change_of(view: ModelView, run: Run) -> dict[str, np.ndarray]:
     """How much masks and changes move each head, (layers, heads): the share of a row's weight that
     moved, compared with the model as trained, mean over rows."""
 
     now, before = (attention_of(view, version) for version in (run, as_trained(run)))
-
-    def make():
-        changed = {kind: [] for kind in now}
-        for kind, layers in changed.items():
-            for both in zip(now[kind], before[kind], strict=True):
-                pause()
-                layers.append(head_metrics.total_variation(*both))
-        return {kind: np.stack(layers) for kind, layers in changed.items()}
-
-    return memoize_pass(view, run, "change", make, total_bytes)
+    changed = {kind: [] for kind in now}
+    for kind, layers in changed.items():
+        for both in zip(now[kind], before[kind], strict=True):
+            pause()
+            layers.append(head_metrics.total_variation(*both))
+    return {kind: np.stack(layers) for kind, layers in changed.items()}
 
 
 def head_steps_of(
@@ -224,13 +213,8 @@ def head_steps_of(
     )
 
 
+@per_run(lambda pair: sum(array.nbytes for array in pair))
 def compared_of(view: ModelView, run: Run, kind: str) -> tuple[np.ndarray, np.ndarray]:
     """Queries and keys of a kind as they enter the scores. Raises CannotChange."""
-
-    def make():
-        given = view.checkpoint.given(run, donor_of(view, run))
-        return compared(view.model, run, kind, given)
-
-    return memoize_pass(
-        view, run, ("compared", kind), make, lambda pair: sum(a.nbytes for a in pair)
-    )
+    given = view.checkpoint.given(run, donor_of(view, run))
+    return compared(view.model, run, kind, given)

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from headlight.app.results.memoize import memoize_pass
+from headlight.app.results.memoize import nbytes, per_run
 from headlight.app.results.passes import trace_of
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.progress import reporting
@@ -18,6 +18,7 @@ def blocks_of(view: ModelView, run: Run) -> list[architecture.Block]:
     return architecture.blocks(view.model, {side: len(text.ids) for side, text in texts.items()})
 
 
+@per_run(nbytes)
 def lens_of(
     view: ModelView, run: Run, written: bool = False, rows: slice = residual.ALL_ROWS
 ) -> residual.Lens:
@@ -25,12 +26,8 @@ def lens_of(
     trace_of."""
 
     traced = trace_of(view, run, written)
-
-    def make():
-        with reporting("Reading the residual stream"):
-            return residual.lens(view.model, traced, rows)
-
-    return memoize_pass(view, run, ("lens", written, str(rows)), make, lambda result: result.nbytes)
+    with reporting("Reading the residual stream"):
+        return residual.lens(view.model, traced, rows)
 
 
 def vectors_of(view: ModelView, run: Run) -> np.ndarray:

@@ -1,9 +1,12 @@
 """Each result is computed once, in this session's turn: queue, threads, cache."""
 
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
+from functools import partial, wraps
+from operator import attrgetter
 from threading import Lock
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import streamlit as st
@@ -27,6 +30,9 @@ CACHE_BYTES = 512 * 2**20  # bytes of results: traces of a few long texts
 MOST_RESULTS = 256  # results of about eighty short texts
 SMALL_RESULT = 10_000  # bytes: roughly the size of a few numbers per head
 
+nbytes = attrgetter("nbytes")  # the size of an array, or of a result with arrays
+P = ParamSpec("P")
+R = TypeVar("R")
 
 QUEUE = FairQueue(CORES)  # more sessions at once would only compete for the cores
 FILE_LOCK = Lock()  # held while a file for download is made
@@ -157,6 +163,28 @@ def memoize_pass(
             return make()
 
     return memoize_drawing(view, run, name, once, size)
+
+
+def per_run(
+    size: Callable[[Any], int] = lambda result: SMALL_RESULT, cores: int | None = None
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Makes a function of a view, a run and more one whose results `memoize_pass` keeps, under its
+    name and the further arguments; `size(result)` is in bytes."""
+
+    def decorated(compute: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(compute)
+
+        @wraps(compute)
+        def known(*args: P.args, **given: P.kwargs) -> R:
+            bound = signature.bind(*args, **given)
+            bound.apply_defaults()
+            view, run, *more = bound.arguments.values()
+            name = compute.__qualname__, *(str(x) if isinstance(x, slice) else x for x in more)
+            return memoize_pass(view, run, name, partial(compute, *args, **given), size, cores)
+
+        return known
+
+    return decorated
 
 
 def total_bytes(by_kind: dict[str, np.ndarray]) -> int:

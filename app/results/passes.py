@@ -7,7 +7,14 @@ from functools import partial
 
 import numpy as np
 
-from headlight.app.results.memoize import SMALL_RESULT, memoize, memoize_pass, threads
+from headlight.app.results.memoize import (
+    SMALL_RESULT,
+    memoize,
+    memoize_pass,
+    nbytes,
+    per_run,
+    threads,
+)
 from headlight.app.state import catalog
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.progress import reporting
@@ -35,19 +42,16 @@ def donor_of(view: ModelView, run: Run) -> Checkpoint | None:
     return catalog.view_of(other.checkpoint, other.step, view.device).checkpoint
 
 
+@per_run(nbytes)
 def trace_of(view: ModelView, run: Run, written: bool = False) -> Trace | LongTrace:
     """The trace of one pass; `written`: over a generated target, see Checkpoint.given. If the
     weights would fill the memory, a LongTrace; `attention_of` then computes them. Raises CannotRead
     and CannotChange."""
-
-    def make():
-        if is_whole(view, run):
-            with suppress(TooLarge):
-                return _trace(view, run, written)
-        with reporting("Running the model on a long text"):
-            return view.checkpoint.long_trace_run(run, donor_of(view, run), written)
-
-    return memoize_pass(view, run, ("trace", written), make, lambda result: result.nbytes)
+    if is_whole(view, run):
+        with suppress(TooLarge):
+            return _trace(view, run, written)
+    with reporting("Running the model on a long text"):
+        return view.checkpoint.long_trace_run(run, donor_of(view, run), written)
 
 
 def _trace(view: ModelView, run: Run, written: bool) -> Trace:
@@ -68,7 +72,7 @@ def whole_trace_of(view: ModelView, run: Run, written: bool = False) -> Trace:
         if isinstance(traced, Trace):
             return traced
     name, make = ("whole trace", written), partial(_trace, view, run, written)
-    return memoize_pass(view, run, name, make, lambda result: result.nbytes)
+    return memoize_pass(view, run, name, make, nbytes)
 
 
 def attention_of(view: ModelView, run: Run, written: bool = False) -> Mapping[str, Weights]:
@@ -87,7 +91,7 @@ def head_of(view: ModelView, run: Run, kind: str, layer: int, head: int) -> np.n
         # a copy, so that the other heads can be freed
         return attention_of(view, run)[kind][layer][head].copy()
 
-    return memoize_pass(view, run, ("head", kind, layer, head), make, lambda result: result.nbytes)
+    return memoize_pass(view, run, ("head", kind, layer, head), make, nbytes)
 
 
 def written_rows(view: ModelView, run: Run, kind: str, rows: slice) -> np.ndarray:
@@ -101,7 +105,7 @@ def written_rows(view: ModelView, run: Run, kind: str, rows: slice) -> np.ndarra
     if isinstance(trace_of(view, run, written=True), Trace):
         return make()
     name = "written rows", kind, rows.start, rows.stop
-    return memoize_pass(view, run, name, make, lambda result: result.nbytes)
+    return memoize_pass(view, run, name, make, nbytes)
 
 
 def picture_of(
@@ -152,7 +156,7 @@ def generation_of(view: ModelView, run: Run, how: How, beginning: Sequence[int] 
             return view.checkpoint.generate(run, how, beginning, donor=donor_of(view, run))
 
     key = "generated", how, tuple(beginning)
-    return memoize_pass(view, run, key, make, lambda result: result.nbytes)
+    return memoize_pass(view, run, key, make, nbytes)
 
 
 def as_trained(run: Run) -> Run:
@@ -191,16 +195,10 @@ def not_finite_of(view: ModelView, run: Run) -> tuple[str, list[str]]:
     )
 
 
+@per_run()
 def leaks_of(view: ModelView, run: Run) -> list[leak.Leak]:
     """Attention to positions that the training masks would hide."""
-    traced = trace_of(view, run)
-    return memoize_pass(
-        view,
-        run,
-        "leaks",
-        lambda: leak.leaks(traced, attention_of(view, run)),
-        lambda result: SMALL_RESULT,
-    )
+    return leak.leaks(trace_of(view, run), attention_of(view, run))
 
 
 def moved_of(view: ModelView, run: Run) -> np.ndarray:
@@ -210,12 +208,12 @@ def moved_of(view: ModelView, run: Run) -> np.ndarray:
         return np.log(now) - np.log(before)
 
 
+def _size_of_answers(answers: positions.Predictions) -> int:
+    arrays = answers.wanted, answers.best, answers.probability
+    return sum(array.nbytes for array in arrays) + 8 * len(answers.preceding)
+
+
+@per_run(_size_of_answers)
 def answers_of(view: ModelView, run: Run) -> positions.Predictions:
     """The model's predictions in this run."""
-    traced = trace_of(view, run)
-
-    def size(answers: positions.Predictions) -> int:
-        arrays = answers.wanted, answers.best, answers.probability
-        return sum(array.nbytes for array in arrays) + 8 * len(answers.preceding)
-
-    return memoize_pass(view, run, "answers", lambda: positions.predictions(traced), size)
+    return positions.predictions(trace_of(view, run))

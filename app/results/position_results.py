@@ -3,7 +3,14 @@
 import numpy as np
 import torch
 
-from headlight.app.results.memoize import SMALL_RESULT, memoize, memoize_pass, threads, total_bytes
+from headlight.app.results.memoize import (
+    SMALL_RESULT,
+    memoize,
+    memoize_pass,
+    per_run,
+    threads,
+    total_bytes,
+)
 from headlight.app.results.passes import trace_of, whole_trace_of
 from headlight.app.state.cache import once
 from headlight.app.state.catalog import ModelView
@@ -71,20 +78,11 @@ def written_under(view: ModelView, text: str, kind: str, shift: int) -> str:
     return memoize(key, make, len)
 
 
+@per_run(lambda result: SMALL_RESULT + 2 * result.before.nbytes)
 def reordered_of(
     view: ModelView, run: Run, first: int, second: int, kind: str = ""
 ) -> positions.Reordered:
     """Two tokens of the first text swapped, with the model's own positions or those of a `kind`."""
     order = positions.swap(len(run.texts[0].ids), first, second)
-
-    def make():
-        with reporting("Running the model on both word orders"):
-            return positions.reordered(view.model, run, order, kind)
-
-    return memoize_pass(
-        view,
-        run,
-        ("reordered", order, kind),
-        make,
-        lambda result: SMALL_RESULT + 2 * result.before.nbytes,
-    )
+    with reporting("Running the model on both word orders"):
+        return positions.reordered(view.model, run, order, kind)

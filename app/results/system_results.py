@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 import torch
 
-from headlight.app.results.memoize import SMALL_RESULT, memoize_pass
+from headlight.app.results.memoize import SMALL_RESULT, per_run
 from headlight.app.state.cache import once
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.progress import reporting
@@ -25,18 +25,15 @@ def _members(vocab_size: int, max_length: int) -> dict[str, ProbedModel]:
         return family.members(vocab_size, max_length)
 
 
+@per_run(lambda result: 10 * SMALL_RESULT)
 def family_of(view: ModelView, run: Run) -> dict:
     """How the presets differ, measured on the texts of a run (model/analysis/family.py), with the
     number of `tokens`. Raises CannotRead."""
     config = view.model.config
-
-    def make():
-        src, tgt = ids_of(view.model, read_of(view.model, run))
-        models = _members(len(view.tokenizer), config.max_length)
-        with reporting("Measuring the differences"), torch.no_grad():
-            return family.measure(models, src, tgt) | {"tokens": src.shape[1]}
-
-    return memoize_pass(view, run, "family", make, lambda result: 10 * SMALL_RESULT)
+    src, tgt = ids_of(view.model, read_of(view.model, run))
+    models = _members(len(view.tokenizer), config.max_length)
+    with reporting("Measuring the differences"), torch.no_grad():
+        return family.measure(models, src, tgt) | {"tokens": src.shape[1]}
 
 
 @st.cache_resource(max_entries=2, show_spinner="Building the models between the paper and Llama …")
@@ -45,20 +42,14 @@ def _lineage(vocab_size: int, max_length: int) -> dict[str, ProbedModel]:
         return lineage.members(vocab_size, max_length)
 
 
+@per_run(lambda effects: sum(effect.nbytes for effect in effects.values()))
 def lineage_of(view: ModelView, run: Run) -> dict[str, lineage.SwapEffect]:
     """What each later part changes on the first text of a run (model/analysis/lineage.py). Raises
     CannotRead."""
-
-    def make():
-        text, *_ = read_of(view.model, run).values()
-        models = _lineage(len(view.tokenizer), view.model.config.max_length)
-        with reporting("Measuring the differences"):
-            return lineage.effects(models, torch.tensor([text.ids]), text.tokens)
-
-    def size(effects):
-        return sum(effect.nbytes for effect in effects.values())
-
-    return memoize_pass(view, run, "lineage", make, size)
+    text, *_ = read_of(view.model, run).values()
+    models = _lineage(len(view.tokenizer), view.model.config.max_length)
+    with reporting("Measuring the differences"):
+        return lineage.effects(models, torch.tensor([text.ids]), text.tokens)
 
 
 @once
@@ -76,18 +67,15 @@ class Timing:
     theirs: float
 
 
+@per_run(lambda result: result[0].nbytes if result else SMALL_RESULT)
 def reference_of(view: ModelView, run: Run) -> tuple[ReferenceTrace, Timing] | None:
     """The same pass in torch.nn.Transformer; None if it cannot express the model."""
     if view.twin is None:
         return None
-
-    def make():
-        reference = view.reference
-        assert reference is not None
-        reference_trace = reference.trace(view.model, run, view.checkpoint.means)
-        return reference_trace, _time(view, reference, run)
-
-    return memoize_pass(view, run, "reference", make, lambda result: result[0].nbytes)
+    reference = view.reference
+    assert reference is not None
+    reference_trace = reference.trace(view.model, run, view.checkpoint.means)
+    return reference_trace, _time(view, reference, run)
 
 
 @torch.no_grad()

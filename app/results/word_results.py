@@ -1,6 +1,6 @@
 """Words: alignment between source and target, attribution of a prediction."""
 
-from headlight.app.results.memoize import CORES, SMALL_RESULT, memoize_pass
+from headlight.app.results.memoize import CORES, SMALL_RESULT, memoize_pass, per_run
 from headlight.app.results.passes import donor_of, whole_trace_of
 from headlight.app.results.sweep_results import check_removals
 from headlight.app.state.catalog import ModelView
@@ -15,29 +15,21 @@ from headlight.model.probing.sweeps import Score
 REMOVALS = "Removing one source token at a time"
 
 
+@per_run(lambda result: result.weights.nbytes)
 def word_weights_of(view: ModelView, run: Run) -> WordWeights:
     """Attention between the words of both texts (model/analysis/alignment.py)."""
     traced = whole_trace_of(view, run)
-    key = "word weights"
-    return memoize_pass(
-        view, run, key, lambda: alignment.of_trace(traced), lambda r: r.weights.nbytes
-    )
+    return alignment.of_trace(traced)
 
 
+@per_run(lambda result: SMALL_RESULT + result.weights.nbytes, CORES)
 def influence_of(view: ModelView, run: Run) -> WordWeights:
     """How much log-probability each target word loses without each source word. Raises CannotRead
     and CannotChange."""
     check_removals(view, run)
-
-    def make():
-        with reporting(REMOVALS):
-            given = view.checkpoint.given(run, donor_of(view, run))
-            return alignment.of_influence(view.model, run, given)
-
-    def size(result):
-        return SMALL_RESULT + result.weights.nbytes
-
-    return memoize_pass(view, run, "influence", make, size, CORES)
+    with reporting(REMOVALS):
+        given = view.checkpoint.given(run, donor_of(view, run))
+        return alignment.of_influence(view.model, run, given)
 
 
 def alignment_of(view: ModelView, run: Run) -> HeadAlignment | None:
@@ -51,33 +43,25 @@ def alignment_of(view: ModelView, run: Run) -> HeadAlignment | None:
     )
 
 
+@per_run()
 def decomposition_of(view: ModelView, run: Run, score: Score) -> Decomposition:
     """A logit as a sum of terms (model/analysis/decomposition.py). Raises CannotRead and
     CannotChange."""
-
-    def make():
-        assert score.position is not None and score.wanted is not None
-        given = view.checkpoint.given(run, donor_of(view, run))
-        return decomposition(view.model, run, score.position, score.wanted, score.against, given)
-
-    return memoize_pass(view, run, ("decomposition", score), make, lambda result: SMALL_RESULT)
+    assert score.position is not None and score.wanted is not None
+    given = view.checkpoint.given(run, donor_of(view, run))
+    return decomposition(view.model, run, score.position, score.wanted, score.against, given)
 
 
+@per_run(cores=CORES)
 def attribution_of(
     view: ModelView, run: Run, score: Score, head: tuple[int, int] | None
 ) -> Attribution:
     """Attribution of a predicted token to source words (model/analysis/attribution.py). Raises
     CannotRead and CannotChange."""
     check_removals(view, run)
-
-    def make():
-        assert score.position is not None and score.wanted is not None
-        given = view.checkpoint.given(run, donor_of(view, run))
-        with reporting(REMOVALS):
-            return attribution(
-                view.model, run, score.position, score.wanted, head, score.against, given
-            )
-
-    return memoize_pass(
-        view, run, ("attribution", score, head), make, lambda result: SMALL_RESULT, CORES
-    )
+    assert score.position is not None and score.wanted is not None
+    given = view.checkpoint.given(run, donor_of(view, run))
+    with reporting(REMOVALS):
+        return attribution(
+            view.model, run, score.position, score.wanted, head, score.against, given
+        )

@@ -9,7 +9,8 @@ from functools import partial
 import numpy as np
 
 from headlight.app import selection
-from headlight.app.results import memoize, passes
+from headlight.app.results import passes
+from headlight.app.results.memoize import per_run
 from headlight.app.state import catalog, messages, session
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.options import AFTER, BEFORE, THIS
@@ -212,27 +213,24 @@ def class_moved(before: ModelRun, after: ModelRun) -> Moved | None:
     return Moved(old, new, float(was.wanted[best]), float(now.wanted[best]))
 
 
+@per_run()
 def peek_of(view: ModelView, run: Run) -> Peek | None:
     """The row of a decoder that attends most to the token it is to predict, without a causal mask;
     None where no row can. Raises CannotRead and CannotChange."""
     traced = passes.trace_of(view, run)
     attention = passes.attention_of(view, run)  # a long text's one layer after the other
-
-    def make() -> Peek | None:
-        best = None
-        for kind, sites in traced.kinds.items():
-            query, key = traced.sides_of(kind)
-            if "causal" not in sites[0].masks or query.name != key.name:
-                continue
-            text = traced.texts[query.name]
-            real = sum(role != "pad" for role in text.roles)
-            for site, layer in zip(sites, attention[kind], strict=True):  # (head, query, key)
-                ahead = np.diagonal(layer, 1, axis1=-2, axis2=-1)[:, : real - 1]
-                if ahead.size and ahead.max() > (best.weight if best else 0):
-                    head, row = map(int, np.unravel_index(ahead.argmax(), ahead.shape))
-                    tokens = text.tokens[row], text.tokens[row + 1]
-                    where = kind, site.layer + 1, head + 1
-                    best = Peek(*where, row, *tokens, float(ahead.max()))
-        return best
-
-    return memoize.memoize_pass(view, run, "peek", make, lambda result: memoize.SMALL_RESULT)
+    best = None
+    for kind, sites in traced.kinds.items():
+        query, key = traced.sides_of(kind)
+        if "causal" not in sites[0].masks or query.name != key.name:
+            continue
+        text = traced.texts[query.name]
+        real = sum(role != "pad" for role in text.roles)
+        for site, layer in zip(sites, attention[kind], strict=True):  # (head, query, key)
+            ahead = np.diagonal(layer, 1, axis1=-2, axis2=-1)[:, : real - 1]
+            if ahead.size and ahead.max() > (best.weight if best else 0):
+                head, row = map(int, np.unravel_index(ahead.argmax(), ahead.shape))
+                tokens = text.tokens[row], text.tokens[row + 1]
+                where = kind, site.layer + 1, head + 1
+                best = Peek(*where, row, *tokens, float(ahead.max()))
+    return best

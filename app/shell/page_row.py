@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from headlight.app import selection
 from headlight.app.components.page_links import page_links
 from headlight.app.results import passes
-from headlight.app.shell import sweeps
+from headlight.app.shell import edits, sweeps
 from headlight.app.shell.layout import (
     draw_where_open,
     head_label,
@@ -20,17 +20,13 @@ from headlight.app.shell.layout import (
     row,
     shows_head,
 )
-from headlight.app.shell.what_if import (
-    OTHER_RUN,
-    draw_minimal_pairs,
-    draw_no_positions,
-    draw_ready_made,
-)
-from headlight.app.state import messages, session, widgets
+from headlight.app.state import catalog, messages, session, widgets
 from headlight.app.state.options import ABLATION, CLEAREST_ROW, LARGEST_WEIGHT, PATCHING
 from headlight.app.state.pages import EXPORT, GROUPS, HOME, Page
-from headlight.model.probing.changes import VERBS, CannotChange
+from headlight.model.probing.changes import VERBS, CannotChange, readable
 from headlight.model.probing.trace import CannotRead
+
+OTHER_RUN = ("other", "other_model", "other_step", "other_masks")
 
 CHANGES_HELP = """Changes to the running model, separated by `;`. Each names an attention type (or
 `all`), optionally layer and head, and what to do. Tokens start at 1.
@@ -133,3 +129,68 @@ def _draw_score() -> None:
     with suppress(messages.NothingToShow, CannotChange, CannotRead):  # the page says why
         run = selection.run()
         sweeps.draw_score(passes.trace_of(selection.view(run), run), labels="visible")
+
+
+def draw_ready_made() -> None:
+    """A menu of changes to the selected head, its layer or its kind of attention."""
+    with st.container(horizontal=True):
+        st.segmented_control(
+            "Scope",
+            list(edits.SCOPES),
+            default="head",
+            key="change_of",
+            required=True,
+            label_visibility="collapsed",
+        )
+        st.selectbox(
+            "Add a change",
+            [line for change in VERBS.values() for line in change.ready_made],
+            index=None,
+            placeholder="Add a change",
+            key="ready_made",
+            on_change=_take_ready_made,
+            label_visibility="collapsed",
+            width=200,
+        )
+
+
+def _take_ready_made() -> None:
+    if verb := st.session_state["ready_made"]:
+        edits.add_change(st.session_state["change_of"], verb)
+        session.choose(ready_made=None)
+
+
+def draw_no_positions() -> None:
+    """A button that takes the positions out of the first text, if the model adds any there."""
+    structure = session.context().known
+    side = structure.sides[0].title
+    change = f"{side}=positions:none"
+    if readable(change, structure.parts):
+        st.button(
+            f"No positions in the {side}",
+            on_click=edits.add,
+            args=(change,),
+            disabled=change in session.values()["changes"],
+            key="no_positions",
+        )
+
+
+def _take_pair() -> None:
+    if chosen := st.session_state["minimal_pair"]:
+        source, other = chosen.split(" / ")
+        session.choose(source=source, other=other, target="", minimal_pair=None)
+
+
+def draw_minimal_pairs() -> None:
+    """A menu of minimal pairs: two sentences that differ in one word and have equally many
+    tokens."""
+    if known := catalog.pairs(session.values()["model"]):
+        st.selectbox(
+            "Minimal pairs",
+            [" / ".join(pair) for pair in known],
+            index=None,
+            placeholder="Choose a minimal pair",
+            key="minimal_pair",
+            on_change=_take_pair,
+            label_visibility="collapsed",
+        )

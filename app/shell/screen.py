@@ -12,10 +12,10 @@ from streamlit.delta_generator import DeltaGenerator
 from headlight.app import theme
 from headlight.app.components.browser import browser_events
 from headlight.app.shell import errors, frame, lesson, page_row, panel, regions, running_lesson
+from headlight.app.shell.bar import draw_menu, draw_texts
 from headlight.app.shell.layout import row, shows_head
 from headlight.app.shell.output import draw_not_finite
 from headlight.app.shell.state_strip import draw_state
-from headlight.app.shell.top_bar import draw_menu, draw_texts
 from headlight.app.state import catalog, session
 from headlight.app.state.pages import HOME, Page
 from headlight.app.text import formats, notices

@@ -11,12 +11,13 @@ import streamlit as st
 from headlight.app import selection
 from headlight.app.components.colour_key import PRIMARY_COLOUR, WEIGHT, Swatch, colour_key
 from headlight.app.components.generation import GenerationStep, Rows, generation
-from headlight.app.results import exercise_results, layer_results, passes
+from headlight.app.results import layer_results, passes
 from headlight.app.shell import frame
 from headlight.app.shell.layout import menu
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import BEAM, SAMPLING
 from headlight.app.text import exercises, formats, notices, part_names
+from headlight.app.text.exercises import Exercise
 from headlight.app.theme import FOCUS
 from headlight.model.analysis.residual import Lens
 from headlight.model.checkpoint import Checkpoint
@@ -270,5 +271,37 @@ def page() -> None:
         frame.explain(BEAMS_EXPLAINED + signs, exercises.BEAMS)
     else:
         cross = weights_of("cross") if "cross" in trace.kinds else None
-        exercise = exercise_results.of_generation(shown, trace, cross, checkpoint)
+        exercise = exercise_of_generation(shown, trace, cross, checkpoint)
         frame.explain(EXPLAINED + signs, exercise)
+
+
+def exercise_of_generation(
+    generation: Generation, trace: Pass, cross: np.ndarray | None, checkpoint: Checkpoint
+) -> Exercise | None:
+    """On the head whose largest weight moves most evenly through the source, by `cross`: the
+    weights of cross-attention, (step, layer, head, key). Without any, or for a short text, on the
+    least certain token."""
+    along: dict[tuple[int, int], float] = {}
+    largest = np.zeros((0, 0, 0), int) if cross is None else cross.argmax(axis=-1)
+    if len(largest) > 2:
+        for layer, head in np.ndindex(largest.shape[1:]):
+            places = largest[:, layer, head]
+            if np.ptp(places):
+                steps = np.arange(len(places))
+                along[layer, head] = float(np.corrcoef(places, steps)[0, 1])
+    best = max(along, key=along.__getitem__, default=None)
+    if best and along[best] > 0:
+        number, head = best
+        places = largest[:, number, head]
+        keys = trace.texts_of("cross")[1].tokens
+        name = f"head {trace.kinds['cross'][number].layer + 1}.{head + 1} of cross-attention"
+        return exercises.along_the_source(name, keys[places[0]], keys[places[-1]])
+    if not generation.path:
+        return None
+    chosen = [
+        shares[id] for shares, id in zip(generation.probabilities, generation.path, strict=True)
+    ]
+    at = int(np.argmin(chosen))
+    preceding = trace.preceding[generation.first + at]
+    (token,) = checkpoint.outputs([generation.path[at]], [preceding])
+    return exercises.least_certain(at + 1, token, float(chosen[at]))

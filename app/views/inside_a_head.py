@@ -1,18 +1,20 @@
 """One head step by step, for the typed sentence."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+import numpy as np
 import streamlit as st
 
 from headlight.app import selection
 from headlight.app.components.controls import walk
 from headlight.app.components.matrices import Matrix, matrices, on_one_scale
-from headlight.app.results import exercise_results, head_results, passes
+from headlight.app.results import head_results, passes
 from headlight.app.shell import frame
 from headlight.app.state import session, widgets
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.options import CLEAREST_ROW, LARGEST_WEIGHT, STEPS
-from headlight.app.text import formats, part_names
+from headlight.app.text import exercises, formats, part_names
+from headlight.app.text.exercises import Exercise
 from headlight.app.views._head_walkthrough import Walkthrough, WalkthroughStep
 from headlight.model.analysis.head_metrics import total_variation
 from headlight.model.probing.head_steps import HeadSteps
@@ -67,7 +69,7 @@ def walkthrough() -> None:
             f"{step.explanation}  \n`{step.shapes}`  \n{step.by_hand}"
         )
         as_it_is = head_results.head_steps_of(view, run, *where)
-        exercise = exercise_results.of_step(
+        exercise = exercise_of_step(
             at,
             as_it_is,
             key,
@@ -121,3 +123,47 @@ def page() -> None:
         "formula, its numbers, and the lines of code that computed them. Framed: the query and the "
         "key that you follow. Use ← and → to step."
     )
+
+
+def exercise_of_step(
+    name: str,
+    steps: HeadSteps,
+    keys: Sequence[str],
+    row: int,
+    without: Callable[[str], np.ndarray],
+) -> Exercise | None:
+    """What to try at a step of a head, whose steps these are. `keys`: tokens; `row` is followed;
+    `without(part)`: the weights where a part of ABLATIONS is left out. None where a head is alone
+    and there is nothing to compare."""
+    width, concatenated = steps.q.shape[1], steps.concatenated.shape[1]
+    match name:
+        case "Input":
+            is_first = steps.token is not None
+            return exercises.same_word_twice(steps.table is not None, is_first)
+        case "Projections":
+            return exercises.size_of_query(width, concatenated // width, steps.residual.shape[1])
+        case "Scores":
+            scores = steps.scores[row]
+            most, least = int(scores.argmax()), int(scores.argmin())
+            return exercises.range_of_scores(
+                keys[most], float(scores[most]), keys[least], float(scores[least])
+            )
+        case "Scaling":
+            return exercises.order_of_scores(width)
+        case "Mask":
+            share = float(np.where(steps.mask, 0, without("mask")).sum(axis=1).mean())
+            return exercises.without_mask(share, not steps.mask.all())
+        case "Softmax":
+            largest = (float(w.max(axis=1).mean()) for w in (steps.weights, without("scaling")))
+            return exercises.why_scaling(*largest)
+        case "Values":
+            most = int(steps.weights[row].argmax())
+            return exercises.all_on_one(keys[most], float(steps.weights[row, most]))
+        case "Concatenation":
+            return exercises.band_of_head(width) if concatenated > width else None
+        case "Output":
+            return exercises.size_of_output(concatenated, steps.output.shape[1])
+        case "Add & norm":
+            return exercises.WITHOUT_RESIDUAL
+        case "Feed-forward":
+            return exercises.EACH_BY_ITSELF

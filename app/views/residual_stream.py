@@ -9,16 +9,18 @@ import streamlit as st
 
 from headlight.app import charts, selection
 from headlight.app.components.figure import figure
-from headlight.app.results import exercise_results, layer_results, passes, word_results
+from headlight.app.results import layer_results, passes, word_results
 from headlight.app.shell import frame, sweeps
 from headlight.app.shell.layout import st_page
 from headlight.app.state import session, widgets
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.pages import HOME, PAGES
-from headlight.app.text import formats, output_texts, part_names
+from headlight.app.text import exercises, formats, output_texts, part_names
+from headlight.app.text.exercises import Exercise
 from headlight.app.text.formats import escaped
 from headlight.app.views import _terms
 from headlight.model.analysis import residual
+from headlight.model.analysis.residual import Lens
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import has_final_norm, predicted_side
 from headlight.model.rounding import percent
@@ -76,7 +78,7 @@ def draw_lens(view: ModelView, shown: ShownLens) -> None:
         f"The logit lens sends the {shown.stack}'s vectors at each depth, {averaged}straight "
         f"through {through}, as if no layer followed. After the last layer this is the model's own "
         f"prediction (largest difference of probabilities **{lens.difference:.1e}**).",
-        exercise_results.of_lens(lens, shown.after, shown.depths),
+        exercise_of_lens(lens, shown.after, shown.depths),
     )
     count = len(shown.after)
     answers = {"row": range(1, count + 1), "after": shown.after}
@@ -255,3 +257,10 @@ def massive_activations(tokens: Sequence[str], lengths: Sequence[float], top: fl
         f"{top:,.0f}. Such massive activations (Sun et al. 2024) often belong to the first "
         "token, and many heads attend to them."
     )
+
+
+def exercise_of_lens(lens: Lens, after: Sequence[str], depths: Sequence[str]) -> Exercise:
+    """`after` and `depths` name its rows and depths."""
+    depth = int(lens.settled.max())
+    last = [after[row] for row in np.flatnonzero(lens.settled == depth).tolist()]
+    return exercises.changes_last(last, depths[depth], depth > 0)

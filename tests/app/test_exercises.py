@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from headlight.app.results import exercise_results
 from headlight.app.state.options import SCATTER, SENTENCES, STEPS, TABLE
 from headlight.app.text import exercises
 from headlight.app.text.formats import escaped
+from headlight.app.views import generate, inside_a_head
 from headlight.app.views._head_table import on_focus, on_focus_and_loss
 from headlight.model import load
 from headlight.model.checkpoint import SHIPPED
@@ -146,7 +146,7 @@ def test_what_is_left_out_of_a_head(checkpoint, trace):
 
     def answer(name):
         without = lambda part: head_steps(model, run, site, 2, [part]).weights  # noqa: E731
-        return exercise_results.of_step(name, steps, keys, 3, without).answer
+        return inside_a_head.exercise_of_step(name, steps, keys, 3, without).answer
 
     unscaled = softmax(np.where(steps.mask, steps.scores, -np.inf))
     largest = (weights.max(axis=1).mean() for weights in (unscaled, steps.weights))
@@ -165,10 +165,10 @@ def test_the_least_certain_token_of_a_model_that_has_no_source(checkpoint, trace
     shares[0, 7], shares[1, 9], shares[2, 4] = 0.9, 0.31, 0.5
     written = SimpleNamespace(first=0, path=(7, 9, 4), probabilities=shares)
     (token,) = checkpoint.outputs([9])
-    said = exercise_results.of_generation(written, trace, None, checkpoint).answer
+    said = generate.exercise_of_generation(written, trace, None, checkpoint).answer
     assert said == f"At token 2, “{escaped(token)}”. Its probability is 31%."
     assert (
-        exercise_results.of_generation(SimpleNamespace(first=0, path=()), trace, None, checkpoint)
+        generate.exercise_of_generation(SimpleNamespace(first=0, path=()), trace, None, checkpoint)
         is None
     )
 

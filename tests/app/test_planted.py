@@ -91,9 +91,7 @@ PLANTS = {  # kind → file → what it holds, or a part of it → what comes be
     },
     "setting": {
         "app/state/settings.py": {"        *PAGE_SETTINGS,\n": NOTE},
-        "app/shell/menus.py": {
-            '        widgets.draw("device")\n': '        widgets.draw("note")\n'
-        },
+        "app/shell/bar.py": {'        widgets.draw("device")\n': '        widgets.draw("note")\n'},
     },
     "change": {
         "model/probing/changes.py": {"VERBS = {\n": CHANGE, "        HeadOff, HeadMean,": "Twice,"},

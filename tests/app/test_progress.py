@@ -37,7 +37,7 @@ def lines(page) -> list[str]:
 
 
 def is_done(results) -> bool:
-    return any(name == "influence" for name, *_ in results.cache.entries)
+    return any(name == ("influence_of",) for name, *_ in results.cache.entries)
 
 
 def said(page) -> str:

@@ -373,7 +373,7 @@ def test_the_number_of_threads_is_given_back(monkeypatch):
 def test_only_the_session_touches_the_session_state():
     """Apart from what a widget, whose value only Streamlit knows, tells its own callback."""
     callbacks = {
-        "shell/lesson.py", "shell/menus.py", "shell/panel.py", "shell/what_if.py",
+        "shell/lesson.py", "shell/bar.py", "shell/page_row.py", "shell/panel.py",
         "views/_head_displays.py", "views/export.py",
     }  # fmt: skip
     for file in (ROOT / "app").rglob("*.py"):

@@ -1,4 +1,5 @@
-"""The menus of the bar: examples, Present, Share, and what is seldom changed."""
+"""The first line of the bar: pages, model, sentence and menus. Each widget writes its own part of
+the address, so that the address of a page is all one needs to come back to it."""
 
 import random
 from functools import partial
@@ -7,14 +8,18 @@ from pathlib import Path
 import streamlit as st
 
 from headlight.app.components.browser import copy_link
+from headlight.app.components.page_links import page_links
 from headlight.app.live import build
 from headlight.app.results import memoize
 from headlight.app.server import lan
 from headlight.app.shell import running_lesson
 from headlight.app.shell.layout import concerns, menu, st_page
 from headlight.app.state import catalog, session, widgets
-from headlight.app.state.pages import EXPORT, PAGES
+from headlight.app.state.pages import EXPORT, GROUPS, PAGES, Page
 from headlight.app.text import formats
+
+# On a narrow screen it unfolds the rest of the bar, see NARROW_STYLE in theme.py.
+FOLD = '<details class="hl-fold"><summary>Controls</summary></details>'
 
 ANY = "Random example"
 
@@ -107,3 +112,20 @@ def draw_more() -> None:
         if more.open:
             for name, card in catalog.cards().items():
                 st.markdown(f"**{formats.escaped(name)}**: {card}")
+
+
+def draw_menu(logo: str, page: Page) -> None:
+    """The pages. They come before the page itself: one can leave a page that takes long."""
+    links = ((group, pages[0].path or "", group == page.group) for group, pages in GROUPS.items())
+    page_links("menu", links, page.path or "", logo)
+
+
+def draw_texts() -> None:
+    """Model and sentence, and the menus."""
+    widgets.draw("model", widget_options={"width": 100, "label_visibility": "collapsed"})
+    widgets.draw("source", widget_options={"height": "content", "label_visibility": "collapsed"})
+    st.html(FOLD)
+    draw_examples()
+    draw_present()
+    draw_share()
+    draw_more()
