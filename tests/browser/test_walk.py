@@ -232,11 +232,13 @@ def tabs(visit, most: int) -> int | None:
     return None
 
 
+@pytest.mark.long
 def test_the_grid_is_few_tabs_away(visit):
     visit.open()
     assert (tabs(visit, 60) or 61) <= TABS
 
 
+@pytest.mark.long
 def test_a_skip_link_leads_to_the_grid(visit):
     visit.open()
     visit.page.keyboard.press("Tab")
