@@ -80,6 +80,7 @@ class Memo:
     pairs: dict[str, str] = field(default_factory=dict)  # pasted source → its target
     left_out: tuple[str, int] = "", 0  # see `left_out`: the text of the box, the count
     chosen_again: dict[str, Any] = field(default_factory=dict)  # see `choose_again`
+    query: str = ""  # of the address, when the last run began
     what_if: str | None = None  # the changes when the menu What if was last drawn
     runs: dict[bool | None, Any] = field(default_factory=dict)  # see selection.run
 
@@ -202,8 +203,12 @@ def settle(page: str) -> None:
     context = get_script_run_ctx()
     first = notes.context is None
     back = context is not None and context.is_history_navigation
-    if context is not None and back:
-        _restore_address(context.query_string, page)
+    moved = set()  # settings that the address has changed
+    if context is not None:
+        moved = _differences(notes.query, context.query_string)
+        notes.query = context.query_string
+        if back:
+            _restore_address(context.query_string, page)
     from_address = _read_address() if first or back else {}
     if not (first or back):  # what a closed menu sends is older than what was chosen since
         for key in notes.in_closed_menus:
@@ -213,14 +218,23 @@ def settle(page: str) -> None:
     st.session_state.update(notes.to_correct)
     notes.corrected, notes.to_correct, notes.chosen_again = notes.to_correct, {}, {}
     chosen = current_choices()
-    if back:  # Streamlit sets widgets from the address, or else to their defaults
-        chosen = {k: value for k, value in chosen.items() if not SETTINGS[k].stands_on(page)}
-        chosen |= {} if first else {"device": values()["device"]}
+    if back:  # what the page before did not draw was not in its address, and stays
+        chosen = {
+            key: value
+            for key, value in chosen.items()
+            if not SETTINGS[key].stands_on(page)
+            or not (first or key in moved or key in from_address)
+        }
     _follow_the_model(chosen, notes.text_model)
     notes.context = here = settings.valid(chosen, catalog, from_address)
     bar = {key: SETTINGS[key] for key in from_address if not SETTINGS[key].pages}
     # a widget that is not drawn leaves there what could not be meant
     _take_out_of_address([k for k, each in bar.items() if here[k] == each.limits(here).default])
+    if back:  # Streamlit sets widgets from the address, or else to their defaults
+        for key, setting in SETTINGS.items():
+            is_of_bar = setting.address and not setting.pages
+            if is_of_bar and here[key] != setting.limits(here).default:
+                write_address(key, setting.as_text(here[key]))
     notes.runs = {}
     _part_source_from_target(chosen, from_address)
     now = values()
@@ -246,6 +260,12 @@ def _take_out_of_address(keys: Collection[str]) -> None:
             for key in keys:
                 params.remove_param(key)
             params.set_initial_query_params_from_current()
+
+
+def _differences(before: str, now: str) -> set[str]:
+    """Keys that two query strings give other texts."""
+    old, new = (parse_qs(query, keep_blank_values=True) for query in (before, now))
+    return {key for key in {*old, *new} if old.get(key) != new.get(key)}
 
 
 def _restore_address(query: str, page: str) -> None:

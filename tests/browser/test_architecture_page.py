@@ -208,7 +208,7 @@ def test_a_block_is_chosen_and_its_page_opens_at_its_layer(visit):
     expect(link(visit)).to_contain_text("Open Positional encoding")
     visit.settle()
     link(visit).click()
-    expect(visit.page.locator(".st-key-views strong:visible")).to_have_text("Positions")
+    expect(visit.page.locator(".st-key-views [aria-current=page]")).to_have_text("Positions")
 
 
 # Where the figure is, in pixels, whether it scrolls, and how high its smallest letters are.

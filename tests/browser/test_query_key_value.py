@@ -275,7 +275,7 @@ def test_labels_hide_no_label(mounted, length, scheme):
 def test_vectors_are_moved_and_a_query_is_chosen_in_the_app(visit):
     """A click in the text or the plane, and a choice of the list, are one; the address has it."""
     visit.open(
-        "lookup?model=uneven&source=the+dog&target=ein+Hund+sieht&kind=cross&follow=3+Hund&vectors=The+selected+head"
+        "lookup?model=uneven&source=the+dog&target=ein+Hund+sieht&kind=cross&follow=3+Hund&vectors=Query%E2%80%93key+plane"
     )
     page = visit.page
     query = page.get_by_test_id("stSelectbox").filter(has_text="Query").locator("[value]")
@@ -298,7 +298,7 @@ def test_vectors_are_moved_and_a_query_is_chosen_in_the_app(visit):
     visit.switch("Divide scores by √2")
     assert "scaled=false" in page.url
     assert dictionary.expect_computed(scaled=False).vector("rollercoaster") == moved
-    visit.open("lookup?source=Hi&kind=encoder&follow=99+x&vectors=The+selected+head")
+    visit.open("lookup?source=Hi&kind=encoder&follow=99+x&vectors=Query%E2%80%93key+plane")
     head = Plane(page, "head_plane")
     assert len(head.words()) == head.part.get_by_role("radio").count() < 99
     assert "follow=99" not in page.url
