@@ -8,24 +8,38 @@ show(load("en-de").trace("A dog runs."))
 
 import html
 from dataclasses import dataclass
+from functools import cached_property
 
+from headlight.app.components import grid_widget
 from headlight.app.components.grid_page import grid_page
 from headlight.app.components.packing import GridOptions, pack_trace
 from headlight.app.theme import FOCUS, WEIGHTS
 from headlight.model.analysis.reading import Reading
-from headlight.model.arguments import kind_of
+from headlight.model.probing.live import record
 from headlight.model.probing.trace import Trace
 
 HEIGHT = 640  # pixels, until the page in the frame reports its height
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(repr=False)
 class NotebookFigure:
     """A figure that notebooks display through `_repr_html_`; `page` is the same figure as an HTML
-    file."""
+    file, and `widget` the same figure with what is selected in it as traits. A notebook that is
+    opened without its kernel shows the figure, but of a widget only that its model was not found:
+    so a figure does not become one by itself."""
 
     name: str
     page: str
+    selected: tuple[str, int, int] = ("", 0, 0)
+
+    @cached_property
+    def widget(self):
+        """See headlight.app.components.grid_widget. Raises ImportError without anywidget."""
+        if grid_widget.anywidget is None:
+            raise ImportError("A widget needs anywidget: pip install anywidget")
+        return grid_widget.GridWidget(
+            page=self.page, title=self.name, height=HEIGHT, head=self.selected
+        )
 
     def _repr_html_(self) -> str:
         # A frame isolates figures from each other and from the notebook's style.
@@ -39,19 +53,26 @@ class NotebookFigure:
 
 
 def show(
-    trace: Trace,
+    what,
+    *given,
     kind: str | None = None,
     layer: int | None = None,
     head: int = 1,
     reading: Reading = Reading(),
     theme: str = "auto",
+    **more,
 ) -> NotebookFigure:
-    """The app's grid of all heads. Layer and head of the selected one count from 1, as on screen;
+    """The app's grid of all heads of a trace, or of whatever else `record` takes, with what that
+    takes besides. Layer and head of the selected one count from 1, as on screen;
     the default is the first head of the last kind of attention.
 
     Raises ValueError for a head that does not exist.
     """
-    kind_of("trace", trace, Trace, "a Trace, as load(…).trace(…) makes it")
+    if isinstance(what, Trace):  # then kind, layer and head may stand without their names
+        trace = what
+        kind, layer, head = (*given, *(kind, layer, head)[len(given) :])
+    else:
+        trace = record(what, *given, **more)
     kind = list(trace.attention)[-1] if kind is None else kind
     numbers = [site.layer + 1 for site in trace.kinds.get(kind, ())]
     layer = next(iter(numbers), 1) if layer is None else layer
@@ -72,4 +93,5 @@ def show(
         colour=FOCUS,
     )
     name = "What every head attends to"
-    return NotebookFigure(name, grid_page(pack_trace(trace, reading), chosen, name, theme))
+    page = grid_page(pack_trace(trace, reading), chosen, name, theme)
+    return NotebookFigure(name, page, (kind, layer, head))

@@ -27,6 +27,7 @@ from headlight.app.state.settings import MASKS
 from headlight.model.masks import Masks
 from headlight.model.probing.changes import CannotChange, Change, Patched, check, parse, written
 from headlight.model.probing.run import FINAL, Run
+from headlight.model.recorded import NO_MODEL
 from headlight.model.probing.trace import CannotRead, read_of
 from headlight.model.tokenizer import Encoding
 
@@ -75,6 +76,8 @@ def masks() -> Masks:
 def changes() -> tuple[Change, ...]:
     """The changes to the model. Raises CannotChange."""
     parsed = parse(values()["changes"])
+    if parsed and context().known.recorded:
+        raise CannotChange(f"“{parsed[0]}”: {NO_MODEL}")
     check(parsed, context().known.parts)
     return parsed
 

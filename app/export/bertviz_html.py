@@ -43,7 +43,7 @@ class Size:
 def size(trace: Trace, view: str, kind: str, layers: Sequence[int]) -> Size:
     """The cost of a view, known before it is drawn."""
     _, heads, query, key = trace.attention[kind].shape
-    d_head = trace.query[kind].shape[-1]
+    d_head = trace.query[kind].shape[-1] if view == "neuron" else 0
     all_heads, cells = len(layers) * heads, query * key
     shapes = {
         "head": heads * (cells + query + key),  # one layer at a time

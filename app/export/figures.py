@@ -9,6 +9,7 @@ import threading
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
@@ -40,6 +41,7 @@ WRITTEN = {  # text stays text, and the same view gives the same bytes
     "svg.fonttype": "none",
     "svg.hashsalt": "headlight",
 }
+INCHES: ContextVar[float] = ContextVar("inches", default=0.0)  # width of the page; 0: as it comes
 ONE_AT_A_TIME = threading.Lock()  # Matplotlib's settings are global to the process
 
 
@@ -293,7 +295,7 @@ class Sheet:
     def __init__(self, ending: str, title: str, sharp: int):
         from matplotlib.figure import Figure
 
-        self.ending, self.title, self.sharp = ending, title, sharp
+        self.ending, self.title, self.sharp, self.inches = ending, title, sharp, INCHES.get()
         self.right = self.bottom = 0.0  # of all texts
         self.figure = Figure(dpi=72, facecolor=PAPER)
         self.axes = self.figure.add_axes((0, 0, 1, 1))
@@ -466,13 +468,31 @@ class Sheet:
             families.append("sans-serif")
         return FontProperties(family=families, size=size, weight="bold" if bold else "normal")
 
+    def _scale(self, by: float) -> None:
+        """What is drawn in points takes the size of the page; the rest follows its axes."""
+        from matplotlib.lines import Line2D
+        from matplotlib.patches import Patch
+        from matplotlib.text import Text
+
+        for text in self.figure.findobj(Text) if by != 1 else ():
+            text.set_fontsize(text.get_fontsize() * by)
+        shapes = (*self.figure.findobj(Line2D), *self.figure.findobj(Patch)) if by != 1 else ()
+        for shape in shapes:
+            shape.set_linewidth(shape.get_linewidth() * by)
+        self.smallest = min(
+            (text.get_fontsize() for text in self.figure.findobj(Text) if text.get_text()),
+            default=0,
+        )
+
     def file(self, width: float, height: float, metadata: str) -> bytes:
         """The page as a file with `metadata`: this large, or larger where a text is wider."""
         from matplotlib.backends import backend_agg, backend_pdf, backend_svg
 
         width, height = max(width, self.right + FONT), max(height, self.bottom + FONT)
         width, height = int(np.ceil(width)), int(np.ceil(height))
-        self.figure.set_size_inches(width / 72, height / 72)
+        scale = self.inches * 72 / width if self.inches else 1
+        self._scale(scale)
+        self.figure.set_size_inches(width * scale / 72, height * scale / 72)
         self.axes.set(xlim=(0, width), ylim=(height, 0))
         canvas, about = {
             "png": (backend_agg.FigureCanvasAgg, {"headlight": metadata}),

@@ -26,7 +26,7 @@ from headlight.model.pause import pause
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.probing.head_steps import HeadSteps, compared, head_steps
 from headlight.model.probing.run import FINAL, Run
-from headlight.model.probing.trace import read_of, trace
+from headlight.model.probing.trace import read_of
 from headlight.model.sites import Site
 from headlight.model.surveys.clearest import ClearExample, Habit, clearest
 from headlight.model.surveys.head_counts import RARE, Counts, frequencies, head_counts
@@ -68,7 +68,7 @@ def measured_over(view: ModelView, runs: Sequence[Run]) -> dict[str, head_metric
             each = []
             for run in runs:
                 pause(len(each), len(runs))
-                each.append(head_metrics.measured(trace(view.model, run)))
+                each.append(head_metrics.measured(trace_of(view, run)))
             return {
                 kind: head_metrics.over_sentences([measured[kind] for measured in each])
                 for kind in (each[0] if each else ())
@@ -82,6 +82,8 @@ def survey_of(view: ModelView) -> tuple[Survey | None, str, bool]:
     """The survey in the folder of a model, or None; then why there is none, as Markdown, and
     whether that is a file's fault."""
     folder = catalog.folders().get(view.name)
+    if view.recorded:
+        return None, "A recording has no survey.", False
     if folder is None:
         return None, "Its weights are random, so there is no survey.", False
     if view.step != FINAL:

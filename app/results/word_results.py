@@ -35,6 +35,10 @@ def influence_of(view: ModelView, run: Run) -> WordWeights:
 def alignment_of(view: ModelView, run: Run) -> HeadAlignment | None:
     """The heads that align words, from the model's card or measured on this run; None if the run
     has no words."""
+    if view.recorded:
+        kinds = whole_trace_of(view, run).kinds
+        sites = kinds[alignment.aligning_kind(view.model.sites(), view.model.sides())]
+        return HeadAlignment.unmeasured(len(sites), sites[0].n_heads)
     if (known := view.checkpoint.alignment) and view.step == FINAL:
         return known
     both = [word_weights_of(view, run)], [influence_of(view, run)]

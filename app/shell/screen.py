@@ -59,8 +59,11 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                 if places.lesson:
                     with places.lesson:
                         lesson.draw(page)
+                structure = session.context().structure
                 if running_lesson.covers(page.key):
                     lesson.draw_cover(page)
+                elif structure and structure.recorded and not page.weights:
+                    st.info(notices.NEEDS_MODEL)
                 else:
                     run()
         finally:

@@ -34,12 +34,15 @@ from headlight.model.pretrained.contents import Contents
 from headlight.model.pretrained.folder import contents_of, is_ours, layout_of
 from headlight.model.pretrained.weights import Progress
 from headlight.model.probing.capture import view
+from headlight.model.probing.recording import is_recording
 from headlight.model.probing.reference import Reference
 from headlight.model.probing.run import FINAL
+from headlight.model.recorded import Recorded, load_recorded
 from headlight.model.sites import ProbedModel, Site
 from headlight.model.training import snapshots
 
 EXAMPLES, EXAMPLES_FILE = SHIPPED.parent / "examples", "examples.txt"
+RECORDED = ".safetensors"  # a file of recordings
 DEFAULT_MODEL, CLASSIFIER = "en-fr", "reviews"
 UNTRAINED = {f"{preset}, untrained": preset for preset in PRESETS}  # model → its preset
 LONGEST_CARD = 2**20  # bytes
@@ -67,6 +70,11 @@ class ModelView:
     @property
     def model(self) -> ProbedModel:
         return self.checkpoint.model
+
+    @property
+    def recorded(self) -> bool:
+        """Whether only attention weights are there, and no model."""
+        return isinstance(self.checkpoint, Recorded)
 
     @property
     def tokenizer(self):
@@ -117,7 +125,7 @@ def folders() -> dict[str, Path]:
 
 def _is_one(folder: Path) -> bool:
     try:
-        return bool(layout_of(folder))
+        return is_recording(folder) if folder.suffix == RECORDED else bool(layout_of(folder))
     except OSError:
         return True  # the reason is reported when it is chosen
 
@@ -130,6 +138,11 @@ def _text(value: object, most: int = 300) -> str:
 def models() -> list[str]:
     """Names of all models: trained ones, then the presets with random weights."""
     return [*folders(), *(UNTRAINED if folders() else ())]
+
+
+def is_recorded(name: str) -> bool:
+    """Whether only attention weights are there, and no model."""
+    return name not in UNTRAINED and name in folders() and folders()[name].suffix == RECORDED
 
 
 def trained(name: str) -> str:
@@ -146,6 +159,8 @@ def examples(name: str) -> list[str]:
     """Example sentences for a model, from its own folder if it has some; the app opens on the
     first."""
     try:
+        if is_recorded(name):
+            return load_recorded(folders()[name]).lines
         path = folders()[trained(name)] / EXAMPLES_FILE
         if not path.is_file():
             path = EXAMPLES / f"{_written_for(name)}.txt"
@@ -257,6 +272,9 @@ def language(name: str) -> str:
 def _card(name: str) -> str:
     try:
         folder = folders()[trained(name)]
+        if is_recorded(name):
+            card = load_recorded(folder).card
+            return f"{escaped(card['title'])}  \n{escaped(card['look_for'])}"
         if not is_ours(folder):
             return _foreign_card(contents_of(folder))
         file = folder / "config.json"
@@ -340,6 +358,8 @@ def _progress(name: str) -> Iterator[Progress]:
 def _read(name: str, step: str, device: str, progress: Progress) -> ModelView:
     folder = folders()[trained(name)]
     stamp = _stamp(_files(name, step))
+    if is_recorded(name):
+        return ModelView(name, step, device, load_recorded(folder), None, stamp)
     checkpoint = load(folder, progress)
     if name in UNTRAINED:
         checkpoint = untrained(UNTRAINED[name], checkpoint)
@@ -381,7 +401,8 @@ def structure(name: str, step: str, device: str) -> Structure | None:
     except UnreadableModel:
         return None
     model = view.model
-    return Structure(model.sides(), model.sites(), _opens(view.checkpoint.card, model.sites()))
+    opens = _opens(view.checkpoint.card, model.sites())
+    return Structure(model.sides(), model.sites(), opens, view.recorded)
 
 
 def _opens(card: dict, sites: Sequence[Site]) -> dict:
@@ -423,6 +444,8 @@ def _files(name: str, step: str) -> tuple[Path, ...]:
     folder = folders()[name]
     if step != FINAL:
         return (snapshots.file_of(folder, int(step)),)
+    if is_recorded(name):
+        return (folder,)
     if is_ours(folder):
         return (folder / "model.safetensors",)
     return contents_of(folder).files

@@ -48,6 +48,14 @@ ATTENTION_CONTROLS = (
     FOLLOW,
     KEY,
 )
+
+
+def _ways_to_align(context: Context) -> Sequence[str]:
+    """Which heads are best, and the influence of a word, take a model to find out."""
+    is_recorded = context.structure is not None and context.structure.recorded
+    return (options.SELECTED, options.OF_LAYER) if is_recorded else options.ALIGNED_BY
+
+
 ALIGNMENT_CONTROLS = (
     Setting(
         "aligned_by",
@@ -56,7 +64,9 @@ ALIGNMENT_CONTROLS = (
         "select",
         "Heads: the source word with the largest weight. Influence: the source word without "
         "which the target word's log-probability falls most.",
-        options=options.ALIGNED_BY,
+        options=_ways_to_align,
+        among=options.ALIGNED_BY,
+        opens=lambda context: _ways_to_align(context)[0],
     ),
     Setting(
         "aligned_at",
@@ -359,6 +369,14 @@ IMPLEMENTATIONS_CONTROLS = (
         look={"label_visibility": "collapsed", "width": 180},
     ),
 )
+
+
+def _views_of_bertviz(context: Context) -> Sequence[str]:
+    """The neuron view shows queries and keys, which a recording does not have."""
+    is_recorded = context.structure is not None and context.structure.recorded
+    return [view for view in options.BERTVIZ if view != "neuron" or not is_recorded]
+
+
 BERTVIZ_CONTROLS = (
     Setting(
         "bertviz",
@@ -367,7 +385,8 @@ BERTVIZ_CONTROLS = (
         "segmented",
         "Head: one layer, all heads overlaid. Model: every head, small. Neuron: how queries "
         "and keys produce one head's weights.",
-        options=options.BERTVIZ,
+        options=_views_of_bertviz,
+        among=options.BERTVIZ,
     ),
     Setting(
         "leave_out",

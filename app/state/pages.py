@@ -19,8 +19,9 @@ class Page:
     group's views, "" where it is the only one; `module`: its module in app/views; `path`: its path
     in the address; `picture`: the CSS selector of what it shows first. `head`: it shows the
     selected head; `reading`: the display options apply; `untrained`: it shows models with random
-    weights, whichever is selected; `idle`: other controls without effect there. `settings`: those
-    that it draws itself."""
+    weights, whichever is selected; `idle`: other controls without effect there; `weights`: of the
+    selected model it needs no more than attention weights. `settings`: those that it draws
+    itself."""
 
     title: str
     group: str
@@ -32,6 +33,7 @@ class Page:
     untrained: bool = False
     reading: bool = False
     idle: tuple[str, ...] = ()
+    weights: bool = False
     settings: tuple[Setting, ...] = field(default=(), compare=False)
 
     @property
@@ -60,6 +62,7 @@ MENU = (
         path="learn",
         picture="[class*=st-key-lesson_row]",
         idle=("switches", "hold", *CHANGES),
+        weights=True,
     ),
     Page(
         title="Attention",
@@ -70,6 +73,7 @@ MENU = (
         picture=".st-key-head_grid",
         head=True,
         reading=True,
+        weights=True,
         settings=page_settings.ATTENTION_CONTROLS,
     ),
     Page(
@@ -81,6 +85,7 @@ MENU = (
         picture=".st-key-word_lines",
         head=True,
         reading=True,
+        weights=True,
         settings=(FOLLOW, KEY),
     ),
     Page(
@@ -91,6 +96,7 @@ MENU = (
         path="alignment",
         picture=".st-key-word_lines",
         head=True,
+        weights=True,
         settings=page_settings.ALIGNMENT_CONTROLS,
     ),
     Page(
@@ -102,6 +108,7 @@ MENU = (
         picture=".stDataFrame",
         head=True,
         idle=("importance",),  # stands in the card
+        weights=True,
         settings=page_settings.HEADS_CONTROLS,
     ),
     Page(
@@ -202,6 +209,7 @@ MENU = (
         picture=".st-key-swaps",
         untrained=True,
         idle=ABOUT_A_RUN,
+        weights=True,
         settings=page_settings.LINEAGE_CONTROLS,
     ),
     Page(
@@ -223,6 +231,7 @@ MENU = (
         picture=".st-key-lengths",
         untrained=True,
         idle=ABOUT_A_RUN,
+        weights=True,
         settings=page_settings.IMPLEMENTATIONS_CONTROLS,
     ),
     Page(
@@ -233,6 +242,7 @@ MENU = (
         path="bertviz",
         picture=".st-key-bertviz_frame",
         head=True,
+        weights=True,
         settings=page_settings.BERTVIZ_CONTROLS,
     ),
     Page(
@@ -243,6 +253,7 @@ MENU = (
         picture=".st-key-files",
         head=True,
         reading=True,
+        weights=True,
         settings=page_settings.EXPORT_CONTROLS,
     ),
 )

@@ -23,6 +23,7 @@ class Structure:
     sides: Sequence[Side]
     sites: Sequence[Site]
     opens: Mapping = field(default_factory=dict)  # the head to open on, from the model's card
+    recorded: bool = False  # only its weights are there, and no model
 
     @property
     def kinds(self) -> dict[str, tuple[Site, ...]]:
@@ -30,7 +31,7 @@ class Structure:
 
     @property
     def parts(self) -> list[Part]:
-        return parts_of(self.sites, self.sides)
+        return [] if self.recorded else parts_of(self.sites, self.sides)
 
 
 class Catalog(Protocol):
@@ -72,6 +73,8 @@ class Context:
     @property
     def writes(self) -> bool:
         """Whether the model writes a target."""
+        if self.structure is not None and self.structure.recorded:
+            return False
         return self.structure is None or any(side.writes for side in self.structure.sides)
 
     @property

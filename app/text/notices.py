@@ -18,6 +18,10 @@ from headlight.model.tokenizer import CONTINUES, SHOWN_SPACE, Encoding
 ALTERNATING = "Sines and cosines alternate, from fast waves on the left to slow ones on the right."
 
 STOPPED = "You stopped this computation."
+NEEDS_MODEL = (
+    "This page needs the model. A recording holds its attention weights alone: see Attention, "
+    "Lines, Alignment, Heads, BertViz and Export."
+)
 
 
 def queue_position(people: int) -> str:

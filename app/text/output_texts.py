@@ -35,9 +35,11 @@ def only_reads(writer: str) -> str:
 def output(view, run: Run, trace: Callable[[], Trace | LongTrace]) -> tuple[str, str]:
     """The title of a model's output, and the output as plain text; `trace()` gives the run's
     trace. The title of a text is that of one which the model wrote itself."""
-    predicted = predicted_side(view.model)
     if len(run.texts) > 1:
         return wrote(run.checkpoint), view.tokenizer.target.decode(run.texts[-1].ids)
+    if not any(side.predicts for side in view.model.sides()):
+        return "", ""  # a recording
+    predicted = predicted_side(view.model)
     if predicted.predicts == EMBEDDING:
         return "Output", f"an embedding of {view.model.config.d_embedding:,} numbers"
     title, predicted_tokens = ANSWERS[predicted.predicts], predictions(trace())

@@ -89,6 +89,9 @@ def page() -> None:
             icon=":material/download:",
         )
 
+    if view.recorded:
+        return  # how well heads align takes a model to find out
+
     rows = [
         {
             "layer": site.layer + 1,

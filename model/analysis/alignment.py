@@ -72,6 +72,11 @@ class HeadAlignment:
     words: int
     by: str = INFLUENCE
 
+    @classmethod
+    def unmeasured(cls, n_layers: int, n_heads: int) -> "HeadAlignment":
+        """Of heads of which nothing is known: they align the word that a row reads."""
+        return cls(np.zeros((len(SHIFTS), n_layers, n_heads)).tolist(), [(0, 0)], 0.0, 0)
+
     @property
     def sizes(self) -> tuple[int, ...]:
         """The number of layers and heads."""

@@ -123,9 +123,14 @@ class Pass:
         return kinds_of(self.sites)
 
     @property
-    def predicted(self) -> Side:
-        """The side that the logits are about."""
-        return next(side for side in self.sides.values() if side.predicts)
+    def predicted(self) -> Side | None:
+        """The side that the logits are about; None in a recording, which has no logits."""
+        return next((side for side in self.sides.values() if side.predicts), None)
+
+    @property
+    def predicts(self) -> str:
+        """What they tell of it, as `Side.predicts`."""
+        return self.predicted.predicts if self.predicted else ""
 
     def sides_of(self, kind: str) -> tuple[Side, Side]:
         """Where a kind's queries (rows) and keys (columns) come from."""
@@ -148,7 +153,7 @@ class Pass:
     @property
     def next_tokens(self) -> tuple[str, ...]:
         """See `next_tokens_of`."""
-        return next_tokens_of(self.predicted, self.texts, self.end)
+        return next_tokens_of(self.predicted, self.texts, self.end) if self.predicted else ()
 
     @property
     def preceding(self) -> tuple[int | None, ...]:

@@ -30,6 +30,8 @@ grid.setLook(look);
 paint();
 systemIsDark.addEventListener("change", paint);
 if (frame) { // the notebook's own text is around it
+  frame.grid = grid; // for a widget, which hears of selections
+  frame.dispatchEvent(new Event("drawn"));
   document.querySelector("h1").remove();
   document.documentElement.style.overflowY = "hidden";
   new ResizeObserver(() => {

@@ -1,0 +1,117 @@
+"""A file of recordings in the place of a checkpoint: a model that knows its own texts by heart, and
+no others."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import nn
+
+from headlight.model.checkpoint import Checkpoint
+from headlight.model.probing.changes import CannotChange
+from headlight.model.probing.recording import CannotRecord, Recording, as_typed, opened
+from headlight.model.probing.run import Run
+from headlight.model.sites import Side, Site
+from headlight.model.tokenizer import CannotRead, Encoding
+
+NO_MODEL = "A recording holds attention weights, and not the model that they come from."
+LONGEST = 2**17  # tokens of a text
+
+
+class RecordedModel(nn.Module):
+    """What a recording says of its model: where attention happens and what it reads."""
+
+    def __init__(self, recordings: list[Recording]):
+        super().__init__()
+        self.recordings = recordings
+        self.config = SimpleNamespace(
+            max_length=LONGEST, pad_id=-1, bos_id=-1, eos_id=-1, vocab_size=0,
+            special_tokens=("<pad>", "<s>", "</s>"),
+        )  # fmt: skip
+        # Where a model is, is told by its first parameter.
+        self.none = nn.Parameter(torch.zeros(0), requires_grad=False)
+
+    def sites(self) -> tuple[Site, ...]:
+        return self.recordings[0].sites
+
+    def sides(self) -> tuple[Side, ...]:
+        return tuple(self.recordings[0].sides.values())
+
+
+class RecordedTexts:
+    """In the place of a tokenizer."""
+
+    kind = "recorded"
+
+    def __init__(self, texts: dict[str, Encoding]):
+        self.texts = texts
+
+    @property
+    def target(self) -> "RecordedTexts":
+        return self
+
+    def __len__(self) -> int:
+        return 0
+
+    def at_least(self, text: str) -> int:
+        return 0
+
+    def encode(self, text: str) -> Encoding:
+        if text not in self.texts:
+            few = " · ".join(f"“{known}”" for known in list(self.texts)[:3])
+            raise CannotRead(f"{NO_MODEL} It knows its own texts alone: {few}")
+        return self.texts[text]
+
+    def decode(self, ids) -> str:
+        """The text with these ids."""
+        return next((known for known, text in self.texts.items() if text.ids == tuple(ids)), "")
+
+
+@dataclass(frozen=True)
+class Recorded(Checkpoint):
+    """Recordings, as a checkpoint."""
+
+    is_recorded: ClassVar[bool] = True
+
+    @property
+    def recordings(self) -> list[Recording]:
+        return self.model.recordings
+
+    @property
+    def lines(self) -> list[str]:
+        """Its texts, as one types them."""
+        return [as_typed(next(iter(one.texts.values()))) for one in self.recordings]
+
+    def translate(self, text: str, *args, **kwargs) -> Encoding:
+        """The recorded target."""
+        return [*self._of(self.encode(text)).texts.values()][-1]
+
+    def shifts(self) -> dict[str, np.ndarray]:
+        return {}
+
+    def trace_run(self, run: Run, donor=None, written: bool = False) -> Recording:
+        if run.changes:
+            raise CannotChange(f"“{run.changes[0]}”: {NO_MODEL}")
+        return replace(self._of(run.texts[0]), run=run)
+
+    def _of(self, text: Encoding) -> Recording:
+        for one in self.recordings:
+            if next(iter(one.texts.values())) == text:
+                return one
+        raise CannotRead(NO_MODEL)
+
+
+def load_recorded(path: str | Path) -> Recorded:
+    """Raises CannotRecord."""
+    recordings = opened(path)
+    first = recordings[0]
+    for i, one in enumerate(recordings):
+        if (one.sites, one.sides) != (first.sites, first.sides):
+            raise CannotRecord(f"Recording {i + 1} has other heads or texts than the first.")
+    texts = {as_typed(text): text for one in recordings for text in one.texts.values()}
+    title = f"recording of {first.origin}" if first.origin else "recording"
+    card = {"title": title, "look_for": " ".join(first.notes)}
+    return Recorded(RecordedModel(recordings), RecordedTexts(texts), card, "recorded")
