@@ -15,8 +15,8 @@ from headlight.app.components.grid_page import grid_page
 from headlight.app.components.packing import GridOptions, pack_trace
 from headlight.app.theme import FOCUS, WEIGHTS
 from headlight.model.analysis.reading import Reading
-from headlight.model.probing.live import record
 from headlight.model.probing.trace import Trace
+from headlight.model.recording.live import record
 
 HEIGHT = 640  # pixels, until the page in the frame reports its height
 

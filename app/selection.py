@@ -27,8 +27,8 @@ from headlight.app.state.settings import MASKS
 from headlight.model.masks import Masks
 from headlight.model.probing.changes import CannotChange, Change, Patched, check, parse, written
 from headlight.model.probing.run import FINAL, Run
-from headlight.model.recorded import NO_MODEL
 from headlight.model.probing.trace import CannotRead, read_of
+from headlight.model.recording.checkpoint import NO_MODEL
 from headlight.model.tokenizer import Encoding
 
 BYTES_PER_TOKEN = 500  # of an Encoding, roughly

@@ -6,9 +6,9 @@ from headlight.model.masks import Masks
 from headlight.model.presets import build
 from headlight.model.pretrained.state_dicts import load_foreign
 from headlight.model.probing.capture import capture, view
-from headlight.model.probing.live import record
 from headlight.model.probing.run import Run
 from headlight.model.probing.trace import Trace, trace
+from headlight.model.recording.live import record
 from headlight.model.transformer import Config, Transformer
 
 __all__ = [

@@ -3,8 +3,8 @@
 from headlight.app.export import figures
 from headlight.app.wording import part_names
 from headlight.model.analysis.reading import Reading
-from headlight.model.probing.recording import Recording
 from headlight.model.probing.trace import Trace
+from headlight.model.recording.recording import Recording
 
 WIDTHS = {"column": 3.25, "page": 6.75}  # inches, of most conferences' styles
 LEAST_LETTERS = 4.5  # points; smaller ones cannot be read in print

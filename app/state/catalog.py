@@ -34,10 +34,10 @@ from headlight.model.pretrained.contents import Contents
 from headlight.model.pretrained.folder import contents_of, is_ours, layout_of
 from headlight.model.pretrained.weights import Progress
 from headlight.model.probing.capture import view
-from headlight.model.probing.recording import is_recording
 from headlight.model.probing.reference import Reference
 from headlight.model.probing.run import FINAL
-from headlight.model.recorded import Recorded, load_recorded
+from headlight.model.recording.checkpoint import Recorded, load_recorded
+from headlight.model.recording.file import is_recording
 from headlight.model.sites import ProbedModel, Site
 from headlight.model.training import snapshots
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from headlight.model.probing.long_trace import LongTrace
-from headlight.model.probing.recording import Recording
 from headlight.model.probing.trace import Trace
 from headlight.model.sites import ProbedModel
 
@@ -25,8 +24,8 @@ def parameters_not_finite(model: ProbedModel) -> list[str]:
 
 def _parts(trace: Trace | LongTrace) -> Iterator[tuple[str, np.ndarray]]:
     """Every part that was recorded, in order."""
-    if isinstance(trace, Recording):
-        return  # its weights were checked when it was made
+    if not trace.stream:
+        return  # a recording, whose weights were checked when it was made
     for name, side in trace.sides.items():
         yield f"the token embeddings of the {side.title}", trace.token[name]
         yield f"the positions of the {side.title}", trace.table[name]

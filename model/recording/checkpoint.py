@@ -12,8 +12,11 @@ from torch import nn
 
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.probing.changes import CannotChange
-from headlight.model.probing.recording import CannotRecord, Recording, as_typed, opened
 from headlight.model.probing.run import Run
+from headlight.model.recording.file import opened
+from headlight.model.recording.recording import Recording
+from headlight.model.recording.texts import as_typed
+from headlight.model.recording.weights import CannotRecord
 from headlight.model.sites import Side, Site
 from headlight.model.tokenizer import CannotRead, Encoding
 

@@ -1,28 +1,18 @@
 """Records a model that is not ours while it runs in its own code.
 
-Models of transformers take their attention from a table of functions. Ours, registered there, calls
-the function that the model has for itself, `eager_attention_forward`, and keeps what it returns: so
-the numbers are the model's own, whatever its scores go through (a bias, a cap, a sink). The one
-softmax within it is where changes act. Models that do not ask the table are read by
-output_attentions, modules of torch by their own weights; both can only be read.
-
-The model is afterwards as it was: implementation, hooks, training mode.
+Models of transformers take their attention from a table of functions, where ours is (see watch.py).
+Those that do not ask the table are read by output_attentions, modules of torch by their own
+weights; both can only be read. The model is afterwards as it was: implementation, hooks, training
+mode.
 """
 
-import inspect
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
-from functools import cache
+from collections.abc import Sequence
+from contextlib import ExitStack
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
-from headlight.model.probing import recording
 from headlight.model.probing.changes import (
     CannotChange,
     Change,
@@ -33,207 +23,22 @@ from headlight.model.probing.changes import (
     check,
     parse,
 )
-from headlight.model.probing.recording import CannotRecord, Recording, Words
 from headlight.model.probing.sites import Part
+from headlight.model.recording import forms
+from headlight.model.recording.kinds import kind_by_weights, kinds_by_name
+from headlight.model.recording.recording import Recording, recording_of
+from headlight.model.recording.texts import Words
+from headlight.model.recording.unchanged import configs_of, unchanged
+from headlight.model.recording.watch import NAME, Call, Place, Watch, register, watching
+from headlight.model.recording.weights import CannotRecord, layers_of
 from headlight.model.tokenizer import OTHER_SPECIAL, Encoding, Tokenizer
 
-NAME = "headlight"  # of our function in the tables of transformers
-SOFTMAXES = {torch.softmax, nn.functional.softmax, Tensor.softmax}
 CANNOT = (
     "“{}”: this can only be done to our own models. In transformers' own code one can switch heads "
     "off, and change masks, the temperature and weights."
 )
 ONLY_READ = "“{}”: {} can only be read: it does not ask transformers' table for its attention."
 MOST_WRITTEN = 64  # tokens of a target that the model writes itself
-
-
-@dataclass
-class Call:
-    """One call of an attention: name of its module, and which of its calls it is; what it returned,
-    (batch, heads, query, key), and how many heads keys have."""
-
-    name: str
-    number: int
-    weights: Tensor
-    key_heads: int
-
-    @property
-    def place(self) -> "Place":
-        return self.name, self.number
-
-
-Place = tuple[str, int]
-
-
-@dataclass
-class Watch:
-    """What is recorded in one pass, and what is changed: place → changes."""
-
-    names: dict[nn.Module, str]
-    changes: dict[Place, Sequence[Change]] = field(default_factory=dict)
-    calls: list[Call] = field(default_factory=list)
-    counts: dict[str, int] = field(default_factory=dict)
-
-    def place(self, module: nn.Module) -> Place:
-        name = self.names.get(module, type(module).__name__)
-        number = self.counts[name] = self.counts.get(name, -1) + 1
-        return name, number
-
-
-_watch: ContextVar[Watch | None] = ContextVar("watch", default=None)
-_registering = threading.Lock()
-
-
-# The function in the tables of transformers
-
-
-def _attend(module, query, key, value, attention_mask, *args, **kwargs):
-    """The model's own attention, watched."""
-    own, watch = _eager_of(type(module)), _watch.get()
-    if watch is None:
-        return own(module, query, key, value, attention_mask, *args, **kwargs)
-    place = watch.place(module)
-    changes = watch.changes.get(place, ())
-    allowed = _allowed(attention_mask, query, key)
-    before = allowed
-    if any(isinstance(change, MaskChange) for change in changes):
-        allowed = allowed.clone()
-        for change in changes:
-            if isinstance(change, MaskChange):
-                change.allow(allowed[:, change.scope.heads], 0)
-        attention_mask = _as_mask(attention_mask, before, allowed, query.dtype)
-    inside = [c for c in changes if isinstance(c, Temperature | WeightChange)]
-    with _Softmax(inside, allowed) if inside else ExitStack():
-        output, weights, *rest = own(module, query, key, value, attention_mask, *args, **kwargs)
-    if weights is None:
-        raise CannotRecord(f"{place[0]}: its own eager attention returns no weights.")
-    for change in changes:
-        if isinstance(change, HeadOff):
-            output = output.clone()  # (batch, query, heads, d_head)
-            output[:, :, change.scope.heads] = 0
-    watch.calls.append(Call(*place, weights.detach(), key.shape[1]))
-    return output, weights, *rest
-
-
-def _allowed(mask: Tensor | None, query: Tensor, key: Tensor) -> Tensor:
-    """Where a mask lets attend, (batch, heads, query, key)."""
-    size = (*query.shape[:3], key.shape[2])
-    if mask is None:
-        return torch.ones(size, dtype=torch.bool, device=query.device)
-    mask = mask[..., : key.shape[2]]
-    return (mask if mask.dtype == torch.bool else mask > _least(mask) / 2).expand(size)
-
-
-def _least(mask: Tensor) -> float:
-    return torch.finfo(mask.dtype).min
-
-
-def _as_mask(mask: Tensor | None, before: Tensor, allowed: Tensor, dtype: torch.dtype) -> Tensor:
-    """An additive mask; what a mask adds where it lets attend stays."""
-    added = torch.zeros(allowed.shape, dtype=dtype, device=allowed.device)
-    if mask is not None and mask.dtype != torch.bool:
-        added = torch.where(before, mask[..., : allowed.shape[-1]].to(dtype), 0)
-    return added.masked_fill(~allowed, torch.finfo(dtype).min)
-
-
-class _Softmax(TorchFunctionMode):
-    """Changes what enters the one softmax of an attention, and what leaves it. A sink is a column
-    behind those of the keys; the temperature concerns it, too."""
-
-    def __init__(self, changes: Sequence[Change], allowed: Tensor):
-        super().__init__()
-        self.changes, self.allowed, self.used = changes, allowed, False
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        if function not in SOFTMAXES or self.used:
-            return function(*args, **(kwargs or {}))
-        self.used = True
-        scores, keys = args[0].clone(), self.allowed.shape[-1]
-        for change in self.changes:
-            if isinstance(change, Temperature):
-                heads = change.scope.heads
-                scores[:, heads] = change.divided(scores[:, heads])
-        weights = function(scores, *args[1:], **(kwargs or {}))
-        if any(isinstance(change, WeightChange) for change in self.changes):
-            weights = weights.clone()
-        for change in self.changes:
-            if not isinstance(change, WeightChange):
-                continue
-            if weights.shape[-1] != keys:
-                raise CannotChange(f"“{change}”: a sink takes a share of these weights.")
-            heads = change.scope.heads
-            change.weigh(weights[:, heads], self.allowed[:, heads], 0)
-        return weights
-
-
-@cache
-def _eager_of(kind: type) -> Callable:
-    """The eager attention that a class of transformers calls where no other is chosen."""
-    for base in kind.__mro__:
-        if "forward" not in vars(base):
-            continue
-        forward = inspect.unwrap(vars(base)["forward"])
-        names = [n for n in forward.__code__.co_names if n.endswith("eager_attention_forward")]
-        if len(names) == 1:
-            return forward.__globals__[names[0]]
-    raise CannotRecord(f"{kind.__name__} has no eager attention of its own.")
-
-
-def _register() -> None:
-    """In both tables: without its masks a causal model would attend ahead."""
-    from transformers import AttentionInterface, AttentionMaskInterface
-    from transformers.masking_utils import eager_mask
-
-    with _registering:
-        AttentionInterface.register(NAME, _attend)
-        AttentionMaskInterface.register(NAME, eager_mask)
-
-
-# The model as it was
-
-HOOKS = (
-    "_forward_hooks", "_forward_pre_hooks", "_forward_hooks_with_kwargs",
-    "_forward_pre_hooks_with_kwargs", "_forward_hooks_always_called", "_backward_hooks",
-    "_backward_pre_hooks",
-)  # fmt: skip
-INSTALLED = "_output_capturing_hooks_installed"  # of transformers, which never removes its own
-
-
-def configs_of(model: nn.Module) -> list:
-    """All configurations that its modules and each other have, each once."""
-    found, todo = {}, [vars(module).get("config") for module in model.modules()]
-    while todo:
-        config = todo.pop()
-        if not hasattr(config, "_attn_implementation_internal") or id(config) in found:
-            continue
-        found[id(config)] = config
-        todo += [getattr(config, name, None) for name in getattr(config, "sub_configs", ())]
-    return list(found.values())
-
-
-@contextmanager
-def unchanged(model: nn.Module) -> Iterator[None]:
-    """After the block the model is as it was, whatever happened."""
-    modules = list(model.modules())
-    was = [(m, m.training, {name: vars(m)[name].copy() for name in HOOKS if name in vars(m)},
-            vars(m).get(INSTALLED, NAME)) for m in modules]  # fmt: skip
-    implementations = [(c, c._attn_implementation_internal) for c in configs_of(model)]
-    try:
-        yield
-    finally:
-        for config, implementation in implementations:
-            config._attn_implementation_internal = implementation
-        for module, training, hooks, installed in was:
-            module.training = training
-            for name, before in hooks.items():
-                now = vars(module)[name]
-                if now != before:
-                    now.clear()
-                    now.update(before)
-            if installed is NAME:
-                vars(module).pop(INSTALLED, None)
-            else:
-                setattr(module, INSTALLED, installed)
 
 
 # Passes
@@ -258,11 +63,11 @@ def _pass(model: nn.Module, inputs: dict, changes: dict[Place, Sequence[Change]]
         model.eval()
         for config in configs_of(model):
             config._attn_implementation_internal = NAME
-        token = _watch.set(watch)
+        token = watching.set(watch)
         try:
             output = model(**inputs)
         finally:
-            _watch.reset(token)
+            watching.reset(token)
     return watch.calls, output
 
 
@@ -379,10 +184,10 @@ def _inputs(model, tokenizer, text, target) -> tuple[dict, list]:
 
 def record(what, *given, **more) -> Recording:
     """The attention of a model (see `record_model`), or weights that are there already (see
-    `recording.read`), as a trace."""
+    `forms.read`), as a trace."""
     if isinstance(what, nn.Module):
         return record_model(what, *given, **more)
-    return recording.read(what, *given, **more)
+    return forms.read(what, *given, **more)
 
 
 def record_model(
@@ -412,9 +217,9 @@ def record_model(
         if changes:
             raise CannotChange(ONLY_READ.format(changes[0], type(model).__name__))
         found = _read_by_output(model, named)
-        return recording.read(found, tokens, target_tokens, row=row, partial=True,
+        return forms.read(found, tokens, target_tokens, row=row, partial=True,
                               origin=type(model).__name__)  # fmt: skip
-    _register()
+    register()
     calls, _ = _pass(model, named, {})
     if not calls:
         raise CannotRecord(f"No attention of {type(model).__name__} was called in this pass.")
@@ -431,7 +236,7 @@ def kinds_of_calls(calls: Sequence[Call]) -> dict[str, list[Call]]:
     """Kind → its calls, a layer each."""
     names = list(dict.fromkeys(call.name for call in calls))
     found = {}
-    for kind, of_kind in recording.kinds_by_name(names).items():
+    for kind, of_kind in kinds_by_name(names).items():
         found[kind] = [call for name in of_kind for call in calls if call.name == name]
     return {kind or _told(of_kind): of_kind for kind, of_kind in found.items()}
 
@@ -439,7 +244,7 @@ def kinds_of_calls(calls: Sequence[Call]) -> dict[str, list[Call]]:
 def _told(calls: Sequence[Call]) -> str:
     """What a kind is called whose name does not say: by its weights."""
     weights = np.stack([call.weights[0].float().cpu().numpy() for call in calls])
-    return recording._renamed("", weights)
+    return kind_by_weights(weights)
 
 
 def placed(kinds: dict[str, list[Call]], changes: Sequence[Change]) -> dict[Place, list[Change]]:
@@ -464,16 +269,12 @@ def _of_calls(
     model: nn.Module, kinds: dict[str, list[Call]], tokens: Words, target_tokens: Words,
     changes: Sequence[Change], row: int,
 ) -> Recording:  # fmt: skip
-    found = {kind: [call.weights for call in of_kind] for kind, of_kind in kinds.items()}
-    layers = {k: recording._layers(k, v, row) for k, v in found.items()}
-    attention = {k: recording._stacked(k, v) for k, v in layers.items()}
-    notes = [note for k, a in attention.items() for note in recording._check(k, a, partial=True)]
-    attention = {k: a.astype(np.float32) for k, a in attention.items()}
-    texts, titles, read_by = recording._texts(attention, tokens, target_tokens)
+    found = {k: layers_of(k, [call.weights for call in calls], row) for k, calls in kinds.items()}
+    notes = []
     if changes:
         notes.append(f"Changed in transformers' own code: {'; '.join(map(str, changes))}.")
-    return recording.recording(
-        attention, texts, read_by, titles=titles, notes=tuple(notes), origin=type(model).__name__,
+    return recording_of(
+        found, tokens, target_tokens, partial=True, notes=notes, origin=type(model).__name__,
         names={kind: [call.name for call in of_kind] for kind, of_kind in kinds.items()},
         key_heads={kind: [call.key_heads for call in of_kind] for kind, of_kind in kinds.items()},
     )  # fmt: skip

@@ -1,0 +1,70 @@
+"""What each kind of attention is called: by the names of modules, or by its weights."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+TITLES = {
+    "encoder": "encoder self-attention",
+    "decoder": "decoder self-attention",
+    "cross": "cross-attention",
+}
+OF_TRANSFORMERS = {  # its name → our kind; "" where only the weights tell
+    "attentions": "",
+    "encoder_attentions": "encoder",
+    "decoder_attentions": "decoder",
+    "cross_attentions": "cross",
+}
+
+CROSS = re.compile(r"cross|enc(?:oder)?_?dec|encoder_att|multihead_attn", re.IGNORECASE)
+NUMBER = re.compile(r"(?<![A-Za-z])\d+(?![A-Za-z])")
+
+
+def kinds_by_name(names: Iterable[str]) -> dict[str, list[str]]:
+    """Kind → the names of its layers, in their order: names that differ in numbers alone are of one
+    kind. Encoder, decoder and cross are called so, others by the part of the name that tells
+    them apart."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(NUMBER.sub("#", name), []).append(name)
+    by_numbers = {
+        pattern: sorted(of_kind, key=lambda name: [int(n) for n in NUMBER.findall(name)])
+        for pattern, of_kind in groups.items()
+    }
+    called = {pattern: _kind_of(pattern) for pattern in by_numbers}
+    kinds: dict[str, list[str]] = {}
+    for pattern, of_kind in by_numbers.items():
+        kind, others = called[pattern], [other for other in called if other != pattern]
+        if others and (not kind or kind in (called[other] for other in others)):
+            kind = _apart(pattern, others)
+        while kind in kinds:
+            kind += "_"
+        kinds[kind] = of_kind
+    return kinds
+
+
+def _kind_of(pattern: str) -> str:
+    """encoder, decoder or cross, by the name of a module; "" where it does not say."""
+    before, _, after = pattern.partition("#")
+    if CROSS.search(after or pattern):
+        return "cross"
+    for stack in ("decoder", "encoder"):
+        if stack in before.lower():
+            return stack
+    return ""
+
+
+def _apart(pattern: str, others: Sequence[str]) -> str:
+    """The part of a name that no other has, as a word."""
+    known = {part for other in others for part in re.split(r"\W+", other)}
+    own = [part for part in re.split(r"\W+", pattern) if part and part not in known]
+    return (own or [re.sub(r"\W+", "_", pattern).strip("_")])[0]
+
+
+def kind_by_weights(array: np.ndarray) -> str:
+    """What weights (layers, heads, query, key) without a name are: a decoder's if no token attends
+    to a later one."""
+    rows, keys = array.shape[-2:]
+    later = np.triu(np.ones((rows, keys), bool), 1 + keys - rows)
+    return "encoder" if keys < rows or rows == 1 or array[..., later].any() else "decoder"

@@ -1,0 +1,51 @@
+"""A model is left as it was found, whatever happens to it meanwhile."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from torch import nn
+
+HOOKS = (
+    "_forward_hooks", "_forward_pre_hooks", "_forward_hooks_with_kwargs",
+    "_forward_pre_hooks_with_kwargs", "_forward_hooks_always_called", "_backward_hooks",
+    "_backward_pre_hooks",
+)  # fmt: skip
+INSTALLED = "_output_capturing_hooks_installed"  # of transformers, which never removes its own
+ABSENT = object()
+
+
+def configs_of(model: nn.Module) -> list:
+    """All configurations that its modules and each other have, each once."""
+    found, todo = {}, [vars(module).get("config") for module in model.modules()]
+    while todo:
+        config = todo.pop()
+        if not hasattr(config, "_attn_implementation_internal") or id(config) in found:
+            continue
+        found[id(config)] = config
+        todo += [getattr(config, name, None) for name in getattr(config, "sub_configs", ())]
+    return list(found.values())
+
+
+@contextmanager
+def unchanged(model: nn.Module) -> Iterator[None]:
+    """After the block the model is as it was, whatever happened."""
+    modules = list(model.modules())
+    was = [(m, m.training, {name: vars(m)[name].copy() for name in HOOKS if name in vars(m)},
+            vars(m).get(INSTALLED, ABSENT)) for m in modules]  # fmt: skip
+    implementations = [(c, c._attn_implementation_internal) for c in configs_of(model)]
+    try:
+        yield
+    finally:
+        for config, implementation in implementations:
+            config._attn_implementation_internal = implementation
+        for module, training, hooks, installed in was:
+            module.training = training
+            for name, before in hooks.items():
+                now = vars(module)[name]
+                if now != before:
+                    now.clear()
+                    now.update(before)
+            if installed is ABSENT:
+                vars(module).pop(INSTALLED, None)
+            else:
+                setattr(module, INSTALLED, installed)

@@ -1,0 +1,169 @@
+"""The function that models of transformers take from its table while they are recorded: it calls
+the attention that the model has for itself, `eager_attention_forward`, and keeps what that returns.
+So the numbers are the model's own, whatever its scores go through (a bias, a cap, a sink). Changes
+act on the mask before that call, on its output, and in the one softmax within it.
+"""
+
+import inspect
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cache
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from headlight.model.probing.changes import (
+    CannotChange,
+    Change,
+    HeadOff,
+    MaskChange,
+    Temperature,
+    WeightChange,
+)
+from headlight.model.recording.weights import CannotRecord
+
+NAME = "headlight"  # of our function in the tables of transformers
+SOFTMAXES = {torch.softmax, nn.functional.softmax, Tensor.softmax}
+
+
+@dataclass
+class Call:
+    """One call of an attention: name of its module, and which of its calls it is; what it returned,
+    (batch, heads, query, key), and how many heads keys have."""
+
+    name: str
+    number: int
+    weights: Tensor
+    key_heads: int
+
+    @property
+    def place(self) -> "Place":
+        return self.name, self.number
+
+
+Place = tuple[str, int]
+
+
+@dataclass
+class Watch:
+    """What is recorded in one pass, and what is changed: place → changes."""
+
+    names: dict[nn.Module, str]
+    changes: dict[Place, Sequence[Change]] = field(default_factory=dict)
+    calls: list[Call] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def place(self, module: nn.Module) -> Place:
+        name = self.names.get(module, type(module).__name__)
+        number = self.counts[name] = self.counts.get(name, -1) + 1
+        return name, number
+
+
+watching: ContextVar[Watch | None] = ContextVar("watch", default=None)
+_registering = threading.Lock()
+
+
+def attend(module, query, key, value, attention_mask, *args, **kwargs):
+    """The model's own attention, watched."""
+    own, watch = _eager_of(type(module)), watching.get()
+    if watch is None:
+        return own(module, query, key, value, attention_mask, *args, **kwargs)
+    place = watch.place(module)
+    changes = watch.changes.get(place, ())
+    allowed = _allowed(attention_mask, query, key)
+    before = allowed
+    if any(isinstance(change, MaskChange) for change in changes):
+        allowed = allowed.clone()
+        for change in changes:
+            if isinstance(change, MaskChange):
+                change.allow(allowed[:, change.scope.heads], 0)
+        attention_mask = _as_mask(attention_mask, before, allowed, query.dtype)
+    inside = [c for c in changes if isinstance(c, Temperature | WeightChange)]
+    with _Softmax(inside, allowed) if inside else ExitStack():
+        output, weights, *rest = own(module, query, key, value, attention_mask, *args, **kwargs)
+    if weights is None:
+        raise CannotRecord(f"{place[0]}: its own eager attention returns no weights.")
+    for change in changes:
+        if isinstance(change, HeadOff):
+            output = output.clone()  # (batch, query, heads, d_head)
+            output[:, :, change.scope.heads] = 0
+    watch.calls.append(Call(*place, weights.detach(), key.shape[1]))
+    return output, weights, *rest
+
+
+def _allowed(mask: Tensor | None, query: Tensor, key: Tensor) -> Tensor:
+    """Where a mask lets attend, (batch, heads, query, key)."""
+    size = (*query.shape[:3], key.shape[2])
+    if mask is None:
+        return torch.ones(size, dtype=torch.bool, device=query.device)
+    mask = mask[..., : key.shape[2]]
+    return (mask if mask.dtype == torch.bool else mask > _least(mask) / 2).expand(size)
+
+
+def _least(mask: Tensor) -> float:
+    return torch.finfo(mask.dtype).min
+
+
+def _as_mask(mask: Tensor | None, before: Tensor, allowed: Tensor, dtype: torch.dtype) -> Tensor:
+    """An additive mask; what a mask adds where it lets attend stays."""
+    added = torch.zeros(allowed.shape, dtype=dtype, device=allowed.device)
+    if mask is not None and mask.dtype != torch.bool:
+        added = torch.where(before, mask[..., : allowed.shape[-1]].to(dtype), 0)
+    return added.masked_fill(~allowed, torch.finfo(dtype).min)
+
+
+class _Softmax(TorchFunctionMode):
+    """Changes what enters the one softmax of an attention, and what leaves it. A sink is a column
+    behind those of the keys; the temperature concerns it, too."""
+
+    def __init__(self, changes: Sequence[Change], allowed: Tensor):
+        super().__init__()
+        self.changes, self.allowed, self.used = changes, allowed, False
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        if function not in SOFTMAXES or self.used:
+            return function(*args, **(kwargs or {}))
+        self.used = True
+        scores, keys = args[0].clone(), self.allowed.shape[-1]
+        for change in self.changes:
+            if isinstance(change, Temperature):
+                heads = change.scope.heads
+                scores[:, heads] = change.divided(scores[:, heads])
+        weights = function(scores, *args[1:], **(kwargs or {}))
+        if any(isinstance(change, WeightChange) for change in self.changes):
+            weights = weights.clone()
+        for change in self.changes:
+            if not isinstance(change, WeightChange):
+                continue
+            if weights.shape[-1] != keys:
+                raise CannotChange(f"“{change}”: a sink takes a share of these weights.")
+            heads = change.scope.heads
+            change.weigh(weights[:, heads], self.allowed[:, heads], 0)
+        return weights
+
+
+@cache
+def _eager_of(kind: type) -> Callable:
+    """The eager attention that a class of transformers calls where no other is chosen."""
+    for base in kind.__mro__:
+        if "forward" not in vars(base):
+            continue
+        forward = inspect.unwrap(vars(base)["forward"])
+        names = [n for n in forward.__code__.co_names if n.endswith("eager_attention_forward")]
+        if len(names) == 1:
+            return forward.__globals__[names[0]]
+    raise CannotRecord(f"{kind.__name__} has no eager attention of its own.")
+
+
+def register() -> None:
+    """In both tables: without its masks a causal model would attend ahead."""
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.masking_utils import eager_mask
+
+    with _registering:
+        AttentionInterface.register(NAME, attend)
+        AttentionMaskInterface.register(NAME, eager_mask)

@@ -1,0 +1,120 @@
+"""Arrays of attention weights: from any library's tensors, and checked. What cannot be shown says
+so with layer, head and row, which count from 1 as on the screen."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+
+SUM_ERROR = {np.dtype(np.float16): 2e-2, np.dtype(np.float64): 1e-3, np.dtype(np.float32): 1e-3}
+
+
+class CannotRecord(ValueError):
+    """Weights that cannot be shown, in a sentence."""
+
+
+def layers_of(name: str, layers, row: int) -> list[np.ndarray]:
+    if isinstance(layers, Mapping | str) or not isinstance(layers, Sequence):
+        layers = list(array_of(name, layers))
+    if not len(layers):
+        raise CannotRecord(f"{name} holds no layer.")
+    return [layer_of(f"{name}, layer {i + 1}", layer, row) for i, layer in enumerate(layers)]
+
+
+def layer_of(where: str, layer, row: int) -> np.ndarray:
+    """(heads, query, key)."""
+    if layer is None:
+        raise CannotRecord(
+            f"{where}: there are no weights. Implementations other than eager return none; load "
+            'the model with attn_implementation="eager", or give the model itself.'
+        )
+    array = array_of(where, layer)
+    if array.ndim == 4:
+        if not 0 <= row < len(array):
+            raise CannotRecord(f"{where}: there is no row {row + 1} in a batch of {len(array)}.")
+        array = array[row]
+    if array.ndim == 2:
+        array = array[None]
+    if array.ndim != 3:
+        raise CannotRecord(
+            f"{where} has the shape {tuple(array.shape)}; it should be (heads, query, key), or "
+            "with a batch before them."
+        )
+    return array
+
+
+def array_of(where: str, value) -> np.ndarray:
+    """As an array of floats on the CPU."""
+    try:
+        if isinstance(value, torch.Tensor):
+            if value.device.type == "meta":
+                raise CannotRecord(f"{where} is on the device meta, where tensors hold no numbers.")
+            value = value.detach()
+            value = value.to_dense() if value.layout != torch.strided else value
+            if value.is_quantized:
+                value = value.dequantize()
+            if value.dtype == torch.bfloat16:
+                value = value.half() if value.abs().max() <= 1 else value.float()
+            value = value.cpu().numpy()
+        array = np.asarray(value)
+    except CannotRecord:
+        raise
+    except Exception as error:  # whatever a library raises on what is no array
+        why = " ".join(str(error).split())[:120].rstrip(".") or type(error).__name__
+        raise CannotRecord(f"{where} is no array of numbers: {why}.") from None
+    if array.dtype.kind not in "fiu":
+        raise CannotRecord(f"{where} holds {array.dtype}, not numbers with a fraction.")
+    return array if array.dtype in SUM_ERROR else array.astype(np.float32)
+
+
+def stacked(kind: str, layers: Sequence[np.ndarray]) -> np.ndarray:
+    name = kind or "attention"
+    for i, layer in enumerate(layers):
+        if layer.shape != layers[0].shape:
+            raise CannotRecord(
+                f"{name}: layer {i + 1} has {_size(layer)}, but layer 1 has {_size(layers[0])}."
+            )
+    if not min(layers[0].shape):
+        raise CannotRecord(f"{name} is empty: it has {_size(layers[0])}.")
+    return np.stack(layers)
+
+
+def _size(layer: np.ndarray) -> str:
+    heads, queries, keys = layer.shape
+    return f"{heads} heads of {queries} × {keys} weights"
+
+
+def check(kind: str, array: np.ndarray, partial: bool) -> list[str]:
+    """Raises CannotRecord for what is no weights; notes for what is unusual."""
+    name = kind or "attention"
+
+    def where(wrong: np.ndarray) -> str:
+        layer, head, row = np.argwhere(wrong)[0][:3] + 1
+        return f"{name}, layer {layer}, head {head}, row {row}"
+
+    if (wrong := ~np.isfinite(array)).any():
+        value = array[tuple(np.argwhere(wrong)[0])]
+        raise CannotRecord(f"{where(wrong)}: a weight is {value}.")
+    if (wrong := array < 0).any():
+        raise CannotRecord(
+            f"{where(wrong)}: a weight is {array[wrong][0]:.3g}. Weights are not negative; are "
+            "these the scores before the softmax?"
+        )
+    sums, error = array.sum(axis=-1, dtype=np.float64), SUM_ERROR[array.dtype]
+    if (wrong := sums > 1 + error).any():
+        raise CannotRecord(
+            f"{where(wrong)}: the weights add up to {sums[wrong][0]:.3f}, not to 1. Was the model "
+            "in training mode? Dropout changes weights; call model.eval()."
+        )
+    wrong = (sums < 1 - error) & (sums > 0)
+    if wrong.any() and not partial:
+        raise CannotRecord(
+            f"{where(wrong)}: the weights add up to {sums[wrong][0]:.3f}, not to 1. If a sink or a "
+            "window takes the rest, say partial=True."
+        )
+    if wrong.any():
+        return [
+            f"Rows of {name} add up to less than 100%, down to {sums[sums > 0].min():.0%}: what is "
+            "missing went elsewhere, as to a sink."
+        ]
+    return []
