@@ -9,9 +9,10 @@ show(load("en-de").trace("A dog runs."))
 import html
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
-from headlight.app.components import grid_widget
 from headlight.app.components.grid_page import grid_page
+from headlight.app.components.grid_widget import widget_class
 from headlight.app.components.packing import GridOptions, pack_trace
 from headlight.app.theme import FOCUS, WEIGHTS
 from headlight.model.analysis.reading import Reading
@@ -35,11 +36,7 @@ class NotebookFigure:
     @cached_property
     def widget(self):
         """See headlight.app.components.grid_widget. Raises ImportError without anywidget."""
-        if grid_widget.anywidget is None:
-            raise ImportError("A widget needs anywidget: pip install anywidget")
-        return grid_widget.GridWidget(
-            page=self.page, title=self.name, height=HEIGHT, head=self.selected
-        )
+        return widget_class()(page=self.page, title=self.name, height=HEIGHT, head=self.selected)
 
     def _repr_html_(self) -> str:
         # A frame isolates figures from each other and from the notebook's style.
@@ -53,14 +50,14 @@ class NotebookFigure:
 
 
 def show(
-    what,
-    *given,
+    what: Any,
+    *given: Any,
     kind: str | None = None,
     layer: int | None = None,
     head: int = 1,
     reading: Reading = Reading(),
     theme: str = "auto",
-    **more,
+    **more: Any,
 ) -> NotebookFigure:
     """The app's grid of all heads of a trace, or of whatever else `record` takes, with what that
     takes besides. Layer and head of the selected one count from 1, as on screen;
@@ -70,7 +67,8 @@ def show(
     """
     if isinstance(what, Trace):  # then kind, layer and head may stand without their names
         trace = what
-        kind, layer, head = (*given, *(kind, layer, head)[len(given) :])
+        chosen_head: Any = (*given, *(kind, layer, head)[len(given) :])
+        kind, layer, head = chosen_head
     else:
         trace = record(what, *given, **more)
     kind = list(trace.attention)[-1] if kind is None else kind

@@ -28,7 +28,6 @@ from headlight.model.masks import Masks
 from headlight.model.probing.changes import CannotChange, Change, Patched, check, parse, written
 from headlight.model.probing.run import FINAL, Run
 from headlight.model.probing.trace import CannotRead, read_of
-from headlight.model.recording.checkpoint import NO_MODEL
 from headlight.model.tokenizer import Encoding
 
 BYTES_PER_TOKEN = 500  # of an Encoding, roughly
@@ -76,8 +75,8 @@ def masks() -> Masks:
 def changes() -> tuple[Change, ...]:
     """The changes to the model. Raises CannotChange."""
     parsed = parse(values()["changes"])
-    if parsed and context().known.recorded:
-        raise CannotChange(f"“{parsed[0]}”: {NO_MODEL}")
+    if parsed and not context().known.parts:
+        raise CannotChange(f"“{parsed[0]}”: {context().known.lacks}")
     check(parsed, context().known.parts)
     return parsed
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import torch
@@ -44,7 +44,7 @@ from headlight.model.probing.changes import Change, look_ahead, parse
 from headlight.model.probing.long_trace import LongTrace, long_trace
 from headlight.model.probing.patching import check_fits, recorded
 from headlight.model.probing.run import FINAL, Run
-from headlight.model.probing.sites import attention_at
+from headlight.model.probing.sites import Part, attention_at, parts_of
 from headlight.model.probing.sweeps import Score, Sweep
 from headlight.model.probing.trace import Trace, check_length, ids_of, read_of, trace
 from headlight.model.sites import ProbedModel
@@ -130,6 +130,8 @@ class Checkpoint:
     card: dict
     preset: str
     means: Mapping[str, torch.Tensor] = field(default_factory=dict)  # see Given
+    # What is not known of a model that is not of our classes, as a sentence; "" where all is.
+    lacks: ClassVar[str] = ""
 
     def on(self, device: str | torch.device) -> "Checkpoint":
         """The checkpoint itself, moved to a device. Raises CannotLoad for an unknown or missing
@@ -152,6 +154,10 @@ class Checkpoint:
     def writes(self) -> bool:
         """Whether the model writes a target."""
         return any(side.writes for side in self.model.sides())
+
+    def parts(self) -> list[Part]:
+        """What changes can be made to."""
+        return parts_of(self.model.sites(), self.model.sides())
 
     def outputs(
         self, ids: Iterable[int], preceding: Iterable[int | None] = repeat(None)

@@ -150,7 +150,7 @@ def answers_of(
     """The predictions of a trace, if it has any; `outputs` turns ids, each with the one before it,
     into labels."""
     side = trace.predicted
-    if side is None or side.predicts == output_texts.EMBEDDING:
+    if side.predicts in ("", output_texts.EMBEDDING):
         return None
     rows = [
         [

@@ -475,7 +475,7 @@ class Sheet:
         from matplotlib.text import Text
 
         for text in self.figure.findobj(Text) if by != 1 else ():
-            text.set_fontsize(text.get_fontsize() * by)
+            text.set_fontsize(float(text.get_fontsize()) * by)
         shapes = (*self.figure.findobj(Line2D), *self.figure.findobj(Patch)) if by != 1 else ()
         for shape in shapes:
             shape.set_linewidth(shape.get_linewidth() * by)

@@ -1,7 +1,7 @@
 """Figures for a paper: one head or all heads of a trace, as wide as a column or a page."""
 
 from headlight.app.export import figures
-from headlight.app.wording import part_names
+from headlight.app.text import part_names
 from headlight.model.analysis.reading import Reading
 from headlight.model.probing.trace import Trace
 from headlight.model.recording.recording import Recording
@@ -63,14 +63,13 @@ def _head(trace, ending, kind, layer, head, reading) -> bytes:
 
 def _whole(trace, ending, kind, reading) -> bytes:
     shown = reading.each(trace.attention[kind], *trace.texts_of(kind))
-    titles = [side.title for side in trace.sides_of(kind)]
+    query, key = (side.title for side in trace.sides_of(kind))
     tiles = figures.Tiles(
-        part_names.kind_name(trace, kind), *titles, shown.weights,
+        part_names.kind_name(trace, kind), query, key, shown.weights,
         [site.layer + 1 for site in trace.kinds[kind]],
         range(shown.weights.shape[0] * shown.weights.shape[1]),
     )  # fmt: skip
-    names = (title.capitalize() for title in titles)
-    texts = dict(zip(names, (shown.query, shown.key), strict=True))
+    texts = {query.capitalize(): shown.query, key.capitalize(): shown.key}
     return figures.grid(
         ending, "{}", part_names.kind_name(trace, kind), _notes(trace), [tiles], texts, "weight"
     )

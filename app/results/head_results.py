@@ -82,8 +82,8 @@ def survey_of(view: ModelView) -> tuple[Survey | None, str, bool]:
     """The survey in the folder of a model, or None; then why there is none, as Markdown, and
     whether that is a file's fault."""
     folder = catalog.folders().get(view.name)
-    if view.recorded:
-        return None, "A recording has no survey.", False
+    if view.checkpoint.lacks:
+        return None, "It has no survey: only models of Headlight's own classes do.", False
     if folder is None:
         return None, "Its weights are random, so there is no survey.", False
     if view.step != FINAL:

@@ -16,7 +16,7 @@ MAX_SWEEP_TOKENS, MAX_SWEEP_WORK, UNNOTICED_WORK = 500_000, 2 * 10**12, 5 * 10**
 
 def is_quick(view: ModelView, run: Run) -> bool:
     """Whether a sweep over all heads is too fast to be noticed. Raises CannotRead."""
-    if view.recorded:
+    if view.checkpoint.lacks:
         return False
     work = tokens_of_sweep(view, run, "heads") * view.parameters
     return token_count(run) < SHORT and work <= UNNOTICED_WORK

@@ -35,9 +35,9 @@ def influence_of(view: ModelView, run: Run) -> WordWeights:
 def alignment_of(view: ModelView, run: Run) -> HeadAlignment | None:
     """The heads that align words, from the model's card or measured on this run; None if the run
     has no words."""
-    if view.recorded:
-        kinds = whole_trace_of(view, run).kinds
-        sites = kinds[alignment.aligning_kind(view.model.sites(), view.model.sides())]
+    if view.checkpoint.lacks:
+        kind = alignment.aligning_kind(view.model.sites(), view.model.sides())
+        sites = [site for site in view.model.sites() if site.kind == kind]
         return HeadAlignment.unmeasured(len(sites), sites[0].n_heads)
     if (known := view.checkpoint.alignment) and view.step == FINAL:
         return known

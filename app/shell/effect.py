@@ -205,7 +205,7 @@ def moved_most(before: ModelRun, after: ModelRun) -> Moved | None:
 def class_moved(before: ModelRun, after: ModelRun) -> Moved | None:
     """For a classifier, its class before and now, and the probability of the latter; else None."""
     view, _ = before
-    if passes.trace_of(*before).predicts != "class":
+    if passes.trace_of(*before).predicted.predicts != "class":
         return None
     was, now = (passes.answers_of(*each) for each in (before, after))
     old, new = (view.checkpoint.outputs([int(answers.best[0])])[0] for answers in (was, now))

@@ -121,7 +121,7 @@ def _moved(model_view: ModelView, run: Run) -> dict[str, list[float | None]]:
     """Title of the predicted side → the change in each token's log-probability. Each row is about
     the next token."""
     trace = passes.trace_of(model_view, run)
-    if not run.changes or trace.predicts != "next token":
+    if not run.changes or trace.predicted.predicts != "next token":
         return {}
     moved = passes.moved_of(model_view, run)
     rows = [None, *(round(float(x), 3) if np.isfinite(x) else None for x in moved)]

@@ -60,10 +60,11 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                     with places.lesson:
                         lesson.draw(page)
                 structure = session.context().structure
+                lacks = structure.lacks if structure else ""
                 if running_lesson.covers(page.key):
                     lesson.draw_cover(page)
-                elif structure and structure.recorded and not page.weights:
-                    st.info(notices.NEEDS_MODEL)
+                elif lacks and not page.weights:
+                    st.info(notices.needs_more(lacks))
                 else:
                     run()
         finally:

@@ -208,7 +208,7 @@ def pictures(
 
 def is_probability(trace: Pass, score: Score) -> bool:
     """Whether a score is a log-probability: not a difference of logits, nor of an embedding."""
-    return score.against is None and trace.predicts != EMBEDDING
+    return score.against is None and trace.predicted.predicts != EMBEDDING
 
 
 def most_needed(

@@ -36,7 +36,7 @@ from headlight.model.pretrained.weights import Progress
 from headlight.model.probing.capture import view
 from headlight.model.probing.reference import Reference
 from headlight.model.probing.run import FINAL
-from headlight.model.recording.checkpoint import Recorded, load_recorded
+from headlight.model.recording.checkpoint import load_recorded
 from headlight.model.recording.file import is_recording
 from headlight.model.sites import ProbedModel, Site
 from headlight.model.training import snapshots
@@ -70,11 +70,6 @@ class ModelView:
     @property
     def model(self) -> ProbedModel:
         return self.checkpoint.model
-
-    @property
-    def recorded(self) -> bool:
-        """Whether only attention weights are there, and no model."""
-        return isinstance(self.checkpoint, Recorded)
 
     @property
     def tokenizer(self):
@@ -402,7 +397,9 @@ def structure(name: str, step: str, device: str) -> Structure | None:
         return None
     model = view.model
     opens = _opens(view.checkpoint.card, model.sites())
-    return Structure(model.sides(), model.sites(), opens, view.recorded)
+    return Structure(
+        model.sides(), model.sites(), view.checkpoint.parts(), opens, view.checkpoint.lacks
+    )
 
 
 def _opens(card: dict, sites: Sequence[Site]) -> dict:

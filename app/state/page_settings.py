@@ -51,9 +51,9 @@ ATTENTION_CONTROLS = (
 
 
 def _ways_to_align(context: Context) -> Sequence[str]:
-    """Which heads are best, and the influence of a word, take a model to find out."""
-    is_recorded = context.structure is not None and context.structure.recorded
-    return (options.SELECTED, options.OF_LAYER) if is_recorded else options.ALIGNED_BY
+    """Which heads are best, and the influence of a word, take a model of ours to find out."""
+    is_known = context.structure is None or not context.structure.lacks
+    return options.ALIGNED_BY if is_known else (options.SELECTED, options.OF_LAYER)
 
 
 ALIGNMENT_CONTROLS = (
@@ -372,9 +372,9 @@ IMPLEMENTATIONS_CONTROLS = (
 
 
 def _views_of_bertviz(context: Context) -> Sequence[str]:
-    """The neuron view shows queries and keys, which a recording does not have."""
-    is_recorded = context.structure is not None and context.structure.recorded
-    return [view for view in options.BERTVIZ if view != "neuron" or not is_recorded]
+    """The neuron view shows queries and keys, which only models of ours have."""
+    is_known = context.structure is None or not context.structure.lacks
+    return [view for view in options.BERTVIZ if view != "neuron" or is_known]
 
 
 BERTVIZ_CONTROLS = (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
-from headlight.model.probing.sites import Part, kinds_of, parts_of
+from headlight.model.probing.sites import Part, kinds_of
 from headlight.model.sites import Side, Site
 
 LONGEST_TEXT = 100_000  # characters; more than any model reads
@@ -22,16 +22,13 @@ class Structure:
 
     sides: Sequence[Side]
     sites: Sequence[Site]
+    parts: Sequence[Part]  # what changes can be made to
     opens: Mapping = field(default_factory=dict)  # the head to open on, from the model's card
-    recorded: bool = False  # only its weights are there, and no model
+    lacks: str = ""  # see Checkpoint.lacks
 
     @property
     def kinds(self) -> dict[str, tuple[Site, ...]]:
         return kinds_of(self.sites)
-
-    @property
-    def parts(self) -> list[Part]:
-        return [] if self.recorded else parts_of(self.sites, self.sides)
 
 
 class Catalog(Protocol):
@@ -73,8 +70,6 @@ class Context:
     @property
     def writes(self) -> bool:
         """Whether the model writes a target."""
-        if self.structure is not None and self.structure.recorded:
-            return False
         return self.structure is None or any(side.writes for side in self.structure.sides)
 
     @property

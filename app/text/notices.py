@@ -18,10 +18,12 @@ from headlight.model.tokenizer import CONTINUES, SHOWN_SPACE, Encoding
 ALTERNATING = "Sines and cosines alternate, from fast waves on the left to slow ones on the right."
 
 STOPPED = "You stopped this computation."
-NEEDS_MODEL = (
-    "This page needs the model. A recording holds its attention weights alone: see Attention, "
-    "Lines, Alignment, Heads, BertViz and Export."
-)
+
+
+def needs_more(lacks: str) -> str:
+    """Instead of a page that looks inside a model; `lacks`: see Checkpoint.lacks."""
+    pages = "Attention, Lines, Alignment, Heads, BertViz and Export"
+    return f"This page looks inside the model. {lacks} They are shown on {pages}."
 
 
 def queue_position(people: int) -> str:

@@ -25,7 +25,7 @@ from headlight.model.transformer import MultiHeadAttention
 
 def in_numbers(trace: Pass, block: Block, depth: int) -> str:
     """Markdown on a block: its place in a stack of `depth` layers, its shapes and parameters."""
-    of_text = block.stack == OUTPUT and trace.predicts == "class"
+    of_text = block.stack == OUTPUT and trace.predicted.predicts == "class"
     lines = [f"Output: **{times(block.shape)}** ({'text' if of_text else 'tokens'} × width)"]
     if block.weights:
         lines.append(f"Weights: **{times(block.weights)}** (head × query × key)")
@@ -143,11 +143,11 @@ def _output(generator: nn.Module, predicted: Side, part: str) -> str:
 def most_probable(checkpoint, trace: Trace | LongTrace) -> tuple[str, list[str]]:
     """The title of the predictions and their labels, row by row; empty for a model that predicts
     nothing."""
-    if trace.predicts == EMBEDDING:
+    if trace.predicted.predicts == EMBEDDING:
         return "", []
     ids, probabilities = trace.most_probable(1)
     answers = checkpoint.outputs(ids[:, 0].tolist(), trace.preceding)
-    if trace.predicts == "class":
+    if trace.predicted.predicts == "class":
         return "Class", [f"{answers[0]}, {percent(float(probabilities[0, 0]))}"]
     return "Most probable", answers
 

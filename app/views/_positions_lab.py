@@ -91,13 +91,13 @@ class Lab:
     @property
     def of_text(self) -> bool:
         """Whether the model predicts one class for the whole text."""
-        return self.trace.predicts == "class"
+        return self.trace.predicted.predicts == "class"
 
     @property
     def wanted_token(self) -> str:
         """In words, which token the probabilities are about; "" for a model without any."""
         return {"next token": "next token", "masked token": "token at that position"}.get(
-            self.trace.predicts, ""
+            self.trace.predicted.predicts, ""
         )
 
     @property

@@ -89,7 +89,7 @@ def page() -> None:
             icon=":material/download:",
         )
 
-    if view.recorded:
+    if view.checkpoint.lacks:
         return  # how well heads align takes a model to find out
 
     rows = [

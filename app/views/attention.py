@@ -151,7 +151,7 @@ def selected_head() -> None:
     ):
         frame.notices().warning(message)
     if not reading.average:
-        predicts = trace.predicts not in ("", output_texts.EMBEDDING)
+        predicts = trace.predicted.predicts not in ("", output_texts.EMBEDDING)
         lines = ["**Numbers**"]
         as_trained = replace(run, changes=(), masks=Masks())
         if run != as_trained and not model.checkpoint.classes and predicts:

@@ -217,7 +217,7 @@ def page() -> None:
     run = selection.run()
     view = selection.view(run)
     trace = passes.trace_of(view, run)
-    predicts = trace.predicts != output_texts.EMBEDDING
+    predicts = trace.predicted.predicts != output_texts.EMBEDDING
     options = PICTURES if predicts else PICTURES[:3]
     with frame.controls():
         picture = widgets.draw("picture", options=options, default=LENS if predicts else LENGTH)

@@ -123,14 +123,10 @@ class Pass:
         return kinds_of(self.sites)
 
     @property
-    def predicted(self) -> Side | None:
-        """The side that the logits are about; None in a recording, which has no logits."""
-        return next((side for side in self.sides.values() if side.predicts), None)
-
-    @property
-    def predicts(self) -> str:
-        """What they tell of it, as `Side.predicts`."""
-        return self.predicted.predicts if self.predicted else ""
+    def predicted(self) -> Side:
+        """The side that the logits are about; of a recording without them, its last text."""
+        sides = list(self.sides.values())
+        return next((side for side in sides if side.predicts), sides[-1])
 
     def sides_of(self, kind: str) -> tuple[Side, Side]:
         """Where a kind's queries (rows) and keys (columns) come from."""
@@ -153,7 +149,7 @@ class Pass:
     @property
     def next_tokens(self) -> tuple[str, ...]:
         """See `next_tokens_of`."""
-        return next_tokens_of(self.predicted, self.texts, self.end) if self.predicted else ()
+        return next_tokens_of(self.predicted, self.texts, self.end)
 
     @property
     def preceding(self) -> tuple[int | None, ...]:
@@ -299,6 +295,8 @@ def read_of(model: ProbedModel, run: Run) -> dict[str, Encoding]:
 
 def vocabulary_of(model: ProbedModel, side: Side) -> int:
     """How many tokens the vocabulary of a side has."""
+    if not side.embedding:  # a model that is not of ours
+        return model.config.vocab_size
     return embedding_of(model, side).token.num_embeddings
 
 

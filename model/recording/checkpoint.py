@@ -3,37 +3,42 @@ no others."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
 import torch
 from torch import nn
 
-from headlight.model.checkpoint import Checkpoint
+from headlight.model.checkpoint import Changes, Checkpoint
+from headlight.model.masks import Masks
 from headlight.model.probing.changes import CannotChange
 from headlight.model.probing.run import Run
+from headlight.model.probing.sites import Part
 from headlight.model.recording.file import opened
 from headlight.model.recording.recording import Recording
 from headlight.model.recording.texts import as_typed
 from headlight.model.recording.weights import CannotRecord
-from headlight.model.sites import Side, Site
-from headlight.model.tokenizer import CannotRead, Encoding
+from headlight.model.sites import ProbedModel, Side, Site
+from headlight.model.tokenizer import CannotRead, Encoding, Tokenizer
+from headlight.model.transformer import Config
 
-NO_MODEL = "A recording holds attention weights, and not the model that they come from."
+NO_MODEL = "A recording holds attention weights and predictions alone, not the model."
 LONGEST = 2**17  # tokens of a text
 
 
-class RecordedModel(nn.Module):
+# Of what reads and writes texts, all that a trace asks of a model.
+OF_NO_MODEL = Config(
+    vocab_size=2**31, d_model=1, n_heads=1, max_length=LONGEST, pad_id=-1, bos_id=-1, eos_id=-1
+)
+
+
+class RecordedModel(ProbedModel):
     """What a recording says of its model: where attention happens and what it reads."""
 
     def __init__(self, recordings: list[Recording]):
         super().__init__()
         self.recordings = recordings
-        self.config = SimpleNamespace(
-            max_length=LONGEST, pad_id=-1, bos_id=-1, eos_id=-1, vocab_size=0,
-            special_tokens=("<pad>", "<s>", "</s>"),
-        )  # fmt: skip
+        self.config = OF_NO_MODEL
         # Where a model is, is told by its first parameter.
         self.none = nn.Parameter(torch.zeros(0), requires_grad=False)
 
@@ -44,8 +49,8 @@ class RecordedModel(nn.Module):
         return tuple(self.recordings[0].sides.values())
 
 
-class RecordedTexts:
-    """In the place of a tokenizer."""
+class RecordedTexts(Tokenizer):
+    """In the place of a tokenizer: it knows its own texts alone."""
 
     kind = "recorded"
 
@@ -77,7 +82,8 @@ class RecordedTexts:
 class Recorded(Checkpoint):
     """Recordings, as a checkpoint."""
 
-    is_recorded: ClassVar[bool] = True
+    model: RecordedModel
+    lacks: ClassVar[str] = NO_MODEL
 
     @property
     def recordings(self) -> list[Recording]:
@@ -88,14 +94,27 @@ class Recorded(Checkpoint):
         """Its texts, as one types them."""
         return [as_typed(next(iter(one.texts.values()))) for one in self.recordings]
 
-    def translate(self, text: str, *args, **kwargs) -> Encoding:
+    def translate(
+        self,
+        text: str,
+        masks: Masks = Masks(),
+        pad_to: int = 0,
+        changes: Changes = (),
+        other: Run | None = None,
+        donor: Checkpoint | None = None,
+    ) -> Encoding:
         """The recorded target."""
         return [*self._of(self.encode(text)).texts.values()][-1]
+
+    def parts(self) -> list[Part]:
+        return []
 
     def shifts(self) -> dict[str, np.ndarray]:
         return {}
 
-    def trace_run(self, run: Run, donor=None, written: bool = False) -> Recording:
+    def trace_run(
+        self, run: Run, donor: Checkpoint | None = None, written: bool = False
+    ) -> Recording:
         if run.changes:
             raise CannotChange(f"“{run.changes[0]}”: {NO_MODEL}")
         return replace(self._of(run.texts[0]), run=run)

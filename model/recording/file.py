@@ -50,7 +50,7 @@ def opened(path: str | Path) -> list[Recording]:
 
 
 def _opened(file, number: int, described: Mapping) -> Recording:
-    read_by = {str(kind): tuple(map(str, pair)) for kind, pair in described["read"].items()}
+    read_by = {str(k): (str(query), str(key)) for k, (query, key) in described["read"].items()}
     texts = {str(side): _encoding(parts) for side, parts in described["texts"].items()}
     attention = {}
     for kind, sides in read_by.items():

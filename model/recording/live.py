@@ -6,8 +6,9 @@ weights; both can only be read. The model is afterwards as it was: implementatio
 mode.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from typing import Any
 
 import numpy as np
 import torch
@@ -38,6 +39,7 @@ CANNOT = (
     "off, and change masks, the temperature and weights."
 )
 ONLY_READ = "“{}”: {} can only be read: it does not ask transformers' table for its attention."
+NO_TOKENIZER = "A text needs the model's tokenizer; without one, give token ids."
 MOST_WRITTEN = 64  # tokens of a target that the model writes itself
 
 
@@ -51,12 +53,12 @@ def _is_theirs(model: nn.Module) -> bool:
 
 def _asks_table(model: nn.Module) -> bool:
     """Whether all attention of a model of transformers takes its function from the table."""
-    tops = [m for m in model.modules() if hasattr(m, "_can_set_attn_implementation")]
+    tops: list[Any] = [m for m in model.modules() if hasattr(m, "_can_set_attn_implementation")]
     return bool(tops) and all(top._can_set_attn_implementation() for top in tops)
 
 
 @torch.no_grad()
-def _pass(model: nn.Module, inputs: dict, changes: dict[Place, Sequence[Change]]) -> tuple:
+def _pass(model: nn.Module, inputs: dict, changes: Mapping[Place, Sequence[Change]]) -> tuple:
     """The calls of one pass, and what it returned."""
     watch = Watch({module: name for name, module in model.named_modules()}, changes)
     with unchanged(model):
@@ -85,7 +87,9 @@ def _read_by_output(model: nn.Module, inputs: dict) -> dict:
 def _read_modules(model: nn.Module, inputs: Sequence, named: dict) -> list[Call]:
     """The calls of nn.MultiheadAttention within a model of torch. Hooks keep its layers off the
     path on which they compute no weights."""
-    names = {m: name for name, m in model.named_modules() if isinstance(m, nn.MultiheadAttention)}
+    names: dict[nn.Module, str] = {
+        m: name for name, m in model.named_modules() if isinstance(m, nn.MultiheadAttention)
+    }
     if not names:
         raise CannotRecord(
             "This model has no attention that can be read: neither one of transformers nor an "
@@ -143,7 +147,7 @@ def text_of(tokenizer, ids: Sequence[int]) -> Encoding | list:
 def _ids(tokenizer, text, device, **how) -> Tensor:
     if isinstance(text, str):
         if tokenizer is None:
-            raise CannotRecord("A text needs the model's tokenizer; without one, give token ids.")
+            raise CannotRecord(NO_TOKENIZER)
         return tokenizer(text, return_tensors="pt", **how)["input_ids"].to(device)
     ids = torch.as_tensor(text, device=device)
     return ids[None] if ids.ndim == 1 else ids
@@ -172,6 +176,8 @@ def _inputs(model, tokenizer, text, target) -> tuple[dict, list]:
         is_ended = written.shape[1] > 1 and written[0, -1].item() in ends
         read = written[:, :-1] if is_ended else written
     elif isinstance(target, str):
+        if tokenizer is None:
+            raise CannotRecord(NO_TOKENIZER)
         labels = tokenizer(text_target=target, return_tensors="pt")["input_ids"].to(device)
         read = model.prepare_decoder_input_ids_from_labels(labels=labels)
     else:

@@ -1,11 +1,11 @@
 """The texts of a recording: tokens of any tokenizer, written as ours are."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+import torch
 
-from headlight.model.probing.trace import NO_ID
 from headlight.model.recording.kinds import TITLES
 from headlight.model.recording.weights import CannotRecord
 from headlight.model.tokenizer import OTHER_SPECIAL, Encoding, named
@@ -59,34 +59,40 @@ def texts_of(attention: Mapping[str, np.ndarray], tokens: Words, target: Words):
 
 def as_text(tokens: Words, length: int, title: str) -> Encoding:
     """Tokens of any tokenizer as ours are written; numbers where none are given."""
+    text = tokens if isinstance(tokens, Encoding) else _written(_listed(tokens, length, title))
+    if len(text.ids) != length:
+        raise CannotRecord(
+            f"The {title} has {len(text.ids):,} tokens, but its weights are for {length:,}."
+        )
+    return text
+
+
+def _listed(tokens: object, length: int, title: str) -> list[str | int]:
     if tokens is None:
-        tokens = [str(i + 1) for i in range(length)]
+        return [str(i + 1) for i in range(length)]
     if isinstance(tokens, str | bytes):
         raise CannotRecord(f"The {title} is a text; give its tokens, as a list.")
-    if not isinstance(tokens, Encoding):
-        try:
-            tokens = tokens.tolist() if hasattr(tokens, "tolist") else list(tokens)
-        except TypeError:
-            raise CannotRecord(f"The tokens of the {title} are no list.") from None
-        if len(tokens) == 1 and isinstance(tokens[0], list | tuple):
-            tokens = tokens[0]  # of a batch
-        if not all(isinstance(token, str | int | np.integer) for token in tokens):
-            raise CannotRecord(f"A token of the {title} is neither text nor a number.")
-        tokens = _written(tokens)
-    if len(tokens.ids) != length:
-        raise CannotRecord(
-            f"The {title} has {len(tokens.ids):,} tokens, but its weights are for {length:,}."
-        )
-    return tokens
+    if isinstance(tokens, np.ndarray | torch.Tensor):
+        tokens = tokens.tolist()
+    if not isinstance(tokens, Iterable):
+        raise CannotRecord(f"The tokens of the {title} are no list.")
+    listed = list(tokens)
+    if len(listed) == 1 and isinstance(listed[0], list | tuple):
+        listed = list(listed[0])  # of a batch
+    if not all(isinstance(token, str | int | np.integer) for token in listed):
+        raise CannotRecord(f"A token of the {title} is neither text nor a number.")
+    return listed
 
 
 SPECIAL = re.compile(r"<[^<>\s]*>|\[[A-Z0-9_]+\]|<\|.*\|>")
 SPACES = ("Ġ", "▁")
 
 
-def _written(tokens: Sequence) -> Encoding:
+def _written(tokens: Sequence[str | int]) -> Encoding:
     """As other tokenizers write them: Ġ or ▁ for a space before, ## for none."""
-    ids = tuple(token if isinstance(token, int) else NO_ID for token in tokens)
+    # Where only names are known, equal ones are the same token.
+    first = {token: i for i, token in reversed(list(enumerate(tokens)))}
+    ids = tuple(first[t] if isinstance(t, str) else int(t) for t in tokens)
     names = [str(token) for token in tokens]
     marked = any(name.startswith(SPACES) for name in names)
     joined = any(name.startswith("##") for name in names)

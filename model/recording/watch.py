@@ -6,7 +6,7 @@ act on the mask before that call, on its output, and in the one softmax within i
 
 import inspect
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -53,7 +53,7 @@ class Watch:
     """What is recorded in one pass, and what is changed: place → changes."""
 
     names: dict[nn.Module, str]
-    changes: dict[Place, Sequence[Change]] = field(default_factory=dict)
+    changes: Mapping[Place, Sequence[Change]] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
 

@@ -17,6 +17,7 @@ from headlight.app.state.setting import ABSENT, Structure
 from headlight.app.state.settings import MASKS, SETTINGS, headers
 from headlight.model.checkpoint import load
 from headlight.model.probing.run import FINAL
+from headlight.model.probing.sites import parts_of
 from tests.app.common import complete, forget_all
 from tests.conftest import ROOT
 from tests.model.common import random_model
@@ -53,7 +54,7 @@ def structure(model):
     }
     preset = "bloem" if model == "classifier" else "paper"
     built = random_model(preset, n_encoder_layers=2, **depths[model])
-    return Structure(built.sides(), built.sites())
+    return Structure(built.sides(), built.sites(), parts_of(built.sites(), built.sides()))
 
 
 HERE = Here()

@@ -6,25 +6,27 @@ widget.head = ("cross", 1, 2)
 widget.observe(print, "head")
 """
 
+from functools import cache
+
 from headlight.app.components.scripts import read
 
-try:
-    import anywidget
-    import traitlets
-    from traitlets import Int, Unicode
-except ImportError:  # the extra “notebook”
-    anywidget = None
 
-
-if anywidget:
+@cache
+def widget_class() -> type:
+    """The page of a figure, with what is selected in it. `head`: kind, layer and head; `cell`: row
+    and column, 0 where none is selected. Raises ImportError without anywidget."""
+    try:
+        import anywidget
+        from traitlets import Int, Tuple, Unicode
+    except ImportError:
+        raise ImportError("A widget needs anywidget: pip install anywidget") from None
 
     class GridWidget(anywidget.AnyWidget):
-        """The page of a figure, with what is selected in it. `head`: kind, layer and head; `cell`:
-        row and column, 0 where none is selected."""
-
         _esm = read("grid_widget/index.js")
         page = Unicode().tag(sync=True)
         title = Unicode().tag(sync=True)
         height = Int(640).tag(sync=True)
-        head = traitlets.Tuple(Unicode(), Int(), Int()).tag(sync=True)
-        cell = traitlets.Tuple(Int(), Int(), default_value=(0, 0)).tag(sync=True)
+        head = Tuple(Unicode(), Int(), Int()).tag(sync=True)
+        cell = Tuple(Int(), Int(), default_value=(0, 0)).tag(sync=True)
+
+    return GridWidget
