@@ -8,6 +8,7 @@ mode.
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from headlight.model.probing.sites import Part
 from headlight.model.recording import forms
 from headlight.model.recording.kinds import kind_by_weights, kinds_by_name
 from headlight.model.recording.recording import Recording, recording_of
-from headlight.model.recording.texts import Words
+from headlight.model.recording.texts import Words, as_text
 from headlight.model.recording.unchanged import configs_of, unchanged
 from headlight.model.recording.watch import NAME, Call, Place, Watch, register, watching
 from headlight.model.recording.weights import CannotRecord, layers_of
@@ -46,7 +47,7 @@ MOST_WRITTEN = 64  # tokens of a target that the model writes itself
 # Passes
 
 
-def _is_theirs(model: nn.Module) -> bool:
+def is_theirs(model: nn.Module) -> bool:
     kinds = (base for module in model.modules() for base in type(module).__mro__)
     return any(kind.__name__ == "PreTrainedModel" for kind in kinds)
 
@@ -111,7 +112,7 @@ def _read_modules(model: nn.Module, inputs: Sequence, named: dict) -> list[Call]
             hooks.enter_context(module.register_forward_pre_hook(ask, with_kwargs=True))
             hooks.enter_context(module.register_forward_hook(keep, with_kwargs=True))
         model(*inputs, **named)
-    return watch.calls
+    return list(watch.calls)
 
 
 MHA_ARGUMENTS = (
@@ -123,14 +124,15 @@ MHA_ARGUMENTS = (
 # Texts
 
 
-def text_of(tokenizer, ids: Sequence[int]) -> Encoding | list:
-    """Tokens as ours are written where the tokenizer is one of the library's, else as it has
+def text_of(tokenizer, ids: Sequence[int]) -> Encoding:
+    """Tokens as ours are written, where the tokenizer is one of the library's, or as it names
     them."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if tokenizer is None:
-        return [str(i) for i in ids]
+        return as_text([str(i) for i in ids], len(ids), "text")
     if backend is None:
-        return list(tokenizer.convert_ids_to_tokens(list(ids)))
+        named = as_text(list(tokenizer.convert_ids_to_tokens(list(ids))), len(ids), "text")
+        return replace(named, ids=tuple(ids))
     import tokenizers
 
     # A copy: ours change how special tokens are read.
@@ -207,7 +209,7 @@ def record_model(
     model = getattr(model, "_orig_mod", model)  # of torch.compile
     changes = parse(changes) if isinstance(changes, str) else tuple(changes)
     named, ordered = (inputs, ()) if isinstance(inputs, dict) else ({}, tuple(inputs or ()))
-    if not _is_theirs(model):
+    if not is_theirs(model):
         if changes:
             raise CannotChange(ONLY_READ.format(changes[0], type(model).__name__))
         kinds = kinds_of_calls(_read_modules(model, ordered, named))
