@@ -19,9 +19,7 @@ COMMANDS = {
     "page": ("headlight.app.live.build", "write a model as one HTML file that needs no server"),
     "doctor": ("headlight.app.server.doctor", "check whether this machine has what the app needs"),
 }
-LIVE_IS_YOURS = (
-    "--live runs your script on this machine alone, so it does not go with --serve."
-)
+LIVE_IS_YOURS = "--live runs your script on this machine alone, so it does not go with --serve."
 SCRIPT = Path(__file__).resolve().parents[1] / "main.py"
 
 

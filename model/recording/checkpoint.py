@@ -1,7 +1,10 @@
 """A file of recordings in the place of a checkpoint: a model that knows its own texts by heart, and
 no others."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import repeat
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,6 +18,7 @@ from headlight.model.probing.changes import CannotChange
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import Part
 from headlight.model.recording.file import opened
+from headlight.model.recording.predictions import Name, known
 from headlight.model.recording.recording import Recording
 from headlight.model.recording.texts import as_typed
 from headlight.model.recording.weights import CannotRecord
@@ -119,6 +123,17 @@ class Recorded(Checkpoint):
             raise CannotChange(f"“{run.changes[0]}”: {NO_MODEL}")
         return replace(self._of(run.texts[0]), run=run)
 
+    @cached_property
+    def _name(self) -> Name:
+        each = ((one.predictions, one.preceding) for one in self.recordings)
+        return known((made, preceding) for made, preceding in each if made)
+
+    def outputs(
+        self, ids: Iterable[int], preceding: Iterable[int | None] = repeat(None)
+    ) -> list[str]:
+        """Labels of what was predicted; of another id its number, as in <7>."""
+        return [self._name(*pair) for pair in zip(ids, preceding, strict=False)]
+
     def _of(self, text: Encoding) -> Recording:
         for one in self.recordings:
             if next(iter(one.texts.values())) == text:
@@ -135,5 +150,8 @@ def load_recorded(path: str | Path) -> Recorded:
             raise CannotRecord(f"Recording {i + 1} has other heads or texts than the first.")
     texts = {as_typed(text): text for one in recordings for text in one.texts.values()}
     title = f"recording of {first.origin}" if first.origin else "recording"
-    card = {"title": title, "look_for": " ".join(first.notes)}
+    card: dict = {"title": title, "look_for": " ".join(first.notes)}
+    if first.predictions and first.predictions.predicts == "class":
+        named = zip(first.predictions.best[0][0].tolist(), first.predictions.labels[0], strict=True)
+        card["classes"] = [label for _, label in sorted(named)]
     return Recorded(RecordedModel(recordings), RecordedTexts(texts), card, "recorded")

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
+from headlight.model.recording.predictions import opened as opened_predictions
 from headlight.model.recording.recording import FORMAT, KEY, Recording, recording
 from headlight.model.recording.weights import CannotRecord, array_of, check
 from headlight.model.tokenizer import Encoding
@@ -67,11 +68,17 @@ def _opened(file, number: int, described: Mapping) -> Recording:
     key_heads = {kind: [int(n) for n in described["key_heads"][kind]] for kind in attention}
     if any(len(each) != len(attention[kind]) for kind, each in key_heads.items()):
         raise CannotRecord("It does not say of each layer how many heads its keys have.")
-    return recording(
+    made = recording(
         attention, texts, read_by, names=names, key_heads=key_heads,
         titles={str(side): str(title) for side, title in described["titles"].items()},
         origin=str(described["origin"]), notes=tuple(map(str, described["notes"])),
     )  # fmt: skip
+    if (predicted := described.get("predicted")) is None:
+        return made
+    following = [int(i) for i in predicted["following"]]
+    lengths = {side: len(text.ids) for side, text in texts.items()}
+    predictions = opened_predictions(predicted, file.get_tensor, number, lengths, following)
+    return made.predicting(predictions, following, str(predicted["end"]))
 
 
 def _encoding(parts: Sequence) -> Encoding:

@@ -6,6 +6,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,14 +20,14 @@ from headlight.model.probing.changes import Change, parse
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import Part
 from headlight.model.probing.trace import check_memory, read_of
+from headlight.model.recording.inputs import written
 from headlight.model.recording.live import (
-    MOST_WRITTEN,
     is_theirs,
     placed,
     record_model,
-    text_of,
 )
 from headlight.model.recording.recording import Recording
+from headlight.model.recording.texts import Names
 from headlight.model.recording.unchanged import configs_of, unchanged
 from headlight.model.recording.watch import NAME, Call, Watch, register, watching
 from headlight.model.recording.weights import CannotRecord
@@ -75,7 +76,7 @@ class TheirTokenizer(Tokenizer):
     kind = "theirs"
 
     def __init__(self, theirs: Any):
-        self.theirs = theirs
+        self.theirs, self.names = theirs, Names(theirs)
 
     @property
     def target(self) -> "TheirTokenizer":
@@ -88,10 +89,11 @@ class TheirTokenizer(Tokenizer):
         return 0
 
     def encode(self, text: str) -> Encoding:
-        return self.of_ids(self.theirs(text)["input_ids"])
+        return self.text_of(self.theirs(text)["input_ids"])
 
-    def of_ids(self, ids: Ids) -> Encoding:
-        return text_of(self.theirs, ids)
+    def text_of(self, ids: Ids) -> Encoding:
+        """These ids, special tokens in their places."""
+        return self.names.text(ids)
 
     def decode(self, ids: Iterable[int]) -> str:
         return self.theirs.decode(list(ids), skip_special_tokens=True)
@@ -127,7 +129,7 @@ class InMemory(Checkpoint):
         theirs = self.model.theirs
         labels = self.tokenizer.theirs(text_target=text, return_tensors="pt")["input_ids"]
         ids = theirs.prepare_decoder_input_ids_from_labels(labels=labels.to(theirs.device))
-        return self.tokenizer.of_ids(ids[0].tolist())
+        return self.tokenizer.text_of(ids[0].tolist())
 
     def translate(
         self,
@@ -145,7 +147,9 @@ class InMemory(Checkpoint):
         changes = parse(changes) if isinstance(changes, str) else tuple(changes)
         source = self._ids(self.encode(text))
         with self.turn, self._changed(changes):
-            return self.tokenizer.of_ids(written(self.model.theirs, source, not changes))
+            # With changes each step is a whole pass, in which a call has its place.
+            ids, _ = written(self.model.theirs, {"input_ids": source}, use_cache=not changes)
+        return self.tokenizer.text_of(ids[0].tolist())
 
     def trace_run(
         self, run: Run, donor: Checkpoint | None = None, written: bool = False
@@ -161,6 +165,14 @@ class InMemory(Checkpoint):
                 **dict(given),
             )  # fmt: skip
         return replace(traced, run=run)
+
+    def outputs(
+        self, ids: Iterable[int], preceding: Iterable[int | None] = repeat(None)
+    ) -> list[str]:
+        if self.classes:
+            return super().outputs(ids)
+        name = self.tokenizer.names.after
+        return [name(int(i), before) for i, before in zip(ids, preceding, strict=False)]
 
     def _ids(self, text: Encoding) -> Tensor:
         return torch.tensor([text.ids], device=self.model.theirs.device)
@@ -198,21 +210,6 @@ class InMemory(Checkpoint):
         return found
 
 
-@torch.no_grad()
-def written(model: Any, source: Tensor, use_cache: bool) -> list[int]:
-    """The ids that the decoder reads of a target that the model writes itself."""
-    most = min(MOST_WRITTEN, getattr(model.config, "max_position_embeddings", LONGEST) - 2)
-    with unchanged(model):
-        model.eval()
-        ids = model.generate(
-            input_ids=source, max_new_tokens=most, do_sample=False, num_beams=1,
-            use_cache=use_cache,
-        )[0].tolist()  # fmt: skip
-    end = model.generation_config.eos_token_id
-    is_ended = len(ids) > 1 and ids[-1] in (end if isinstance(end, list) else [end])
-    return ids[:-1] if is_ended else ids
-
-
 def in_memory(model: nn.Module, tokenizer: Any, *texts: str) -> InMemory:
     """A model and its tokenizer, both of transformers, as a checkpoint that opens on these texts.
     Raises CannotRecord."""
@@ -226,7 +223,10 @@ def in_memory(model: nn.Module, tokenizer: Any, *texts: str) -> InMemory:
     first = record_model(model, tokenizer, texts[0] if texts else PROBE)
     name = type(model).__name__
     count = sum(parameter.numel() for parameter in model.parameters())
-    card = {"title": f"{name} in memory · {count:,} parameters", "look_for": LACKS}
+    card: dict = {"title": f"{name} in memory · {count:,} parameters", "look_for": LACKS}
+    if any(side.predicts == "class" for side in first.sides.values()):
+        label: Any = getattr(model, "config", None)
+        card["classes"] = [str(label.id2label[i]) for i in range(len(label.id2label))]
     return InMemory(
         TheirModel(model, first), TheirTokenizer(tokenizer), card, "in memory", lines=texts
     )
