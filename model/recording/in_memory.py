@@ -19,7 +19,7 @@ from headlight.model.masks import Masks
 from headlight.model.probing.changes import Change, parse
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import Part
-from headlight.model.probing.trace import check_memory, read_of
+from headlight.model.probing.trace import TooLong, check_memory, read_of
 from headlight.model.recording.inputs import written
 from headlight.model.recording.live import (
     is_theirs,
@@ -124,12 +124,16 @@ class InMemory(Checkpoint):
         """As the model's tokenizer makes it, special tokens included; a target as the decoder
         reads it."""
         whole("side", side, 0, len(self.model.sides()) - 1)
-        if not side:
-            return self.tokenizer.encode(text)
-        theirs = self.model.theirs
-        labels = self.tokenizer.theirs(text_target=text, return_tensors="pt")["input_ids"]
-        ids = theirs.prepare_decoder_input_ids_from_labels(labels=labels.to(theirs.device))
-        return self.tokenizer.text_of(ids[0].tolist())
+        theirs, most = self.model.theirs, self.model.config.max_length
+        if side:
+            labels = self.tokenizer.theirs(text_target=text, return_tensors="pt")["input_ids"]
+            ids = theirs.prepare_decoder_input_ids_from_labels(labels=labels.to(theirs.device))
+            read = self.tokenizer.text_of(ids[0].tolist())
+        else:
+            read = self.tokenizer.encode(text)
+        if len(read.ids) > most:
+            raise TooLong(self.model.sides()[side].title, len(read.ids), most)
+        return read
 
     def translate(
         self,
