@@ -42,7 +42,9 @@ def with_predictions(
     if not isinstance(logits, Tensor) or not logits.is_floating_point() or row >= len(logits):
         return recording
     logits = logits[row] if logits.ndim == 3 else logits[row : row + 1]
-    if logits.ndim != 2 or not logits.amax(dim=-1).isfinite().all():  # of a row with a NaN it is one
+    if (
+        logits.ndim != 2 or not logits.amax(dim=-1).isfinite().all()
+    ):  # of a row with a NaN it is one
         return recording
     is_written = "cross" in recording.kinds
     side = recording.sides["tgt" if is_written else next(iter(recording.sides))]
