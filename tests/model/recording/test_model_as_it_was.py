@@ -1,6 +1,7 @@
 """A model is afterwards as it was, whatever happens meanwhile."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import numpy as np
@@ -49,3 +50,22 @@ def test_two_threads_do_not_meet():
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
     assert all(np.allclose(a, b, atol=1e-6) for a, b in zip(alone, found, strict=True))
+
+
+LINES = "", "decoder.2=hide:3", "decoder=mask:none", "decoder.1.1=off; decoder.3=temperature:0.5"
+
+
+def test_threads_wait_for_each_other_where_they_share_a_model():
+    """And where one has but a part of it, whose configuration is the same."""
+    whole, inputs = in_part(model_of("llama")), inputs_of("llama")
+    before = state_of(whole)
+    models = [whole, whole.model, whole, whole.model]
+
+    def of(i):
+        return record(models[i], inputs=inputs, changes=LINES[i]).attention["decoder"]
+
+    alone = [of(i) for i in range(4)]
+    with ThreadPoolExecutor(4) as threads:
+        found = [threads.submit(of, i % 4) for i in range(24)]
+    assert all(np.array_equal(each.result(), alone[i % 4]) for i, each in enumerate(found))
+    assert state_of(whole) == before
