@@ -196,5 +196,6 @@ def as_typed(text: Encoding) -> str:
     out = ""
     for token, (start, end), role in zip(*text.parts[1:], strict=True):
         if not role and start >= len(out):  # several tokens may share a character
-            out += " " * max(0, start - len(out)) + token.removeprefix("·")[: max(0, end - start)]
+            typed = token.removeprefix("·").replace("\\n", " ")  # of a line break its code is shown
+            out += " " * (start - len(out)) + typed[: max(0, end - start)]
     return out.strip() or " ".join(text.tokens)

@@ -4,6 +4,7 @@ import copy
 import hashlib
 
 import numpy as np
+import pytest
 import torch
 import transformers as tf
 from torch import nn
@@ -130,6 +131,14 @@ def state_of(model):
     return digest.hexdigest(), modules, configs, torch.get_rng_state().tolist()
 
 
+def named(names, short):
+    """Parameters of a test, of which `make test` takes the `short` ones alone."""
+    return [n if n in short else pytest.param(n, marks=pytest.mark.long) for n in names]
+
+
+SHORT = {"llama", "bart", "gemma2", "falcon", "deberta"}  # two of them do not ask the table
+
+
 def in_part(model):
     """Some modules in training mode, as where layers are frozen."""
     for i, module in enumerate(model.modules()):
@@ -155,3 +164,6 @@ class Own(nn.Module):
     def forward(self, src, tgt):
         mask = nn.Transformer.generate_square_subsequent_mask(tgt.shape[1])
         return self.transformer(src, tgt, tgt_mask=mask, tgt_is_causal=True)
+
+
+TOKENS = ["[CLS]", "un", "##believ", "##able", "[SEP]"]
