@@ -217,13 +217,13 @@ class InMemory(Checkpoint):
 def in_memory(model: nn.Module, tokenizer: Any, *texts: str) -> InMemory:
     """A model and its tokenizer, both of transformers, as a checkpoint that opens on these texts.
     Raises CannotRecord."""
-    if tokenizer is None or not callable(tokenizer):
-        raise CannotRecord("To read what one types, the model needs its tokenizer.")
-    if not is_theirs(model):
+    if not isinstance(model, nn.Module) or not is_theirs(model):
         raise CannotRecord(
             f"{type(model).__name__} is not a model of transformers. Use record or show, which "
             "read any module with nn.MultiheadAttention."
         )
+    if tokenizer is None or not callable(tokenizer):
+        raise CannotRecord("To read what one types, the model needs its tokenizer.")
     first = record_model(model, tokenizer, texts[0] if texts else PROBE)
     name = type(model).__name__
     count = sum(parameter.numel() for parameter in model.parameters())
