@@ -274,7 +274,7 @@ class Checkpoint:
 
     def long_trace_run(
         self, run: Run, donor: "Checkpoint | None" = None, written: bool = False
-    ) -> LongTrace:
+    ) -> Trace | LongTrace:
         """`trace_run` for a text whose weights do not fit into memory."""
         traced = long_trace(self.model, run, self.given(run, donor, written))
         return replace(traced, shifts=self.shifts())

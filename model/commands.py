@@ -29,6 +29,10 @@ COMMANDS: Commands = {
         "headlight.model.surveys.trace_command",
         "write attention weights of many sentences to a file",
     ),
+    "record": (
+        "headlight.model.recording.record_command",
+        "write attention weights of a few sentences for the app and for load",
+    ),
     "align": (
         "headlight.model.surveys.align_command",
         "write word alignments of sentence pairs",

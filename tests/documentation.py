@@ -40,6 +40,7 @@ from headlight.model.probing.changes import (
 from headlight.model.probing.position_tables import POSITION_KINDS
 from headlight.model.probing.sites import parts_of
 from headlight.model.probing.trace import TooLong
+from headlight.model.recording.weights import CannotRecord
 from headlight.model.tokenizer import CannotRead
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -230,7 +231,7 @@ def is_ours(of: object) -> bool:
 
 def errors() -> set[type]:
     """What the entries name as raised."""
-    return {CannotChange, CannotLoad, CannotRead, TooLong}
+    return {CannotChange, CannotLoad, CannotRead, CannotRecord, TooLong}
 
 
 GENERATED: dict[str, Callable[[], str]] = {

@@ -7,7 +7,6 @@ a known size, and numbers are never unpickled.
 
 import io
 import json
-import re
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from headlight.app.text.formats import size
 from headlight.app.text.part_names import head_name, kind_name
 from headlight.model.pause import pause
 from headlight.model.probing.trace import Trace
+from headlight.model.recording.kinds import KIND_NAME
 
 FORMAT = "Headlight evidence pack"
 VERSION = 2
@@ -49,7 +49,6 @@ LARGEST_RECORD = 2**20
 ENTRY = b"PK\1\2"  # stands before each file in the list of a ZIP
 MOST_ENTRIES = 32
 LIBRARIES = ("torch", "numpy", "tokenizers", "safetensors", "streamlit", "matplotlib", "pyarrow")
-NAME = re.compile(r"[a-z][a-z0-9_ -]{0,39}")  # names of kinds of attention and of texts
 
 
 class Unreadable(ValueError):
@@ -327,7 +326,7 @@ def _record(content: bytes) -> dict:
 def _is_kind(kind: str, sides) -> bool:
     """A kind of attention, and the titles of its query and key texts."""
     texts = [kind, *sides] if isinstance(sides, list) else []
-    return len(texts) == 3 and all(isinstance(t, str) and NAME.fullmatch(t) for t in texts)
+    return len(texts) == 3 and all(isinstance(t, str) and KIND_NAME.fullmatch(t) for t in texts)
 
 
 def _settings_of(page: str) -> dict:

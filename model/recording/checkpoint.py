@@ -1,10 +1,10 @@
 """A file of recordings in the place of a checkpoint: a model that knows its own texts by heart, and
 no others."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import repeat
+from itertools import chain, count, repeat
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,21 +12,25 @@ import numpy as np
 import torch
 from torch import nn
 
+from headlight.model import checkpoint
+from headlight.model.analysis.alignment import WordWeights
 from headlight.model.checkpoint import Changes, Checkpoint
 from headlight.model.masks import Masks
+from headlight.model.messages import short
+from headlight.model.pretrained.weights import Progress
+from headlight.model.probing.applying import PatchInputs
 from headlight.model.probing.changes import CannotChange
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import Part
 from headlight.model.recording.file import opened
 from headlight.model.recording.predictions import Name, known
-from headlight.model.recording.recording import Recording
+from headlight.model.recording.recording import ENDING, LARGEST, Recording, check_alike, save
 from headlight.model.recording.texts import as_typed
-from headlight.model.recording.weights import CannotRecord
 from headlight.model.sites import ProbedModel, Side, Site
 from headlight.model.tokenizer import CannotRead, Encoding, Tokenizer
 from headlight.model.transformer import Config
 
-NO_MODEL = "A recording holds attention weights and predictions alone, not the model."
+NO_MODEL = "A recording holds attention weights, not the model."
 LONGEST = 2**17  # tokens of a text
 
 
@@ -54,16 +58,18 @@ class RecordedModel(ProbedModel):
 
 
 class RecordedTexts(Tokenizer):
-    """In the place of a tokenizer: it knows its own texts alone."""
+    """In the place of a tokenizer: it knows its own texts alone, by the line that each is called.
+    `target` knows those of the other side."""
 
     kind = "recorded"
 
-    def __init__(self, texts: dict[str, Encoding]):
-        self.texts = texts
+    def __init__(self, texts: Sequence[Encoding], targets: Sequence[Encoding] = ()):
+        self.texts = _by_line(texts)
+        self._target = RecordedTexts(targets) if targets else self
 
     @property
     def target(self) -> "RecordedTexts":
-        return self
+        return self._target
 
     def __len__(self) -> int:
         return 0
@@ -73,8 +79,8 @@ class RecordedTexts(Tokenizer):
 
     def encode(self, text: str) -> Encoding:
         if text not in self.texts:
-            few = " · ".join(f"“{known}”" for known in list(self.texts)[:3])
-            raise CannotRead(f"{NO_MODEL} It knows its own texts alone: {few}")
+            few = " · ".join(f"“{short(known, 50)}”" for known in list(self.texts)[:3])
+            raise CannotRead(f"{NO_MODEL} It knows only these texts: {few}")
         return self.texts[text]
 
     def decode(self, ids) -> str:
@@ -82,11 +88,22 @@ class RecordedTexts(Tokenizer):
         return next((known for known, text in self.texts.items() if text.ids == tuple(ids)), "")
 
 
+def _by_line(texts: Sequence[Encoding]) -> dict[str, Encoding]:
+    """Texts by the line that one would type; where that is the same, with a number."""
+    known: dict[str, Encoding] = {}
+    for text in dict.fromkeys(texts):
+        line = as_typed(text) or "text"
+        names = chain([line], (f"{line} ({number})" for number in count(2)))
+        known[next(name for name in names if name not in known)] = text
+    return known
+
+
 @dataclass(frozen=True)
 class Recorded(Checkpoint):
     """Recordings, as a checkpoint."""
 
     model: RecordedModel
+    tokenizer: RecordedTexts
     lacks: ClassVar[str] = NO_MODEL
 
     @property
@@ -96,7 +113,7 @@ class Recorded(Checkpoint):
     @property
     def lines(self) -> list[str]:
         """Its texts, as one types them."""
-        return [as_typed(next(iter(one.texts.values()))) for one in self.recordings]
+        return list(self.tokenizer.texts)
 
     def translate(
         self,
@@ -108,7 +125,7 @@ class Recorded(Checkpoint):
         donor: Checkpoint | None = None,
     ) -> Encoding:
         """The recorded target."""
-        return [*self._of(self.encode(text)).texts.values()][-1]
+        return [*self._of((self.encode(text),)).texts.values()][-1]
 
     def parts(self) -> list[Part]:
         return []
@@ -121,7 +138,7 @@ class Recorded(Checkpoint):
     ) -> Recording:
         if run.changes:
             raise CannotChange(f"“{run.changes[0]}”: {NO_MODEL}")
-        return replace(self._of(run.texts[0]), run=run)
+        return replace(self._of(run.texts), run=run)
 
     @cached_property
     def _name(self) -> Name:
@@ -134,24 +151,61 @@ class Recorded(Checkpoint):
         """Labels of what was predicted; of another id its number, as in <7>."""
         return [self._name(*pair) for pair in zip(ids, preceding, strict=False)]
 
-    def _of(self, text: Encoding) -> Recording:
+    def long_trace_run(
+        self, run: Run, donor: Checkpoint | None = None, written: bool = False
+    ) -> Recording:
+        return self.trace_run(run)  # its weights are in memory already
+
+    def given(
+        self, run: Run, donor: Checkpoint | None = None, written: bool = False
+    ) -> PatchInputs:
+        raise CannotRead(NO_MODEL)  # whatever asks for them runs the model
+
+    def align(self, text: str, target: str | None = None) -> WordWeights:
+        raise CannotRead(f"{NO_MODEL} Which heads align words takes a model to find out.")
+
+    def save(self, path: str | Path, half: bool = False) -> None:
+        """See `recording.save`."""
+        save(path, self.recordings, half)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(one.nbytes for one in self.recordings)
+
+    def _of(self, texts: tuple[Encoding, ...]) -> Recording:
+        """The first recording whose texts begin with these."""
         for one in self.recordings:
-            if next(iter(one.texts.values())) == text:
+            if tuple(one.texts.values())[: len(texts)] == texts:
                 return one
-        raise CannotRead(NO_MODEL)
+        raise CannotRead(f"{NO_MODEL} This text was recorded with another target.")
 
 
-def load_recorded(path: str | Path) -> Recorded:
-    """Raises CannotRecord."""
-    recordings = opened(path)
+def load_recorded(source: str | Path | bytes, name: str = "", most: int = LARGEST) -> Recorded:
+    """A file of recordings, as `file.opened` takes it. Raises CannotRecord."""
+    recordings = opened(Path(source) if isinstance(source, str) else source, name, most)
+    check_alike(recordings)
+    texts = [list(one.texts.values()) for one in recordings]
+    targets = [each[1] for each in texts if len(each) > 1]
+    tokenizer = RecordedTexts([each[0] for each in texts], targets)
     first = recordings[0]
-    for i, one in enumerate(recordings):
-        if (one.sites, one.sides) != (first.sites, first.sides):
-            raise CannotRecord(f"Recording {i + 1} has other heads or texts than the first.")
-    texts = {as_typed(text): text for one in recordings for text in one.texts.values()}
-    title = f"recording of {first.origin}" if first.origin else "recording"
-    card: dict = {"title": title, "look_for": " ".join(first.notes)}
+    card: dict = {"title": title_of(first.origin), "look_for": " ".join(first.notes)}
     if first.predictions and first.predictions.predicts == "class":
         named = zip(first.predictions.best[0][0].tolist(), first.predictions.labels[0], strict=True)
         card["classes"] = [label for _, label in sorted(named)]
-    return Recorded(RecordedModel(recordings), RecordedTexts(texts), card, "recorded")
+    return Recorded(RecordedModel(recordings), tokenizer, card, "recorded")
+
+
+def title_of(origin: str) -> str:
+    return f"recording of {origin}" if origin else "recording"
+
+
+def load(name: str | Path, progress: Progress = lambda count, total: None) -> Checkpoint:
+    """As `checkpoint.load`, and a file of recordings, which ends in .safetensors, as a model that
+    knows only its own texts: raises CannotRecord for one that is broken."""
+    if isinstance(name, nn.Module):
+        raise TypeError(
+            "load opens a name, a folder or a file. For a model in memory, use record(model, …) "
+            "for its weights, show(model, …) for a picture, or open(model, …) for the dashboard."
+        )
+    is_file = Path(name).suffix == ENDING and Path(name).is_file()
+    return load_recorded(name) if is_file else checkpoint.load(name, progress)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from headlight.model.recording.generated import generated
-from headlight.model.recording.kinds import OF_TRANSFORMERS, TITLES, kinds_by_name
+from headlight.model.recording.kinds import OF_TRANSFORMERS, TITLES, kinds_by_name, name_of
 from headlight.model.recording.recording import Recording, recording_of
 from headlight.model.recording.texts import Words
 from headlight.model.recording.weights import CannotRecord, array_of, layer_of, layers_of
@@ -22,7 +22,7 @@ def read(
     text, or of the source; `target`: of what a decoder reads; numbers stand for tokens that are not
     given. `row`: of a batch, from 0. `kind`: what to call the weights of one array. `partial`: rows
     may add up to less than 1, as where a sink takes the rest. Raises CannotRecord."""
-    found, notes = by_kind(weights, row, kind)
+    found, notes = by_kind(weights, row, kind and name_of(kind))
     return recording_of(found, tokens, target, partial=partial, notes=notes, origin=origin)
 
 

@@ -17,6 +17,7 @@ OF_TRANSFORMERS = {  # its name → our kind; "" where only the weights tell
     "cross_attentions": "cross",
 }
 
+KIND_NAME = re.compile("[a-z][a-z0-9_ -]{0,39}")  # what kinds and texts may be called, in files too
 CROSS = re.compile(r"cross|enc(?:oder)?_?dec|encoder_att|multihead_attn", re.IGNORECASE)
 NUMBER = re.compile(r"(?<![A-Za-z])\d+(?![A-Za-z])")
 
@@ -38,10 +39,17 @@ def kinds_by_name(names: Iterable[str]) -> dict[str, list[str]]:
         kind, others = called[pattern], [other for other in called if other != pattern]
         if others and (not kind or kind in (called[other] for other in others)):
             kind = _apart(pattern, others)
+        kind = kind and name_of(kind)
         while kind in kinds:
             kind += "_"
         kinds[kind] = of_kind
     return kinds
+
+
+def name_of(text: str) -> str:
+    """A text as a kind is called: small letters, digits, _ and -."""
+    name = re.sub("[^a-z0-9_-]+", "_", text.lower()).strip("_-")[:36]
+    return name if KIND_NAME.fullmatch(name) else f"attention_{name}".rstrip("_")
 
 
 def _kind_of(pattern: str) -> str:

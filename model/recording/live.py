@@ -25,11 +25,12 @@ from headlight.model.probing.changes import (
     parse,
 )
 from headlight.model.probing.sites import Part
+from headlight.model.probing.trace import Trace
 from headlight.model.recording import forms
 from headlight.model.recording.inputs import Read, given, read_of, texts_of_pass
 from headlight.model.recording.kinds import kind_by_weights, kinds_by_name
 from headlight.model.recording.predicted import with_predictions
-from headlight.model.recording.recording import Recording, recording_of
+from headlight.model.recording.recording import Recording, of_trace, recording_of
 from headlight.model.recording.texts import Names, Words
 from headlight.model.recording.unchanged import configs_of, unchanged
 from headlight.model.recording.watch import NAME, Call, Place, Watch, register, watching
@@ -123,10 +124,12 @@ MHA_ARGUMENTS = (
 
 
 def record(what, *given, **more) -> Recording:
-    """The attention of a model (see `record_model`), or weights that are there already (see
-    `forms.read`), as a trace."""
+    """The attention of a model (see `record_model`), weights that are there already (see
+    `forms.read`), or those of a trace, as a recording."""
     if isinstance(what, nn.Module):
         return record_model(what, *given, **more)
+    if isinstance(what, Trace):
+        return of_trace(what, *given, **more)
     return forms.read(what, *given, **more)
 
 

@@ -7,7 +7,7 @@ as on the screen.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import repeat
+from itertools import pairwise, repeat
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +15,10 @@ from safetensors.numpy import save as to_bytes
 
 from headlight.model.files import replace_file
 from headlight.model.masks import Masks
+from headlight.model.messages import short
 from headlight.model.probing.run import Run
 from headlight.model.probing.trace import Trace
-from headlight.model.recording.kinds import TITLES, kind_by_weights
+from headlight.model.recording.kinds import KIND_NAME, TITLES, kind_by_weights
 from headlight.model.recording.predictions import Predictions, known
 from headlight.model.recording.texts import Words, texts_of
 from headlight.model.recording.weights import CannotRecord, check, stacked
@@ -25,6 +26,11 @@ from headlight.model.sites import Side, Site
 from headlight.model.tokenizer import Encoding
 
 KEY, FORMAT = "headlight", "recording 1"  # in a file's metadata
+HOLDS = "attention weights and the texts, which anyone who has this file can read"
+ENDING = ".safetensors"
+MOST_TEXTS = 1_000  # of a file
+LARGEST, LONGEST_HEADER = 2**31, 2**24  # bytes of a file: its weights in float32, its texts
+MOST_KINDS, MOST_LAYERS, MOST_HEADS = 16, 999, 20_000  # that can be shown
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,9 +74,9 @@ class Recording(Trace):
             following=tuple(following), end=end,
         )  # fmt: skip
 
-    def save(self, path: str | Path) -> None:
-        """Write a file that `load` reads."""
-        write(path, [self])
+    def save(self, path: str | Path, half: bool = False) -> None:
+        """Write this one alone, see `save`."""
+        save(path, self, half)
 
 
 def recording(
@@ -80,28 +86,39 @@ def recording(
     *,
     titles: Mapping[str, str] = {},
     names: Mapping[str, Sequence[str]] = {},
+    layers: Mapping[str, Sequence[int]] = {},
     key_heads: Mapping[str, Sequence[int]] = {},
     **known,
 ) -> Recording:
     """A recording of checked weights, kind → (layers, heads, query, key), and of texts by side.
     `read`: kind → the sides of its queries and keys; `titles`: of sides; `names`: kind → names of
-    the modules; `known`: further fields."""
+    the modules, and likewise the numbers of the `layers`, from 0, and the number of heads of the
+    keys; `known`: further fields. Raises CannotRecord."""
+    titles = {name: titles.get(name, name) for name in texts}
+    _check_names(attention, texts, read, titles)
+    for what in (names, layers, key_heads):
+        if any(len(each) != len(attention[kind]) for kind, each in what.items()):
+            raise CannotRecord("it does not say of each layer what it is.")
+    numbers = {kind: layers.get(kind, range(len(weights))) for kind, weights in attention.items()}
+    for kind, each in numbers.items():
+        if not all(a < b for a, b in pairwise(each)) or not 0 <= each[0] <= each[-1] < MOST_LAYERS:
+            raise CannotRecord(f"{kind}: layers are numbered from 1 to {MOST_LAYERS}, in order.")
+    if sum(w.shape[0] * w.shape[1] for w in attention.values()) > MOST_HEADS:
+        raise CannotRecord(f"It has more than {MOST_HEADS:,} heads.")
     across = {query for query, key in read.values() if query != key}
     stacks = {query: kind for kind, (query, key) in read.items() if query == key}
     sides = {
-        name: Side(
-            name, titles.get(name, name), stacks.get(name, name), "", (), "", writes=name in across
-        )
+        name: Side(name, titles[name], stacks.get(name, name), "", (), "", writes=name in across)
         for name in texts
     }
     sites = tuple(
         Site(
-            kind, layer, names[kind][layer] if kind in names else f"{kind}.{layer}", *read[kind],
+            kind, number, names[kind][i] if kind in names else f"{kind}.{number}", *read[kind],
             TITLES.get(kind, f"{kind} attention"), (), weights.shape[1],
-            key_heads[kind][layer] if kind in key_heads else weights.shape[1],
+            key_heads[kind][i] if kind in key_heads else weights.shape[1],
         )
         for kind, weights in attention.items()
-        for layer in range(len(weights))
+        for i, number in enumerate(numbers[kind])
     )  # fmt: skip
     for weights in attention.values():
         weights.flags.writeable = False
@@ -111,6 +128,41 @@ def recording(
     return Recording(
         run, sides, sites, dict(texts), (), "…", attention=dict(attention),
         logits=np.zeros((0, 0), np.float32), **nothing, **known,
+    )  # fmt: skip
+
+
+def _check_names(
+    attention: Mapping[str, np.ndarray],
+    texts: Mapping[str, Encoding],
+    read: Mapping[str, tuple[str, str]],
+    titles: Mapping[str, str],
+) -> None:
+    """Raises CannotRecord unless kinds and texts have names of their own, and each has weights."""
+    called = [*attention, *titles.values()]
+    if wrong := [name for name in (*called, *texts) if not KIND_NAME.fullmatch(name)]:
+        raise CannotRecord(f"“{short(wrong[0])}” is no name of an attention or of a text.")
+    if len({*called}) < len(called):
+        raise CannotRecord("Two of its kinds of attention and texts have the same name.")
+    if {side for sides in read.values() for side in sides} != {*texts} or not attention:
+        raise CannotRecord("It does not say which attention reads which text.")
+    if len(attention) > MOST_KINDS:
+        raise CannotRecord(f"It has more than {MOST_KINDS} kinds of attention.")
+
+
+def of_trace(trace: Trace, origin: str = "", notes: Sequence[str] = ()) -> Recording:
+    """A trace of one of our own models, of which the weights are kept. Raises CannotRecord."""
+    if isinstance(trace, Recording):
+        return trace
+    for kind, weights in trace.attention.items():
+        check(kind, weights, partial=True)
+    return recording(
+        {kind: weights.copy() for kind, weights in trace.attention.items()}, trace.texts,
+        {kind: (sites[0].query_side, sites[0].key_side) for kind, sites in trace.kinds.items()},
+        titles={name: side.title for name, side in trace.sides.items()},
+        names={kind: [site.name for site in sites] for kind, sites in trace.kinds.items()},
+        layers={kind: [site.layer for site in sites] for kind, sites in trace.kinds.items()},
+        key_heads={k: [site.n_key_heads for site in sites] for k, sites in trace.kinds.items()},
+        origin=origin, notes=tuple(notes),
     )  # fmt: skip
 
 
@@ -135,11 +187,29 @@ def recording_of(
     )  # fmt: skip
 
 
-def write(path: str | Path, recordings: Sequence[Recording]) -> None:
-    """Recordings in one file: safetensors, with the texts in its metadata."""
+def save(path: str | Path, recordings: Trace | Iterable[Trace], half: bool = False) -> None:
+    """Write recordings, or traces, to a .safetensors file that `load` reads. The file holds their
+    texts. With `half`, weights are stored in float16: half the size, each within 0.0005. Raises
+    CannotRecord where recordings have different heads, and OSError."""
+    path = Path(path)
+    if path.suffix != ENDING:
+        raise CannotRecord(f"A recording is saved as {ENDING}, not as {short(path.name)}.")
+    given: list = list(recordings) if isinstance(recordings, Iterable) else [recordings]
+    if not all(isinstance(one, Trace) for one in given):
+        raise CannotRecord("What is saved are recordings, as record(…) makes them.")
+    if not 0 < len(given) <= MOST_TEXTS:
+        raise CannotRecord(f"A file holds 1 to {MOST_TEXTS:,} recordings, not {len(given):,}.")
+    whole = [of_trace(one) for one in given]
+    check_alike(whole)
+    if (needed := sum(one.nbytes for one in whole)) > LARGEST:
+        raise CannotRecord(
+            f"These weights take {needed / 1e9:,.1f} GB; a file holds at most {LARGEST / 1e9:,.1f}."
+        )
     tensors, described = {}, []
-    for i, one in enumerate(recordings):
-        tensors |= {f"{i}.{kind}": np.ascontiguousarray(w) for kind, w in one.attention.items()}
+    for i, one in enumerate(whole):
+        for kind, weights in one.attention.items():
+            stored = weights.astype(np.float16) if half else weights
+            tensors[f"{i}.{kind}"] = np.ascontiguousarray(stored)
         predicted = {}
         if one.predictions:
             arrays, rest = one.predictions.described(i)
@@ -151,6 +221,7 @@ def write(path: str | Path, recordings: Sequence[Recording]) -> None:
                 "titles": {name: side.title for name, side in one.sides.items()},
                 "read": {kind: [s[0].query_side, s[0].key_side] for kind, s in one.kinds.items()},
                 "names": {kind: [s.name for s in sites] for kind, sites in one.kinds.items()},
+                "layers": {kind: [s.layer for s in sites] for kind, sites in one.kinds.items()},
                 "key_heads": {k: [s.n_key_heads for s in sites] for k, sites in one.kinds.items()},
                 "origin": one.origin,
                 "notes": list(one.notes),
@@ -158,6 +229,18 @@ def write(path: str | Path, recordings: Sequence[Recording]) -> None:
             }
         )
     # Under one key: safetensors writes several in any order.
-    content = {"format": FORMAT, "recordings": described}
+    content = {"format": FORMAT, "holds": HOLDS, "recordings": described}
     metadata = {KEY: json.dumps(content, ensure_ascii=False)}
-    replace_file(Path(path), to_bytes(tensors, metadata))
+    if len(metadata[KEY].encode()) > LONGEST_HEADER // 2:  # quotes are escaped there
+        raise CannotRecord("These texts are too long for a file.")
+    replace_file(path, to_bytes(tensors, metadata))
+
+
+def check_alike(recordings: Sequence[Recording]) -> None:
+    """Raises CannotRecord unless all have the same heads and read as many texts."""
+    first = recordings[0]
+    for i, one in enumerate(recordings):
+        if (one.sites, one.sides) != (first.sites, first.sides):
+            raise CannotRecord(
+                f"Recording {i + 1} has other heads or texts than the first. Use a file for each."
+            )

@@ -23,6 +23,7 @@ from headlight.model.tokenizer import (
     text_of_bytes,
 )
 
+LONGEST_LINE = 1_000  # characters by which a text is known
 TEXT, SOURCE, TARGET = "text", "source", "target"  # titles of sides
 Words = Sequence[str] | Sequence[int] | Encoding | None
 
@@ -31,9 +32,9 @@ def texts_of(attention: Mapping[str, np.ndarray], tokens: Words, target: Words):
     """side → what was read, side → its title, and kind → the sides of queries and keys."""
     if not any(kind in attention for kind in TITLES) and len(attention) > 1:  # towers
         read_by = {kind: (kind, kind) for kind in attention}
-        words = {kind: kind.removesuffix("_model") for kind in attention}
+        # Not as the kinds are called: files name weights and tokens side by side.
+        titles = {kind: f"{kind.removesuffix('_model')} input" for kind in attention}
         given = dict(zip(attention, (tokens, target), strict=False))
-        titles = words
         texts = {
             kind: as_text(given.get(kind), array.shape[-1], titles[kind])
             for kind, array in attention.items()
@@ -94,7 +95,10 @@ def _listed(tokens: object, length: int, title: str) -> list[str | int]:
         listed = list(listed[0])  # of a batch
     if not all(isinstance(token, str | int | np.integer) for token in listed):
         raise CannotRecord(f"A token of the {title} is neither text nor a number.")
-    return listed
+    return [
+        token.encode("utf-8", "replace").decode() if isinstance(token, str) else token
+        for token in listed
+    ]
 
 
 SPECIAL = re.compile(r"<[^<>\s]*>|\[[A-Z0-9_]+\]|<\|.*\|>")
@@ -112,7 +116,7 @@ def _written(tokens: Sequence[str | int], mark: str | None = None) -> Encoding:
     """As other tokenizers write them, whose `mark` is found in these if it is not given."""
     # Where only names are known, equal ones are the same token.
     first = {token: i for i, token in reversed(list(enumerate(tokens)))}
-    ids = tuple(first[t] if isinstance(t, str) else int(t) for t in tokens)
+    ids = tuple(first[t] if isinstance(t, str) or t < 0 else int(t) for t in tokens)
     names = [str(token) for token in tokens]
     special = [not name or bool(SPECIAL.fullmatch(name)) for name in names]
     ordinary = [name for name, is_special in zip(names, special, strict=True) if not is_special]
@@ -192,10 +196,11 @@ _copies: WeakKeyDictionary[Any, tuple[int, Tokenizer]] = WeakKeyDictionary()
 
 
 def as_typed(text: Encoding) -> str:
-    """The text that tokens were made from, as far as they tell."""
+    """The text that tokens were made from, as far as they tell, as a line."""
     out = ""
     for token, (start, end), role in zip(*text.parts[1:], strict=True):
         if not role and start >= len(out):  # several tokens may share a character
             typed = token.removeprefix("·").replace("\\n", " ")  # of a line break its code is shown
             out += " " * (start - len(out)) + typed[: max(0, end - start)]
-    return out.strip() or " ".join(text.tokens)
+    line = " ".join(out.split()) or " ".join(" ".join(text.tokens).split())
+    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]} …"

@@ -34,6 +34,8 @@ FILES = {  # command → arguments that name a file or folder that is not there
     "back-translate": ["{missing}", "--out", "{out}.tsv"],
     "trace": ["{missing}", "a b", "--out", "{out}.csv"],
     "trace --file": ["copy", "--file", "{missing}", "--out", "{out}.csv"],
+    "record": ["{missing}", "a b", "--out", "{out}.safetensors"],
+    "record --file": ["copy", "--file", "{missing}", "--out", "{out}.safetensors"],
     "align": ["{missing}", "a b", "--out", "{out}.txt"],
     "align --file": ["copy", "--file", "{missing}", "--out", "{out}.txt"],
     "survey": ["{missing}", "--out", "{out}.parquet"],

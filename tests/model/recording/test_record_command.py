@@ -1,0 +1,51 @@
+"""headlight record"""
+
+import numpy as np
+import pytest
+
+from headlight import load
+from headlight.app.server.command import main
+from tests.model.common import in_short
+from tests.model.pretrained.folders import FAMILIES, write
+
+LINES = "the dog sees the cat\nthe cat sees the dog\n"
+
+
+@pytest.mark.parametrize("changes", ["", "all.1.2=off; all.1=temperature:2.0"])
+@pytest.mark.parametrize(
+    "name", in_short(["en-fr", "english", "reviews", *FAMILIES], "en-fr", "bert")
+)
+def test_each_weight_is_the_traces(tmp_path, name, changes):
+    model = name
+    if name in FAMILIES:
+        write(tmp_path / name, name)
+        model = str(tmp_path / name)
+    file, out = tmp_path / "lines.txt", tmp_path / "x.safetensors"
+    ours = load(model)
+    file.write_text(LINES + ("the cat\tthe dog\n" if ours.writes else ""))
+    main(["record", model, "--file", str(file), "--changes", changes, "--out", str(out)])
+    back = load(out)
+    assert back.card["title"] == f"recording of {name}" and changes in back.card["look_for"]
+    lines = [line.split("\t") for line in file.read_text().splitlines()]
+    for line, texts in zip(back.lines, lines, strict=True):
+        expected, found = ours.trace(*texts, changes=changes), back.trace(line)
+        assert found.texts == expected.texts
+        for kind, weights in expected.attention.items():
+            assert np.array_equal(found.attention[kind], weights)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["english", "a dog", "--target", "x"], "one text and no target"),
+        (["english", " "], "The text is empty"),
+        (["english", "a dog", "--changes", "cross=off"], "“cross=off”"),
+        (["english", "a " * 2000], "at most"),
+        (["nothing", "a dog"], "There is no checkpoint"),
+    ],
+)
+def test_what_cannot_be_recorded_says_so(tmp_path, arguments, says):
+    out = tmp_path / "x.safetensors"
+    with pytest.raises(SystemExit, match=says):
+        main(["record", *arguments, "--out", str(out)])
+    assert not out.exists()
