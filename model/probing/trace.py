@@ -77,6 +77,7 @@ class Pass:
     table, token  side → (position, d_model): positions, and token embeddings × √d_model
     final         side → (position, d_model): the stream after the norm that may follow the last
                   layer
+    origin        whose weights these are, in words; "" where nobody said
     shifts        kind → (layers, heads): 0 where a head follows the word that a row reads, 1 where
                   it follows the word that the row predicts; only of kinds for which it was
                   measured, with the final weights
@@ -92,6 +93,7 @@ class Pass:
     token: dict[str, np.ndarray]
     final: dict[str, np.ndarray]
     shifts: Mapping[str, np.ndarray] = field(default_factory=dict, kw_only=True)
+    origin: str = field(default="", kw_only=True)
 
     def __repr__(self) -> str:
         """The tokens alone: the arrays would fill screens."""

@@ -27,10 +27,9 @@ KEY, FORMAT = "headlight", "recording 1"  # in a file's metadata
 
 @dataclass(frozen=True, repr=False)
 class Recording(Trace):
-    """A trace of which only the weights are known: all other numbers are empty. `origin`: where
-    they come from, in words. `notes`: what is unusual about them, a sentence each."""
+    """A trace of which only the weights are known: all other numbers are empty. `notes`: what is
+    unusual about them, a sentence each."""
 
-    origin: str = field(default="", kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
 
     def save(self, path: str | Path) -> None:
