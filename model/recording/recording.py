@@ -36,10 +36,8 @@ MOST_KINDS, MOST_LAYERS, MOST_HEADS = 16, 999, 20_000  # that can be shown
 @dataclass(frozen=True, repr=False)
 class Recording(Trace):
     """A trace of which only the weights are known, and what was predicted, if anything: all other
-    numbers are empty. `origin`: where they come from, in words. `notes`: what is unusual about
-    them, a sentence each."""
+    numbers are empty. `notes`: what is unusual about the weights, a sentence each."""
 
-    origin: str = field(default="", kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
     predictions: Predictions | None = field(default=None, kw_only=True)
 
