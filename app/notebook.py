@@ -13,11 +13,12 @@ from typing import Any
 
 from headlight.app.components.grid_page import grid_page
 from headlight.app.components.grid_widget import widget_class
-from headlight.app.components.packing import GridOptions, pack_trace
+from headlight.app.components.packing import GridOptions, answers_of, pack_trace
 from headlight.app.theme import FOCUS, WEIGHTS
 from headlight.model.analysis.reading import Reading
 from headlight.model.probing.trace import Trace
 from headlight.model.recording.live import record
+from headlight.model.recording.recording import Recording
 
 HEIGHT = 640  # pixels, until the page in the frame reports its height
 
@@ -91,5 +92,6 @@ def show(
         colour=FOCUS,
     )
     name = "What every head attends to"
-    page = grid_page(pack_trace(trace, reading), chosen, name, theme)
+    answers = answers_of(trace, trace.outputs) if isinstance(trace, Recording) else None
+    page = grid_page(pack_trace(trace, reading, answers), chosen, name, theme)
     return NotebookFigure(name, page, (kind, layer, head))

@@ -17,20 +17,23 @@ HERE = Path(__file__).resolve().parent
 if (HERE / "app").is_symlink() or not (HERE / "app").is_dir():
     __path__ = [str(HERE.parent), str(HERE)]
 
+OF_THE_APP = {"open": "in_process", "show": "notebook"}  # name → its module in app/
+
 if TYPE_CHECKING:
+    from headlight.app.in_process import open as open
     from headlight.app.notebook import show as show
     from headlight.model import *  # noqa: F403
 
 
 def __getattr__(name: str):
-    """`show` and the public names of model/ (its `__all__`), imported when first used: PyTorch
-    alone takes seconds, and the app answers before that."""
-    if name == "show":
-        return import_module("headlight.app.notebook").show
+    """`open`, `show` and the public names of model/ (its `__all__`), imported when first used:
+    PyTorch alone takes seconds, and the app answers before that."""
+    if name in OF_THE_APP:
+        return getattr(import_module(f"headlight.app.{OF_THE_APP[name]}"), name)
     if name == "__all__" or not name.startswith("_"):
         model = import_module("headlight.model")
         if name == "__all__":
-            return ["show", *model.__all__]
+            return [*OF_THE_APP, *model.__all__]
         if name in model.__all__:
             return getattr(model, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -306,20 +306,8 @@ class Tokenizer:
         ids = tuple(i for i in ids if i not in self._special)
         if not self._of_bytes:
             return self._by_growth(ids)
-        chunks = [_bytes(self._symbol(i)) for i in ids]
-        text = b"".join(chunks).decode("utf-8", "surrogateescape")
-        owner = [  # byte → the character it belongs to
-            i for i, c in enumerate(text) for _ in c.encode("utf-8", "surrogateescape")
-        ]
-        added = self._adds_space and text.startswith(" ")
-        offsets, at = [], 0
-        for chunk in chunks:
-            start, end = owner[at], owner[at + len(chunk) - 1] + 1
-            at += len(chunk)
-            # As the backend does: a token's spaces do not count, nor does the added leading one.
-            start += len(text[start:end]) - len(text[start:end].lstrip(" "))
-            offsets.append((max(start - added, 0), max(end - added, 0)))
-        return self._encoded(ids, text[added:], offsets)
+        text, offsets = text_of_bytes(map(self._symbol, ids), self._adds_space)
+        return self._encoded(ids, text, offsets)
 
     def encoding_with_special(self, ids: Iterable[int]) -> Encoding:
         """As `encoding`, with the special tokens in their places, of no characters."""
@@ -340,8 +328,9 @@ class Tokenizer:
     def _encoded(self, ids: Iterable[int], text: str, offsets: Iterable[tuple]) -> Encoding:
         """Tokens of a text, special ones that were typed included."""
         ids, offsets = tuple(ids), tuple(spans_of(text, offsets))
+        known = self._backend.id_to_token
         names = [
-            self._symbol(i) if text[start:end] == BYTE and name == BYTE else name
+            self._symbol(i) if text[start:end] == name == BYTE or known(i) is None else name
             for i, (start, end), name in zip(ids, offsets, named(text, offsets), strict=True)
         ]
         # Not what is unknown, and so becomes a special token.
@@ -413,6 +402,25 @@ def _bytes(symbol: str) -> bytes:
     if all(letter in _BYTE for letter in symbol):
         return bytes(_BYTE[letter] for letter in symbol)
     return symbol.encode("utf-8")
+
+
+def text_of_bytes(symbols: Iterable[str], adds_space: bool) -> tuple[str, list[tuple[int, int]]]:
+    """The text that symbols of byte-level BPE stand for, and the characters [start, end) that each
+    covers. `adds_space`: a space before the text is not part of it."""
+    chunks = [_bytes(symbol) for symbol in symbols]
+    text = b"".join(chunks).decode("utf-8", "surrogateescape")
+    owner = [  # byte → the character it belongs to
+        i for i, c in enumerate(text) for _ in c.encode("utf-8", "surrogateescape")
+    ]
+    added = adds_space and text.startswith(" ")
+    offsets, at = [], 0
+    for chunk in chunks:
+        start, end = owner[at], owner[at + len(chunk) - 1] + 1
+        at += len(chunk)
+        # As the backend does: a token's spaces do not count, nor does the added leading one.
+        start += len(text[start:end]) - len(text[start:end].lstrip(" "))
+        offsets.append((max(start - added, 0), max(end - added, 0)))
+    return text[added:], offsets
 
 
 def _visible(character: str) -> str:

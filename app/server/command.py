@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 import headlight
@@ -18,6 +19,7 @@ COMMANDS = {
     "page": ("headlight.app.live.build", "write a model as one HTML file that needs no server"),
     "doctor": ("headlight.app.server.doctor", "check whether this machine has what the app needs"),
 }
+LIVE_IS_YOURS = "--live runs your script on this machine alone, so it does not go with --serve."
 SCRIPT = Path(__file__).resolve().parents[1] / "main.py"
 
 
@@ -31,6 +33,11 @@ def main(arguments: Sequence[str] | None = None) -> int | None:
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl+C
         return commands.main(arguments, {**commands.COMMANDS, **COMMANDS})
     args = _parse(arguments)
+    if args.live:
+        if args.serve:
+            print(LIVE_IS_YOURS, file=sys.stderr)
+            return 2
+        return import_module("headlight.app.in_process").live(args.live, args.port)
     folders = ["--models", args.models] if args.models else []
     if args.lessons:
         folders += ["--lessons", args.lessons]
@@ -72,6 +79,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = _Parser(
         prog="headlight",
         usage="headlight [--port PORT] [--models DIR] [--lessons FOLDER] [--serve [--replicas N]]\n"
+        "       headlight --live SCRIPT:NAME [--port PORT]\n"
         "       headlight lessons check|report …\n"
         "       headlight COMMAND …",
         description="Starts the app, or runs a command.",
@@ -82,6 +90,9 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--port", type=int, default=8501)
     parser.add_argument("--models", metavar="DIR", help="a folder with your own models")
     parser.add_argument("--lessons", metavar="FOLDER", help="a folder with your own lessons")
+    parser.add_argument(
+        "--live", metavar="SCRIPT:NAME", help="a model in memory, as your script calls it"
+    )
     parser.add_argument("--serve", action="store_true", help="for a class: open to the network")
     parser.add_argument(
         "--replicas",

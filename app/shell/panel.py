@@ -20,7 +20,7 @@ def draw_change(page: Page) -> None:
     """Every mask of the model, and padding; where a padding mask is off and nothing is padded, why
     that changes nothing. On a page that hides them, those that are chosen: the address keeps no
     others."""
-    keys = [*filter(concerns, MASKS), "pad_to"]
+    keys = list(filter(concerns, (*MASKS, "pad_to")))
     is_hidden = "switches" in page.idle
     if not is_hidden:
         st.markdown("**Change**")

@@ -21,7 +21,7 @@ import streamlit as st
 import torch
 from safetensors import safe_open
 
-from headlight.app.state.cache import ByteBoundedCache, once
+from headlight.app.state.cache import ByteBoundedCache, forget_all, once
 from headlight.app.state.lines import lines_of
 from headlight.app.state.setting import Structure
 from headlight.app.text import output_texts
@@ -38,6 +38,7 @@ from headlight.model.probing.reference import Reference
 from headlight.model.probing.run import FINAL
 from headlight.model.recording.checkpoint import load_recorded
 from headlight.model.recording.file import is_recording
+from headlight.model.recording.in_memory import InMemory
 from headlight.model.sites import ProbedModel, Site
 from headlight.model.training import snapshots
 
@@ -130,9 +131,18 @@ def _text(value: object, most: int = 300) -> str:
     return str(value)[:most].encode("utf-8", "replace").decode()
 
 
+_in_memory: dict[str, InMemory] = {}
+
+
+def add(name: str, checkpoint: InMemory) -> None:
+    """Offer a model that is in memory, before all others, to every session of this process."""
+    _in_memory[name] = checkpoint
+    forget_all()
+
+
 def models() -> list[str]:
-    """Names of all models: trained ones, then the presets with random weights."""
-    return [*folders(), *(UNTRAINED if folders() else ())]
+    """Names of all models: those in memory, trained ones, then the presets with random weights."""
+    return [*_in_memory, *folders(), *(UNTRAINED if folders() else ())]
 
 
 def is_recorded(name: str) -> bool:
@@ -154,6 +164,8 @@ def examples(name: str) -> list[str]:
     """Example sentences for a model, from its own folder if it has some; the app opens on the
     first."""
     try:
+        if name in _in_memory:
+            return list(_in_memory[name].lines) or examples("english")
         if is_recorded(name):
             return load_recorded(folders()[name]).lines
         path = folders()[trained(name)] / EXAMPLES_FILE
@@ -231,7 +243,7 @@ def device_of(choice: str) -> str:
 @once
 def steps(name: str) -> dict[str, str]:
     """Training step → score, in order; empty for a model without readable snapshots."""
-    if name in UNTRAINED or name not in folders():
+    if name in UNTRAINED or name in _in_memory or name not in folders():
         return {}
     try:
         scores = {
@@ -266,6 +278,8 @@ def language(name: str) -> str:
 
 def _card(name: str) -> str:
     try:
+        if name in _in_memory:
+            return escaped(_in_memory[name].card["title"])
         folder = folders()[trained(name)]
         if is_recorded(name):
             card = load_recorded(folder).card
@@ -351,6 +365,8 @@ def _progress(name: str) -> Iterator[Progress]:
 
 
 def _read(name: str, step: str, device: str, progress: Progress) -> ModelView:
+    if name in _in_memory:
+        return ModelView(name, step, device, _in_memory[name], None, (id(_in_memory[name]),))
     folder = folders()[trained(name)]
     stamp = _stamp(_files(name, step))
     if is_recorded(name):
@@ -416,7 +432,7 @@ def _opens(card: dict, sites: Sequence[Site]) -> dict:
 def sha256(view: ModelView) -> tuple[str, str]:
     """The names of the weight files and their SHA-256; for random weights, "its parameters" and
     their hash. Raises UnreadableModel if the files have changed since they were read."""
-    if view.name in UNTRAINED:
+    if view.name in UNTRAINED or view.name in _in_memory:
         return "its parameters", _sha256_of_parameters(view.name)
     try:
         folder, files = folders()[view.name], _files(view.name, view.step)

@@ -230,6 +230,7 @@ SETTINGS = {
             "Adds padding tokens, as in a batch of sentences of different lengths. The padding "
             "masks hide them.",
             most=MAX_PADDED,
+            concerns=lambda context: context.structure is None or not context.structure.lacks,
             name="the padding",
             run=True,
             header="padded to {} tokens",

@@ -1,9 +1,10 @@
 """A file of recordings in the place of a checkpoint: a model that knows its own texts by heart, and
 no others."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, count
+from functools import cached_property
+from itertools import chain, count, repeat
 from pathlib import Path
 from typing import ClassVar
 
@@ -22,13 +23,14 @@ from headlight.model.probing.changes import CannotChange
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import Part
 from headlight.model.recording.file import opened
+from headlight.model.recording.predictions import Name, known
 from headlight.model.recording.recording import ENDING, LARGEST, Recording, check_alike, save
 from headlight.model.recording.texts import as_typed
 from headlight.model.sites import ProbedModel, Side, Site
 from headlight.model.tokenizer import CannotRead, Encoding, Tokenizer
 from headlight.model.transformer import Config
 
-NO_MODEL = "A recording holds attention weights, not the model."
+NO_MODEL = "A recording holds attention weights and predictions, not the model."
 LONGEST = 2**17  # tokens of a text
 
 
@@ -159,6 +161,17 @@ class Recorded(Checkpoint):
     def nbytes(self) -> int:
         return sum(one.nbytes for one in self.recordings)
 
+    @cached_property
+    def _name(self) -> Name:
+        each = ((one.predictions, one.preceding) for one in self.recordings)
+        return known((made, preceding) for made, preceding in each if made)
+
+    def outputs(
+        self, ids: Iterable[int], preceding: Iterable[int | None] = repeat(None)
+    ) -> list[str]:
+        """Labels of what was predicted; of another id its number, as in <7>."""
+        return [self._name(*pair) for pair in zip(ids, preceding, strict=False)]
+
     def _of(self, texts: tuple[Encoding, ...]) -> Recording:
         """The first recording whose texts begin with these."""
         for one in self.recordings:
@@ -175,7 +188,10 @@ def load_recorded(source: str | Path | bytes, name: str = "", most: int = LARGES
     targets = [each[1] for each in texts if len(each) > 1]
     tokenizer = RecordedTexts([each[0] for each in texts], targets)
     first = recordings[0]
-    card = {"title": title_of(first.origin), "look_for": " ".join(first.notes)}
+    card: dict = {"title": title_of(first.origin), "look_for": " ".join(first.notes)}
+    if first.predictions and first.predictions.predicts == "class":
+        named = zip(first.predictions.best[0][0].tolist(), first.predictions.labels[0], strict=True)
+        card["classes"] = [label for _, label in sorted(named)]
     return Recorded(RecordedModel(recordings), tokenizer, card, "recorded")
 
 

@@ -12,6 +12,8 @@ from safetensors.numpy import load as from_bytes
 
 from headlight.model.files import open_regular
 from headlight.model.messages import LONGEST_MESSAGE, reason, short
+from headlight.model.probing.trace import NO_ID
+from headlight.model.recording.predictions import opened as opened_predictions
 from headlight.model.recording.recording import (
     FORMAT,
     KEY,
@@ -112,11 +114,18 @@ def _opened(tensor: Callable[[str], np.ndarray], number: int, described: Mapping
         {kind: [_count(n) for n in described[key][kind]] for kind in attention}
         for key in ("layers", "key_heads")
     )
-    return recording(
+    made = recording(
         attention, texts, read_by, names=names, layers=layers, key_heads=key_heads,
         titles={str(side): str(title) for side, title in described["titles"].items()},
         origin=_line(described["origin"]), notes=tuple(_notes(described)),
     )  # fmt: skip
+    if (predicted := described.get("predicted")) is None:
+        return made
+    following = [i if i == NO_ID else _count(i) for i in predicted["following"]]
+    predicted |= {"labels": [[_readable(label) for label in row] for row in predicted["labels"]]}
+    lengths = {side: len(text.ids) for side, text in texts.items()}
+    predictions = opened_predictions(predicted, tensor, number, lengths, following)
+    return made.predicting(predictions, following, _line(predicted["end"]))
 
 
 def _line(text: object) -> str:

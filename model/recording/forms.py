@@ -22,11 +22,11 @@ def read(
     text, or of the source; `target`: of what a decoder reads; numbers stand for tokens that are not
     given. `row`: of a batch, from 0. `kind`: what to call the weights of one array. `partial`: rows
     may add up to less than 1, as where a sink takes the rest. Raises CannotRecord."""
-    found, notes = _by_kind(weights, row, kind and name_of(kind))
+    found, notes = by_kind(weights, row, kind and name_of(kind))
     return recording_of(found, tokens, target, partial=partial, notes=notes, origin=origin)
 
 
-def _by_kind(weights, row: int, kind: str) -> tuple[dict[str, list[np.ndarray]], list[str]]:
+def by_kind(weights, row: int, kind: str = "") -> tuple[dict[str, list[np.ndarray]], list[str]]:
     """Kind → for each layer (heads, query, key), and notes. A kind that is only known by the
     weights is called ""."""
     if isinstance(weights, Mapping) or hasattr(weights, "cache_dict"):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from headlight.model.probing.changes import (
     CannotChange,
@@ -27,27 +27,26 @@ from headlight.model.probing.changes import (
 from headlight.model.probing.sites import Part
 from headlight.model.probing.trace import Trace
 from headlight.model.recording import forms
+from headlight.model.recording.inputs import Read, given, read_of, texts_of_pass
 from headlight.model.recording.kinds import kind_by_weights, kinds_by_name
+from headlight.model.recording.predicted import with_predictions
 from headlight.model.recording.recording import Recording, of_trace, recording_of
-from headlight.model.recording.texts import Words
+from headlight.model.recording.texts import Names, Words
 from headlight.model.recording.unchanged import configs_of, unchanged
 from headlight.model.recording.watch import NAME, Call, Place, Watch, register, watching
 from headlight.model.recording.weights import CannotRecord, layers_of
-from headlight.model.tokenizer import OTHER_SPECIAL, Encoding, Tokenizer
 
 CANNOT = (
     "“{}”: this can only be done to our own models. In transformers' own code one can switch heads "
     "off, and change masks, the temperature and weights."
 )
 ONLY_READ = "“{}”: {} can only be read: it does not ask transformers' table for its attention."
-NO_TOKENIZER = "A text needs the model's tokenizer; without one, give token ids."
-MOST_WRITTEN = 64  # tokens of a target that the model writes itself
 
 
 # Passes
 
 
-def _is_theirs(model: nn.Module) -> bool:
+def is_theirs(model: nn.Module) -> bool:
     kinds = (base for module in model.modules() for base in type(module).__mro__)
     return any(kind.__name__ == "PreTrainedModel" for kind in kinds)
 
@@ -112,78 +111,13 @@ def _read_modules(model: nn.Module, inputs: Sequence, named: dict) -> list[Call]
             hooks.enter_context(module.register_forward_pre_hook(ask, with_kwargs=True))
             hooks.enter_context(module.register_forward_hook(keep, with_kwargs=True))
         model(*inputs, **named)
-    return watch.calls
+    return list(watch.calls)
 
 
 MHA_ARGUMENTS = (
     "query", "key", "value", "key_padding_mask", "need_weights", "attn_mask",
     "average_attn_weights", "is_causal",
 )  # fmt: skip
-
-
-# Texts
-
-
-def text_of(tokenizer, ids: Sequence[int]) -> Encoding | list:
-    """Tokens as ours are written where the tokenizer is one of the library's, else as it has
-    them."""
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    if tokenizer is None:
-        return [str(i) for i in ids]
-    if backend is None:
-        return list(tokenizer.convert_ids_to_tokens(list(ids)))
-    import tokenizers
-
-    # A copy: ours change how special tokens are read.
-    ours = Tokenizer(tokenizers.Tokenizer.from_str(backend.to_str()))
-    read = ours.encoding_with_special(ids)
-    special = set(getattr(tokenizer, "all_special_ids", ()))
-    roles = tuple(
-        role or (OTHER_SPECIAL if i in special else "")
-        for i, role in zip(read.ids, read.roles, strict=True)
-    )
-    return Encoding(read.ids, read.tokens, read.offsets, roles)
-
-
-def _ids(tokenizer, text, device, **how) -> Tensor:
-    if isinstance(text, str):
-        if tokenizer is None:
-            raise CannotRecord(NO_TOKENIZER)
-        return tokenizer(text, return_tensors="pt", **how)["input_ids"].to(device)
-    ids = torch.as_tensor(text, device=device)
-    return ids[None] if ids.ndim == 1 else ids
-
-
-def _inputs(model, tokenizer, text, target) -> tuple[dict, list]:
-    """What the model is called with, and the ids of each text."""
-    device = next(model.parameters()).device
-    if isinstance(text, str) and tokenizer is not None:
-        inputs = {k: v.to(device) for k, v in tokenizer(text, return_tensors="pt").items()}
-    else:
-        inputs = {"input_ids": _ids(tokenizer, text, device)}
-    texts = [inputs["input_ids"][0].tolist()]
-    if not getattr(model.config, "is_encoder_decoder", False):
-        if target is not None:
-            raise CannotRecord("This model reads one text and no target.")
-        return inputs, texts
-    if target is None:
-        # Without an end a model writes on, past the positions that it knows.
-        most = min(MOST_WRITTEN, getattr(model.config, "max_position_embeddings", 2**20) - 2)
-        with unchanged(model), torch.no_grad():
-            model.eval()
-            written = model.generate(**inputs, max_new_tokens=most, do_sample=False, num_beams=1)
-        end = model.generation_config.eos_token_id
-        ends = end if isinstance(end, list) else [end]
-        is_ended = written.shape[1] > 1 and written[0, -1].item() in ends
-        read = written[:, :-1] if is_ended else written
-    elif isinstance(target, str):
-        if tokenizer is None:
-            raise CannotRecord(NO_TOKENIZER)
-        labels = tokenizer(text_target=target, return_tensors="pt")["input_ids"].to(device)
-        read = model.prepare_decoder_input_ids_from_labels(labels=labels)
-    else:
-        read = _ids(tokenizer, target, device)
-    return inputs | {"decoder_input_ids": read}, [*texts, read[0].tolist()]
 
 
 # Recording
@@ -210,35 +144,41 @@ def record_model(
     model = getattr(model, "_orig_mod", model)  # of torch.compile
     changes = parse(changes) if isinstance(changes, str) else tuple(changes)
     named, ordered = (inputs, ()) if isinstance(inputs, dict) else ({}, tuple(inputs or ()))
-    if not _is_theirs(model):
+    if not is_theirs(model):
         if changes:
             raise CannotChange(ONLY_READ.format(changes[0], type(model).__name__))
         kinds = kinds_of_calls(_read_modules(model, ordered, named))
-        return _of_calls(model, kinds, tokens, target_tokens, (), row)
+        read, words = Read({}, (None, None)), (tokens, target_tokens)
+        return _of_calls(model, kinds, read, Names(None), words, (), row)
     if inputs is None:
         if text is None:
             raise CannotRecord("Give a text, token ids, or what it is called with, as inputs.")
-        named, ids = _inputs(model, tokenizer, text, target)
-        read = [text_of(tokenizer, each) for each in ids]
-        tokens = read[0] if tokens is None else tokens
-        target_tokens = read[1] if target_tokens is None and len(read) > 1 else target_tokens
+        read = read_of(model, tokenizer, text, target)
+    else:
+        read = given(named, row)
+    names, words = Names(tokenizer), (tokens, target_tokens)
     if not _asks_table(model):
         if changes:
             raise CannotChange(ONLY_READ.format(changes[0], type(model).__name__))
-        found = _read_by_output(model, named)
-        return forms.read(found, tokens, target_tokens, row=row, partial=True,
-                              origin=type(model).__name__)  # fmt: skip
+        output = _read_by_output(model, read.inputs)
+        found, notes = forms.by_kind(output, row)
+        made = recording_of(
+            found, *texts_of_pass(found, read, names, words), partial=True, notes=notes,
+            origin=type(model).__name__,
+        )  # fmt: skip
+        return with_predictions(made, model, output, read, names, row)
     register()
-    calls, _ = _pass(model, named, {})
+    calls, output = _pass(model, read.inputs, {})
     if not calls:
         raise CannotRecord(f"No attention of {type(model).__name__} was called in this pass.")
     kinds = kinds_of_calls(calls)
     if changes:
-        again, _ = _pass(model, named, placed(kinds, changes))
+        again, output = _pass(model, read.inputs, placed(kinds, changes))
         # Under the names of the pass without changes: a mask may have made a decoder look ahead.
         by_place = {call.place: call for call in again}
         kinds = {kind: [by_place[call.place] for call in calls] for kind, calls in kinds.items()}
-    return _of_calls(model, kinds, tokens, target_tokens, changes, row)
+    made = _of_calls(model, kinds, read, names, words, changes, row)
+    return with_predictions(made, model, output, read, names, row)
 
 
 def kinds_of_calls(calls: Sequence[Call]) -> dict[str, list[Call]]:
@@ -275,15 +215,16 @@ def placed(kinds: dict[str, list[Call]], changes: Sequence[Change]) -> dict[Plac
 
 
 def _of_calls(
-    model: nn.Module, kinds: dict[str, list[Call]], tokens: Words, target_tokens: Words,
-    changes: Sequence[Change], row: int,
+    model: nn.Module, kinds: dict[str, list[Call]], read: Read, names: Names,
+    words: tuple[Words, Words], changes: Sequence[Change], row: int,
 ) -> Recording:  # fmt: skip
     found = {k: layers_of(k, [call.weights for call in calls], row) for k, calls in kinds.items()}
     notes = []
     if changes:
         notes.append(f"Changed in transformers' own code: {'; '.join(map(str, changes))}.")
     return recording_of(
-        found, tokens, target_tokens, partial=True, notes=notes, origin=type(model).__name__,
+        found, *texts_of_pass(found, read, names, words), partial=True, notes=notes,
+        origin=type(model).__name__,
         names={kind: [call.name for call in of_kind] for kind, of_kind in kinds.items()},
         key_heads={kind: [call.key_heads for call in of_kind] for kind, of_kind in kinds.items()},
     )  # fmt: skip

@@ -6,8 +6,8 @@ as on the screen.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass, field, replace
+from itertools import pairwise, repeat
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ from headlight.model.messages import short
 from headlight.model.probing.run import Run
 from headlight.model.probing.trace import Trace
 from headlight.model.recording.kinds import KIND_NAME, TITLES, kind_by_weights
+from headlight.model.recording.predictions import Predictions, known
 from headlight.model.recording.texts import Words, texts_of
 from headlight.model.recording.weights import CannotRecord, check, stacked
 from headlight.model.sites import Side, Site
@@ -34,11 +35,44 @@ MOST_KINDS, MOST_LAYERS, MOST_HEADS = 16, 999, 20_000  # that can be shown
 
 @dataclass(frozen=True, repr=False)
 class Recording(Trace):
-    """A trace of which only the weights are known: all other numbers are empty. `origin`: where
-    they come from, in words. `notes`: what is unusual about them, a sentence each."""
+    """A trace of which only the weights are known, and what was predicted, if anything: all other
+    numbers are empty. `origin`: where they come from, in words. `notes`: what is unusual about
+    them, a sentence each."""
 
     origin: str = field(default="", kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
+    predictions: Predictions | None = field(default=None, kw_only=True)
+
+    def most_probable(self, count: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """As Trace has them, of at most MOST where rows are tokens; of no row where nothing is
+        predicted."""
+        if self.predictions is None:
+            return np.zeros((0, 0), int), np.zeros((0, 0), np.float32)
+        ids, shares = self.predictions.best
+        return ids[:, :count], shares[:, :count]
+
+    @property
+    def log_probabilities(self) -> np.ndarray:
+        """As Trace has them; empty where nothing is predicted."""
+        return np.zeros(0) if self.predictions is None else self.predictions.log_probabilities
+
+    def outputs(
+        self, ids: Iterable[int], preceding: Iterable[int | None] = repeat(None)
+    ) -> list[str]:
+        """Labels of what is predicted, as Checkpoint.outputs has them."""
+        name = known([(self.predictions, self.preceding)] if self.predictions else [])
+        return [name(*pair) for pair in zip(ids, preceding, strict=False)]
+
+    def predicting(
+        self, predictions: Predictions, following: Sequence[int], end: str
+    ) -> "Recording":
+        """The same with predictions; `following` and `end` as Pass has them."""
+        side = replace(self.sides[predictions.side], predicts=predictions.predicts)
+        sides = {name: replace(one, predicts="") for name, one in self.sides.items()}
+        return replace(
+            self, sides=sides | {side.name: side}, predictions=predictions,
+            following=tuple(following), end=end,
+        )  # fmt: skip
 
     def save(self, path: str | Path, half: bool = False) -> None:
         """Write this one alone, see `save`."""
@@ -176,6 +210,11 @@ def save(path: str | Path, recordings: Trace | Iterable[Trace], half: bool = Fal
         for kind, weights in one.attention.items():
             stored = weights.astype(np.float16) if half else weights
             tensors[f"{i}.{kind}"] = np.ascontiguousarray(stored)
+        predicted = {}
+        if one.predictions:
+            arrays, rest = one.predictions.described(i)
+            tensors |= arrays
+            predicted = {"predicted": rest | {"following": [*one.following], "end": one.end}}
         described.append(
             {
                 "texts": {side: [*map(list, text.parts)] for side, text in one.texts.items()},
@@ -186,6 +225,7 @@ def save(path: str | Path, recordings: Trace | Iterable[Trace], half: bool = Fal
                 "key_heads": {k: [s.n_key_heads for s in sites] for k, sites in one.kinds.items()},
                 "origin": one.origin,
                 "notes": list(one.notes),
+                **predicted,
             }
         )
     # Under one key: safetensors writes several in any order.

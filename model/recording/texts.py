@@ -1,14 +1,27 @@
 """The texts of a recording: tokens of any tokenizer, written as ours are."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
+import tokenizers
 import torch
 
 from headlight.model.recording.kinds import TITLES
 from headlight.model.recording.weights import CannotRecord
-from headlight.model.tokenizer import OTHER_SPECIAL, Encoding, named
+from headlight.model.tokenizer import (
+    OTHER_SPECIAL,
+    SPACE,
+    Encoding,
+    Tokenizer,
+    name_after,
+    named,
+    text_of_bytes,
+)
 
 LONGEST_LINE = 1_000  # characters by which a text is known
 TEXT, SOURCE, TARGET = "text", "source", "target"  # titles of sides
@@ -89,41 +102,105 @@ def _listed(tokens: object, length: int, title: str) -> list[str | int]:
 
 
 SPECIAL = re.compile(r"<[^<>\s]*>|\[[A-Z0-9_]+\]|<\|.*\|>")
-SPACES = ("Ġ", "▁")
+BYTES, JOINS = "Ġ", "##"
+MARKS = BYTES, SPACE, JOINS  # a space before, in bytes or not, and none
 
 
-def _written(tokens: Sequence[str | int]) -> Encoding:
-    """As other tokenizers write them: Ġ or ▁ for a space before, ## for none."""
+def mark_of(tokens: Iterable[str]) -> str:
+    """What a tokenizer writes before its tokens, of MARKS; "" if none of these has one."""
+    counts = Counter(mark for token in tokens for mark in MARKS if token.startswith(mark))
+    return next((mark for mark, _ in counts.most_common(1)), "")
+
+
+def _written(tokens: Sequence[str | int], mark: str | None = None) -> Encoding:
+    """As other tokenizers write them, whose `mark` is found in these if it is not given."""
     # Where only names are known, equal ones are the same token.
     first = {token: i for i, token in reversed(list(enumerate(tokens)))}
     ids = tuple(first[t] if isinstance(t, str) or t < 0 else int(t) for t in tokens)
     names = [str(token) for token in tokens]
-    marked = any(name.startswith(SPACES) for name in names)
-    joined = any(name.startswith("##") for name in names)
+    special = [not name or bool(SPECIAL.fullmatch(name)) for name in names]
+    ordinary = [name for name, is_special in zip(names, special, strict=True) if not is_special]
+    mark = mark_of(ordinary) if mark is None else mark
+    text, spans = text_of_bytes(ordinary, True) if mark == BYTES else _joined(ordinary, mark)
+    shown, end, each, offsets = iter(zip(named(text, spans), spans, strict=True)), 0, [], []
+    for name, is_special in zip(names, special, strict=True):
+        token, span = (name, (end, end)) if is_special else next(shown)
+        end = span[1]
+        each.append(token)
+        offsets.append(span)
+    roles = tuple(OTHER_SPECIAL if is_special else "" for is_special in special)
+    return Encoding(ids, tuple(each), tuple(offsets), roles)
+
+
+def _joined(names: Iterable[str], mark: str) -> tuple[str, list[tuple[int, int]]]:
+    """The text of tokens that are not bytes, and the characters of each."""
     text, offsets = "", []
     for name in names:
-        if SPECIAL.fullmatch(name):
-            offsets.append((len(text), len(text)))
-            continue
-        has_space = name.startswith(SPACES) if marked else not (joined and name.startswith("##"))
-        part = name.lstrip("Ġ▁") if marked else name.removeprefix("##") if joined else name
-        part = part.replace("Ċ", "\n") if marked else part
+        has_space = (
+            name.startswith(SPACE) if mark == SPACE else not (mark and name.startswith(mark))
+        )
+        part = name.lstrip(SPACE) if mark == SPACE else name.removeprefix(mark)
         text += " " * (has_space and bool(text))
         offsets.append((len(text), len(text) + len(part)))
         text += part
-    shown = named(text, offsets)
-    special = [bool(SPECIAL.fullmatch(name)) for name in names]
-    each = zip(names, shown, special, strict=True)
-    shown = tuple(name if is_special else mine for name, mine, is_special in each)
-    roles = tuple(OTHER_SPECIAL if is_special else "" for is_special in special)
-    return Encoding(ids, shown, tuple(offsets), roles)
+    return text, offsets
+
+
+class Names:
+    """What the tokens of a tokenizer of transformers are called, or, without one, their ids."""
+
+    def __init__(self, tokenizer):
+        self.theirs, self.ours = tokenizer, _ours(tokenizer)
+        self.mark = "" if self.ours or tokenizer is None else mark_of(tokenizer.get_vocab())
+
+    def text(self, ids: Sequence[int]) -> Encoding:
+        """These ids, special ones in their places."""
+        if self.ours is None:
+            return replace(_written(self._symbols(ids), self.mark), ids=tuple(ids))
+        read = self.ours.encoding_with_special(ids)
+        special = set(getattr(self.theirs, "all_special_ids", ()))
+        roles = tuple(
+            role or (OTHER_SPECIAL if i in special else "")
+            for i, role in zip(read.ids, read.roles, strict=True)
+        )
+        return replace(read, roles=roles)
+
+    def after(self, token_id: int, before: int | None) -> str:
+        """One token that follows another."""
+        if self.ours:
+            return name_after(self.ours, token_id, before)
+        ids = [token_id] if before is None else [before, token_id]
+        return _written(self._symbols(ids), self.mark).tokens[-1]
+
+    def _symbols(self, ids: Sequence[int]) -> list[str]:
+        if self.theirs is None:
+            return [str(i) for i in ids]
+        symbols = self.theirs.convert_ids_to_tokens([int(i) for i in ids])
+        return [f"<{i}>" if name is None else name for i, name in zip(ids, symbols, strict=True)]
+
+
+def _ours(tokenizer) -> Tokenizer | None:
+    """A tokenizer of the library as one of ours; None if it is none."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        return None
+    size, ours = _copies.get(tokenizer, (0, None))
+    if ours is None or size != len(tokenizer):  # tokens may have been added
+        # A copy: ours change how special tokens are read.
+        ours = Tokenizer(tokenizers.Tokenizer.from_str(backend.to_str()))
+        _copies[tokenizer] = len(tokenizer), ours
+    return ours
+
+
+_copies: WeakKeyDictionary[Any, tuple[int, Tokenizer]] = WeakKeyDictionary()
 
 
 def as_typed(text: Encoding) -> str:
     """The text that tokens were made from, as far as they tell, as a line."""
     out = ""
     for token, (start, end), role in zip(*text.parts[1:], strict=True):
-        if not role:
-            out += " " * max(0, start - len(out)) + token.removeprefix("·")[: max(0, end - start)]
-    line = " ".join(out.split()) or " ".join(" ".join(text.tokens).split())
+        if not role and start >= len(out):  # several tokens may share a character
+            typed = token.removeprefix("·").replace("\\n", " ")  # of a line break its code is shown
+            out += " " * (start - len(out)) + typed[: max(0, end - start)]
+    line = re.sub(r"\s", " ", out.strip() or " ".join(text.tokens)).strip()
     return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]} …"

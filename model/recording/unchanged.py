@@ -1,7 +1,9 @@
 """A model is left as it was found, whatever happens to it meanwhile."""
 
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from weakref import WeakKeyDictionary
 
 from torch import nn
 
@@ -26,9 +28,30 @@ def configs_of(model: nn.Module) -> list:
     return list(found.values())
 
 
+_locks: WeakKeyDictionary[nn.Module, threading.RLock] = WeakKeyDictionary()
+_finding = threading.Lock()
+
+
+def _locks_of(model: nn.Module) -> list[threading.RLock]:
+    """Of the model and of all within it that have a configuration: two models may share one. In
+    the same order everywhere, so that nobody waits for somebody who waits for him."""
+    owners = {model, *(module for module in model.modules() if "config" in vars(module))}
+    with _finding:
+        return [_locks.setdefault(each, threading.RLock()) for each in sorted(owners, key=id)]
+
+
 @contextmanager
 def unchanged(model: nn.Module) -> Iterator[None]:
-    """After the block the model is as it was, whatever happened."""
+    """After the block the model is as it was, whatever happened. Meanwhile it is this thread's."""
+    with ExitStack() as held:
+        for lock in _locks_of(model):
+            held.enter_context(lock)
+        with _restored(model):
+            yield
+
+
+@contextmanager
+def _restored(model: nn.Module) -> Iterator[None]:
     modules = list(model.modules())
     was = [(m, m.training, {name: vars(m)[name].copy() for name in HOOKS if name in vars(m)},
             vars(m).get(INSTALLED, ABSENT)) for m in modules]  # fmt: skip

@@ -6,7 +6,7 @@ act on the mask before that call, on its output, and in the one softmax within i
 
 import inspect
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableSequence, Sequence
 from contextlib import ExitStack
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -54,7 +54,7 @@ class Watch:
 
     names: dict[nn.Module, str]
     changes: Mapping[Place, Sequence[Change]] = field(default_factory=dict)
-    calls: list[Call] = field(default_factory=list)
+    calls: MutableSequence[Call] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
 
     def place(self, module: nn.Module) -> Place:

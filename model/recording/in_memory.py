@@ -1,0 +1,236 @@
+"""A model of transformers that is in memory, in the place of a checkpoint: it runs in its own code
+(see watch.py), and what is known of it are its attention weights and its predictions."""
+
+import threading
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import repeat
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from headlight.model.arguments import whole
+from headlight.model.checkpoint import Changes, Checkpoint
+from headlight.model.masks import Masks
+from headlight.model.probing.changes import Change, parse
+from headlight.model.probing.run import Run
+from headlight.model.probing.sites import Part
+from headlight.model.probing.trace import TooLong, check_memory, read_of
+from headlight.model.recording.inputs import written
+from headlight.model.recording.live import (
+    is_theirs,
+    placed,
+    record_model,
+)
+from headlight.model.recording.recording import Recording
+from headlight.model.recording.texts import Names
+from headlight.model.recording.unchanged import configs_of, unchanged
+from headlight.model.recording.watch import NAME, Call, Watch, register, watching
+from headlight.model.recording.weights import CannotRecord
+from headlight.model.sites import ProbedModel, Side, Site
+from headlight.model.tokenizer import Encoding, Tokenizer
+from headlight.model.transformer import Config
+
+LACKS = "This model runs in its own code: only its attention weights and predictions are known."
+LONGEST = 2**17  # tokens, where a model does not say how many it reads
+PROBE = "A small black cat sleeps."  # read once, to see where attention happens
+Ids = Sequence[int]
+
+
+class TheirModel(ProbedModel):
+    """What one pass says of a model: where attention happens, and which texts it reads. Asked for
+    parameters it gives the model's."""
+
+    def __init__(self, theirs: nn.Module, first: Recording):
+        super().__init__()
+        self._theirs = (theirs,)  # no part of this module: views of it copy nothing
+        self._first = first
+        sizes: Any = getattr(theirs, "config", None)
+        most = getattr(sizes, "max_position_embeddings", None) or LONGEST
+        self.config = Config(
+            vocab_size=2**31, d_model=1, n_heads=1, max_length=min(most, LONGEST),
+            pad_id=-1, bos_id=-1, eos_id=-1,
+        )  # fmt: skip
+
+    @property
+    def theirs(self) -> Any:
+        return self._theirs[0]
+
+    def named_parameters(self, *given: Any, **more: Any) -> Iterator[tuple[str, nn.Parameter]]:
+        return self.theirs.named_parameters(*given, **more)
+
+    def sites(self) -> tuple[Site, ...]:
+        return self._first.sites
+
+    def sides(self) -> tuple[Side, ...]:
+        return tuple(self._first.sides.values())
+
+
+class TheirTokenizer(Tokenizer):
+    """A tokenizer of transformers, in the place of ours: it adds its special tokens."""
+
+    kind = "theirs"
+
+    def __init__(self, theirs: Any):
+        self.theirs, self.names = theirs, Names(theirs)
+
+    @property
+    def target(self) -> "TheirTokenizer":
+        return self
+
+    def __len__(self) -> int:
+        return len(self.theirs)
+
+    def at_least(self, text: str) -> int:
+        return 0
+
+    def encode(self, text: str) -> Encoding:
+        return self.text_of(self.theirs(text)["input_ids"])
+
+    def text_of(self, ids: Ids) -> Encoding:
+        """These ids, special tokens in their places."""
+        return self.names.text(ids)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return self.theirs.decode(list(ids), skip_special_tokens=True)
+
+
+@dataclass(frozen=True)
+class InMemory(Checkpoint):
+    """A model of transformers with its tokenizer, as a checkpoint. `lines`: the texts that it opens
+    on. One pass at a time: what is set in the model for a pass is set for all."""
+
+    model: TheirModel
+    tokenizer: TheirTokenizer
+    lines: tuple[str, ...] = ()
+    turn: threading.RLock = field(default_factory=threading.RLock)
+    lacks: ClassVar[str] = LACKS
+
+    def parts(self) -> list[Part]:
+        """Its heads, where it takes its attention from the table that ours stands in."""
+        return [
+            Part("attention", site.kind, site.layer, site.name, "", site.n_heads)
+            for site in self.model.sites()
+        ]
+
+    def shifts(self) -> dict[str, np.ndarray]:
+        return {}
+
+    def encode(self, text: str, side: int = 0) -> Encoding:
+        """As the model's tokenizer makes it, special tokens included; a target as the decoder
+        reads it."""
+        whole("side", side, 0, len(self.model.sides()) - 1)
+        theirs, most = self.model.theirs, self.model.config.max_length
+        if side:
+            labels = self.tokenizer.theirs(text_target=text, return_tensors="pt")["input_ids"]
+            ids = theirs.prepare_decoder_input_ids_from_labels(labels=labels.to(theirs.device))
+            read = self.tokenizer.text_of(ids[0].tolist())
+        else:
+            read = self.tokenizer.encode(text)
+        if len(read.ids) > most:
+            raise TooLong(self.model.sides()[side].title, len(read.ids), most)
+        return read
+
+    def translate(
+        self,
+        text: str,
+        masks: Masks = Masks(),
+        pad_to: int = 0,
+        changes: Changes = (),
+        other: Run | None = None,
+        donor: Checkpoint | None = None,
+    ) -> Encoding:
+        """What the model writes, greedily, in its own code, with its own generation settings."""
+        nothing = Encoding((), (), ())
+        if not self.writes:
+            return nothing
+        changes = parse(changes) if isinstance(changes, str) else tuple(changes)
+        source = self._ids(self.encode(text))
+        with self.turn, self._changed(changes):
+            # With changes each step is a whole pass, in which a call has its place.
+            ids, _ = written(self.model.theirs, {"input_ids": source}, use_cache=not changes)
+        return self.tokenizer.text_of(ids[0].tolist())
+
+    def trace_run(
+        self, run: Run, donor: Checkpoint | None = None, written: bool = False
+    ) -> Recording:
+        texts = read_of(self.model, run)
+        check_memory(self.model.sites(), texts)
+        names = ("input_ids", "decoder_input_ids")
+        ids = {name: self._ids(text) for name, text in zip(names, texts.values(), strict=False)}
+        given = zip(("tokens", "target_tokens"), texts.values(), strict=False)
+        with self.turn:
+            traced = record_model(
+                self.model.theirs, self.tokenizer.theirs, inputs=ids, changes=run.changes,
+                **dict(given),
+            )  # fmt: skip
+        return replace(traced, run=run)
+
+    def outputs(
+        self, ids: Iterable[int], preceding: Iterable[int | None] = repeat(None)
+    ) -> list[str]:
+        if self.classes:
+            return super().outputs(ids)
+        name = self.tokenizer.names.after
+        return [name(int(i), before) for i, before in zip(ids, preceding, strict=False)]
+
+    def _ids(self, text: Encoding) -> Tensor:
+        return torch.tensor([text.ids], device=self.model.theirs.device)
+
+    @contextmanager
+    def _changed(self, changes: Sequence[Change]) -> Iterator[None]:
+        """The model with changes, for as many passes as happen in the block."""
+        if not changes:
+            yield
+            return
+        theirs = self.model.theirs
+        names = {module: name for name, module in theirs.named_modules()}
+        watch = Watch(names, placed(self._calls(), changes), calls=deque(maxlen=0))
+        starts = [theirs, theirs.get_encoder()] if theirs.config.is_encoder_decoder else [theirs]
+        register()
+        with unchanged(theirs):
+            for start in starts:  # each pass counts the calls of a module anew
+                start.register_forward_pre_hook(lambda *_: watch.counts.clear())
+            for config in configs_of(theirs):
+                config._attn_implementation_internal = NAME
+            token = watching.set(watch)
+            try:
+                yield
+            finally:
+                watching.reset(token)
+
+    def _calls(self) -> dict[str, list[Call]]:
+        """The calls of attention in a pass, without their weights."""
+        counts, found = Counter(), {}
+        for site in self.model.sites():
+            none = torch.empty(1, site.n_heads, 0, 0)
+            call = Call(site.name, counts[site.name], none, site.n_key_heads)
+            found.setdefault(site.kind, []).append(call)
+            counts[site.name] += 1
+        return found
+
+
+def in_memory(model: nn.Module, tokenizer: Any, *texts: str) -> InMemory:
+    """A model and its tokenizer, both of transformers, as a checkpoint that opens on these texts.
+    Raises CannotRecord."""
+    if not isinstance(model, nn.Module) or not is_theirs(model):
+        raise CannotRecord(
+            f"{type(model).__name__} is not a model of transformers. Use record or show, which "
+            "read any module with nn.MultiheadAttention."
+        )
+    if tokenizer is None or not callable(tokenizer):
+        raise CannotRecord("To read what one types, the model needs its tokenizer.")
+    first = record_model(model, tokenizer, texts[0] if texts else PROBE)
+    name = type(model).__name__
+    count = sum(parameter.numel() for parameter in model.parameters())
+    card: dict = {"title": f"{name} in memory · {count:,} parameters", "look_for": LACKS}
+    if any(side.predicts == "class" for side in first.sides.values()):
+        label: Any = getattr(model, "config", None)
+        card["classes"] = [str(label.id2label[i]) for i in range(len(label.id2label))]
+    return InMemory(
+        TheirModel(model, first), TheirTokenizer(tokenizer), card, "in memory", lines=texts
+    )

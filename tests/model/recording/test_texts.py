@@ -1,0 +1,38 @@
+"""Tokens of other tokenizers, as ours are written."""
+
+import pytest
+from tokenizers import pre_tokenizers
+
+from headlight.model.recording.texts import as_text, as_typed
+
+TEXTS = ["Où est le café 🙂 ?", "naïve\nlines", " a  b", "日本語", "plain"]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_bytes_are_read_as_letters(text):
+    """Byte-level tokens stand for what the library itself splits a text into."""
+    bytes_of_text = pre_tokenizers.ByteLevel(add_prefix_space=True, use_regex=False)
+    (whole, _), *_ = bytes_of_text.pre_tokenize_str(text)
+    tokens = list(whole)  # a token for each byte, the worst that can happen
+    read = as_text(tokens, len(tokens), "text")
+    assert as_typed(read) == text.strip().replace("\n", " ")
+    assert not any("Ġ" in token or "Ã" in token for token in read.tokens)
+
+
+def test_words_of_bytes():
+    tokens = ["Ã‰", "tÃ©", "Ġ", "ĠcafÃ©", "s", "Ċ", "<|end|>", "ĠðŁ", "ĻĤ"]
+    tokens[0] = "Ãī"  # É, as the table writes it
+    read = as_text(tokens, len(tokens), "text")
+    assert read.tokens == ("É", "·té", "␣", "café", "·s", "\\n", "<|end|>", "🙂 1/2", "🙂 2/2")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "shown"),
+    [
+        (["▁un", "believ", "able", "▁", "▁x"], ("un", "·believ", "·able", "␣", "x")),
+        (["un", "##believ", "[SEP]", "##able"], ("un", "·believ", "[SEP]", "·able")),
+        (["two", "words"], ("two", "words")),
+    ],
+)
+def test_marks_of_spaces_are_read(tokens, shown):
+    assert as_text(tokens, len(tokens), "text").tokens == shown
