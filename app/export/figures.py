@@ -9,7 +9,6 @@ import threading
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
@@ -41,7 +40,6 @@ WRITTEN = {  # text stays text, and the same view gives the same bytes
     "svg.fonttype": "none",
     "svg.hashsalt": "headlight",
 }
-INCHES: ContextVar[float] = ContextVar("inches", default=0.0)  # width of the page; 0: as it comes
 ONE_AT_A_TIME = threading.Lock()  # Matplotlib's settings are global to the process
 
 
@@ -76,13 +74,14 @@ def head(
     weights: np.ndarray,
     query: Axis,
     key: Axis,
+    inches: float = 0.0,
 ) -> bytes:
     """One head, (query, key), with its tokens, and `notes` below the title; `metadata` goes into
-    the file."""
+    the file. `inches`: the width of the page; 0: as it comes."""
     rows, columns = weights.shape
     masked = weights == 0
     cell = int(np.clip(HEAD_ROOM // max(rows, columns, 1), 1, LARGEST_CELL))
-    with sheet(ending, title) as drawing:
+    with sheet(ending, title, inches=inches) as drawing:
         left = round(2.5 * FONT + drawing.widest(query, cell) + 8)
         drawing.write(FONT, 2.2 * FONT, title, 1.3 * FONT, bold=True)
         lines = drawing.wrapped(
@@ -120,8 +119,10 @@ def grid(
     parts: Sequence[Tiles],
     texts: Mapping[str, Sequence[str]],
     legend: str,
+    inches: float = 0.0,
 ) -> bytes:
-    """All heads, one block per kind of attention, and below them the tokens of each text."""
+    """All heads, one block per kind of attention, and below them the tokens of each text. The rest
+    as for `head`."""
     masked = any((part.weights == 0).any() for part in parts)
 
     def width(beside):
@@ -133,7 +134,8 @@ def grid(
         beside -= 1
     wide = float(np.clip(width(beside), LEAST_TILE / 2, LARGEST_TILE))
     tiles = sum(len(part.places) for part in parts)
-    with sheet(ending, title, SHARP if tiles * wide**2 < MOST_SHARP else 1) as drawing:
+    sharp = SHARP if tiles * wide**2 < MOST_SHARP else 1
+    with sheet(ending, title, sharp, inches) as drawing:
         drawing.write(FONT, 2.2 * FONT, title, 1.3 * FONT, bold=True)
         lines = drawing.wrapped(_with_hatching(notes, masked), GRID_ROOM, SMALL)
         first = top = drawing.paragraph(FONT, 2.2 * FONT, lines) + FONT
@@ -281,21 +283,22 @@ def short(label: str) -> str:
 
 
 @contextmanager
-def sheet(ending: str, title: str, sharp: int = SHARP) -> Iterator["Sheet"]:
-    """A white page for a file of type "svg", "png" or "pdf"."""
+def sheet(ending: str, title: str, sharp: int = SHARP, inches: float = 0.0) -> Iterator["Sheet"]:
+    """A white page for a file of type "svg", "png" or "pdf", so many inches wide, or as it
+    comes."""
     from matplotlib import style
 
     # Not rcdefaults(): while it clears the settings one by one, it looks for a GUI backend.
     with ONE_AT_A_TIME, style.context(["default", WRITTEN]), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an SVG may keep characters that no font here has
-        yield Sheet(ending, title, sharp)
+        yield Sheet(ending, title, sharp, inches)
 
 
 class Sheet:
-    def __init__(self, ending: str, title: str, sharp: int):
+    def __init__(self, ending: str, title: str, sharp: int, inches: float):
         from matplotlib.figure import Figure
 
-        self.ending, self.title, self.sharp, self.inches = ending, title, sharp, INCHES.get()
+        self.ending, self.title, self.sharp, self.inches = ending, title, sharp, inches
         self.right = self.bottom = 0.0  # of all texts
         self.figure = Figure(dpi=72, facecolor=PAPER)
         self.axes = self.figure.add_axes((0, 0, 1, 1))

@@ -37,15 +37,10 @@ def figure(
 ) -> bytes:  # fmt: skip
     """One head (counted from 0, as in the trace's arrays), or with `whole` all heads of its kind,
     as "svg", "png" or "pdf". Raises ValueError."""
-    token = figures.INCHES.set(inches_of(width))
-    try:
-        return (
-            _whole(trace, ending, kind, reading)
-            if whole
-            else _head(trace, ending, kind, layer, head, reading)
-        )
-    finally:
-        figures.INCHES.reset(token)
+    inches = inches_of(width)
+    if whole:
+        return _whole(trace, ending, kind, reading, inches)
+    return _head(trace, ending, kind, layer, head, reading, inches)
 
 
 def _notes(trace: Trace) -> list[str]:
@@ -53,15 +48,15 @@ def _notes(trace: Trace) -> list[str]:
     return [note for note in (origin, "; ".join(map(str, trace.run.changes))) if note]
 
 
-def _head(trace, ending, kind, layer, head, reading) -> bytes:
+def _head(trace, ending, kind, layer, head, reading, inches) -> bytes:
     picture = reading.apply(trace.attention[kind], layer, head, *trace.texts_of(kind))
     query, key = part_names.axes(trace, kind, layer, head, reading)
     name = part_names.picture_name(trace, kind, layer, head, reading.average)
     notes = [*_notes(trace), *picture.notes]
-    return figures.head(ending, "{}", name, notes, picture.weights, query, key)
+    return figures.head(ending, "{}", name, notes, picture.weights, query, key, inches)
 
 
-def _whole(trace, ending, kind, reading) -> bytes:
+def _whole(trace, ending, kind, reading, inches) -> bytes:
     shown = reading.each(trace.attention[kind], *trace.texts_of(kind))
     query, key = (side.title for side in trace.sides_of(kind))
     tiles = figures.Tiles(
@@ -70,9 +65,8 @@ def _whole(trace, ending, kind, reading) -> bytes:
         range(shown.weights.shape[0] * shown.weights.shape[1]),
     )  # fmt: skip
     texts = {query.capitalize(): shown.query, key.capitalize(): shown.key}
-    return figures.grid(
-        ending, "{}", part_names.kind_name(trace, kind), _notes(trace), [tiles], texts, "weight"
-    )
+    name = part_names.kind_name(trace, kind)
+    return figures.grid(ending, "{}", name, _notes(trace), [tiles], texts, "weight", inches)
 
 
 __all__ = ["TooNarrow", "figure", "inches_of"]

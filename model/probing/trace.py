@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     import pandas
 
 NO_ID = -1  # in place of an id
+# Scores, and weights twice while those of a kind are put together.
+BYTES_OF_WEIGHT = 3 * 4
 SHARE = 0.5  # of the free memory that weights may take; pages make pictures and files of them
 
 
@@ -54,14 +56,19 @@ class TooLarge(CannotRead):
 
     def __init__(self, whose: str, texts: dict[str, Encoding], needed: int, most: int):
         lengths = [len(text.ids) for text in texts.values()]
-        # They grow with the square of the length.
-        fitting = [int(length * math.sqrt(most / needed)) for length in lengths]
-        tokens, fits = (" and ".join(f"{n:,}" for n in some) for some in (lengths, fitting))
-        super().__init__(
-            f"The weights of {whose} for {tokens} tokens take {needed / 1e9:,.1f} GB of memory. "
-            f"The limit is {most / 1e9:,.1f} GB, half of the free memory. Use a shorter text: "
-            f"about {fits} tokens fit."
-        )
+        super().__init__(too_large(whose, lengths, needed, most))
+
+
+def too_large(whose: str, lengths: Sequence[int], needed: int, most: int) -> str:
+    """What TooLarge says, of texts of these lengths."""
+    # They grow with the square of the length.
+    fitting = [int(length * math.sqrt(most / needed)) for length in lengths]
+    tokens, fits = (" and ".join(f"{n:,}" for n in some) for some in (lengths, fitting))
+    return (
+        f"The weights of {whose} for {tokens} tokens take {needed / 1e9:,.1f} GB of memory. "
+        f"The limit is {most / 1e9:,.1f} GB, half of the free memory. Use a shorter text: "
+        f"about {fits} tokens fit."
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -310,18 +317,22 @@ def check_length(tokenizer: Tokenizer, side: Side, text: str, max_length: int) -
 
 def bytes_of_weights(sites: Iterable[Site], texts: dict[str, Encoding]) -> int:
     """What a trace takes for the weights of these sites, and for the scores behind them."""
-    # Scores, and weights twice while those of a kind are put together.
-    return 3 * 4 * sum(
+    return BYTES_OF_WEIGHT * sum(
         site.n_heads * len(texts[site.query_side].ids) * len(texts[site.key_side].ids)
         for site in sites
     )  # fmt: skip
+
+
+def most_bytes() -> int:
+    """That weights may take."""
+    return int(available() * SHARE)
 
 
 def check_memory(
     sites: Iterable[Site], texts: dict[str, Encoding], whose: str = "all heads"
 ) -> None:
     """Raises TooLarge before a tensor is made; `whose` weights these are, in words."""
-    needed, most = bytes_of_weights(sites, texts), int(available() * SHARE)
+    needed, most = bytes_of_weights(sites, texts), most_bytes()
     if needed > most:
         raise TooLarge(whose, texts, needed, most)
 

@@ -30,7 +30,7 @@ from headlight.model.sites import ProbedModel, Side, Site
 from headlight.model.tokenizer import CannotRead, Encoding, Tokenizer
 from headlight.model.transformer import Config
 
-NO_MODEL = "A recording holds attention weights and predictions, not the model."
+NO_MODEL = "A recording holds attention weights, not the model."
 LONGEST = 2**17  # tokens of a text
 
 
@@ -140,6 +140,17 @@ class Recorded(Checkpoint):
             raise CannotChange(f"“{run.changes[0]}”: {NO_MODEL}")
         return replace(self._of(run.texts), run=run)
 
+    @cached_property
+    def _name(self) -> Name:
+        each = ((one.predictions, one.preceding) for one in self.recordings)
+        return known((made, preceding) for made, preceding in each if made)
+
+    def outputs(
+        self, ids: Iterable[int], preceding: Iterable[int | None] = repeat(None)
+    ) -> list[str]:
+        """Labels of what was predicted; of another id its number, as in <7>."""
+        return [self._name(*pair) for pair in zip(ids, preceding, strict=False)]
+
     def long_trace_run(
         self, run: Run, donor: Checkpoint | None = None, written: bool = False
     ) -> Recording:
@@ -160,17 +171,6 @@ class Recorded(Checkpoint):
     @property
     def nbytes(self) -> int:
         return sum(one.nbytes for one in self.recordings)
-
-    @cached_property
-    def _name(self) -> Name:
-        each = ((one.predictions, one.preceding) for one in self.recordings)
-        return known((made, preceding) for made, preceding in each if made)
-
-    def outputs(
-        self, ids: Iterable[int], preceding: Iterable[int | None] = repeat(None)
-    ) -> list[str]:
-        """Labels of what was predicted; of another id its number, as in <7>."""
-        return [self._name(*pair) for pair in zip(ids, preceding, strict=False)]
 
     def _of(self, texts: tuple[Encoding, ...]) -> Recording:
         """The first recording whose texts begin with these."""

@@ -1,11 +1,10 @@
 """A model of transformers that is in memory, in the place of a checkpoint: it runs in its own code
 (see watch.py), and what is known of it are its attention weights and its predictions."""
 
-import threading
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any, ClassVar
 
@@ -29,7 +28,7 @@ from headlight.model.recording.live import (
 from headlight.model.recording.recording import Recording
 from headlight.model.recording.texts import Names
 from headlight.model.recording.unchanged import configs_of, unchanged
-from headlight.model.recording.watch import NAME, Call, Watch, register, watching
+from headlight.model.recording.watch import NAME, Call, Room, Watch, register, watching
 from headlight.model.recording.weights import CannotRecord
 from headlight.model.sites import ProbedModel, Side, Site
 from headlight.model.tokenizer import Encoding, Tokenizer
@@ -102,12 +101,11 @@ class TheirTokenizer(Tokenizer):
 @dataclass(frozen=True)
 class InMemory(Checkpoint):
     """A model of transformers with its tokenizer, as a checkpoint. `lines`: the texts that it opens
-    on. One pass at a time: what is set in the model for a pass is set for all."""
+    on."""
 
     model: TheirModel
     tokenizer: TheirTokenizer
     lines: tuple[str, ...] = ()
-    turn: threading.RLock = field(default_factory=threading.RLock)
     lacks: ClassVar[str] = LACKS
 
     def parts(self) -> list[Part]:
@@ -150,7 +148,7 @@ class InMemory(Checkpoint):
             return nothing
         changes = parse(changes) if isinstance(changes, str) else tuple(changes)
         source = self._ids(self.encode(text))
-        with self.turn, self._changed(changes):
+        with self._changed(changes):
             # With changes each step is a whole pass, in which a call has its place.
             ids, _ = written(self.model.theirs, {"input_ids": source}, use_cache=not changes)
         return self.tokenizer.text_of(ids[0].tolist())
@@ -163,11 +161,10 @@ class InMemory(Checkpoint):
         names = ("input_ids", "decoder_input_ids")
         ids = {name: self._ids(text) for name, text in zip(names, texts.values(), strict=False)}
         given = zip(("tokens", "target_tokens"), texts.values(), strict=False)
-        with self.turn:
-            traced = record_model(
-                self.model.theirs, self.tokenizer.theirs, inputs=ids, changes=run.changes,
-                **dict(given),
-            )  # fmt: skip
+        traced = record_model(
+            self.model.theirs, self.tokenizer.theirs, inputs=ids, changes=run.changes,
+            **dict(given),
+        )  # fmt: skip
         return replace(traced, run=run)
 
     def outputs(
@@ -189,12 +186,18 @@ class InMemory(Checkpoint):
             return
         theirs = self.model.theirs
         names = {module: name for name, module in theirs.named_modules()}
-        watch = Watch(names, placed(self._calls(), changes), calls=deque(maxlen=0))
+        room = Room([site.name for site in self.model.sites()], (None, None))
+        watch = Watch(names, room, placed(self._calls(), changes), calls=deque(maxlen=0))
+
+        def start_a_pass(*_: Any) -> None:
+            watch.counts.clear()
+            room.calls.clear()
+
         starts = [theirs, theirs.get_encoder()] if theirs.config.is_encoder_decoder else [theirs]
         register()
         with unchanged(theirs):
-            for start in starts:  # each pass counts the calls of a module anew
-                start.register_forward_pre_hook(lambda *_: watch.counts.clear())
+            for start in starts:
+                start.register_forward_pre_hook(start_a_pass)
             for config in configs_of(theirs):
                 config._attn_implementation_internal = NAME
             token = watching.set(watch)

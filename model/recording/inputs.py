@@ -26,6 +26,10 @@ class Read:
     ids: tuple[list[int] | None, list[int] | None]
     after: int = NO_ID
 
+    @property
+    def lengths(self) -> list[int | None]:
+        return [None if ids is None else len(ids) for ids in self.ids]
+
 
 def _ids(tokenizer, text, device, **how) -> Tensor:
     if isinstance(text, str):

@@ -33,7 +33,17 @@ from headlight.model.recording.predicted import with_predictions
 from headlight.model.recording.recording import Recording, of_trace, recording_of
 from headlight.model.recording.texts import Names, Words
 from headlight.model.recording.unchanged import configs_of, unchanged
-from headlight.model.recording.watch import NAME, Call, Place, Watch, register, watching
+from headlight.model.recording.watch import (
+    NAME,
+    Call,
+    Place,
+    Room,
+    Watch,
+    check_room,
+    has_eager,
+    register,
+    watching,
+)
 from headlight.model.recording.weights import CannotRecord, layers_of
 
 CANNOT = (
@@ -58,29 +68,37 @@ def _asks_table(model: nn.Module) -> bool:
 
 
 @torch.no_grad()
-def _pass(model: nn.Module, inputs: dict, changes: Mapping[Place, Sequence[Change]]) -> tuple:
+def _pass(model: nn.Module, read: Read, changes: Mapping[Place, Sequence[Change]]) -> tuple:
     """The calls of one pass, and what it returned."""
-    watch = Watch({module: name for name, module in model.named_modules()}, changes)
+    names = {module: name for name, module in model.named_modules()}
+    attends = {kind for kind in {type(module) for module in names} if has_eager(kind)}
+    room = Room([n for module, n in names.items() if type(module) in attends], read.lengths)
+    watch = Watch(names, room, changes)
     with unchanged(model):
         model.eval()
         for config in configs_of(model):
             config._attn_implementation_internal = NAME
         token = watching.set(watch)
         try:
-            output = model(**inputs)
+            output = model(**read.inputs)
         finally:
             watching.reset(token)
     return watch.calls, output
 
 
 @torch.no_grad()
-def _read_by_output(model: nn.Module, inputs: dict) -> dict:
+def _read_by_output(model: Any, read: Read) -> dict:
     """What a model of transformers that does not ask the table says of itself."""
+    lengths = [length for length in read.lengths if length]
+    config = model.config.get_text_config()
+    heads, layers = (getattr(config, f"num_{n}", 0) for n in ("attention_heads", "hidden_layers"))
+    if lengths and isinstance(heads, int) and isinstance(layers, int):
+        check_room(heads * layers * max(lengths) ** 2, lengths)
     with unchanged(model):
         model.eval()
         for config in configs_of(model):
             config._attn_implementation_internal = "eager"
-        return dict(model(**inputs, output_attentions=True, return_dict=True))
+        return dict(model(**read.inputs, output_attentions=True, return_dict=True))
 
 
 @torch.no_grad()
@@ -95,7 +113,7 @@ def _read_modules(model: nn.Module, inputs: Sequence, named: dict) -> list[Call]
             "This model has no attention that can be read: neither one of transformers nor an "
             "nn.MultiheadAttention. Give its weights instead."
         )
-    watch = Watch(names)
+    watch = Watch(names, Room([*names.values()], (None, None)))
 
     def keep(module, args, kwargs, output):
         weights = output[1]
@@ -103,6 +121,9 @@ def _read_modules(model: nn.Module, inputs: Sequence, named: dict) -> list[Call]
 
     def ask(module, args, kwargs):
         given = dict(zip(MHA_ARGUMENTS, args, strict=False)) | kwargs
+        at = -2 if module.batch_first or given["query"].ndim == 2 else 0
+        sizes = (given[what].shape[at] for what in ("query", "key"))
+        watch.room.check(names[module], module.num_heads, *sizes)
         return (), given | {"need_weights": True, "average_attn_weights": False}
 
     with unchanged(model), ExitStack() as hooks:
@@ -160,7 +181,7 @@ def record_model(
     if not _asks_table(model):
         if changes:
             raise CannotChange(ONLY_READ.format(changes[0], type(model).__name__))
-        output = _read_by_output(model, read.inputs)
+        output = _read_by_output(model, read)
         found, notes = forms.by_kind(output, row)
         made = recording_of(
             found, *texts_of_pass(found, read, names, words), partial=True, notes=notes,
@@ -168,12 +189,12 @@ def record_model(
         )  # fmt: skip
         return with_predictions(made, model, output, read, names, row)
     register()
-    calls, output = _pass(model, read.inputs, {})
+    calls, output = _pass(model, read, {})
     if not calls:
         raise CannotRecord(f"No attention of {type(model).__name__} was called in this pass.")
     kinds = kinds_of_calls(calls)
     if changes:
-        again, output = _pass(model, read.inputs, placed(kinds, changes))
+        again, output = _pass(model, read, placed(kinds, changes))
         # Under the names of the pass without changes: a mask may have made a decoder look ahead.
         by_place = {call.place: call for call in again}
         kinds = {kind: [by_place[call.place] for call in calls] for kind, calls in kinds.items()}

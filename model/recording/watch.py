@@ -7,10 +7,11 @@ act on the mask before that call, on its output, and in the one softmax within i
 import inspect
 import threading
 from collections.abc import Callable, Mapping, MutableSequence, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 
 import torch
 from torch import Tensor, nn
@@ -24,6 +25,8 @@ from headlight.model.probing.changes import (
     Temperature,
     WeightChange,
 )
+from headlight.model.probing.trace import BYTES_OF_WEIGHT, most_bytes, too_large
+from headlight.model.recording.kinds import kinds_by_name
 from headlight.model.recording.weights import CannotRecord
 
 NAME = "headlight"  # of our function in the tables of transformers
@@ -48,11 +51,48 @@ class Call:
 Place = tuple[str, int]
 
 
+class Room:
+    """The memory that the weights of a pass take: known before the first of them is made, as far
+    as `lengths` of the text (or source) and of the target are, else kind by kind."""
+
+    def __init__(self, modules: Sequence[str], lengths: Sequence[int | None]):
+        self.kinds = kinds_by_name(modules)
+        self.kind_of = {name: kind for kind, names in self.kinds.items() for name in names}
+        self.lengths = lengths
+        self.calls: dict[str, int] = {}
+        self.cells: dict[str, int] = {}  # of one layer
+
+    def check(self, name: str, heads: int, rows: int, keys: int) -> None:
+        """Raises CannotRecord if all that is to come does not fit, once a module with these sizes
+        is called."""
+        kind = self.kind_of.get(name, name)
+        self.calls[kind] = self.calls.get(kind, 0) + 1
+        self.cells[kind] = heads * rows * keys
+        cells = 0
+        for one in dict.fromkeys(chain(self.cells, self.kinds)):
+            layers = max(len(self.kinds.get(one, ())), self.calls.get(one, 0))
+            cells += layers * self.cells.get(one, heads * self._guess(one))
+        lengths = [length for length in self.lengths if length] or [rows]
+        check_room(cells, lengths)
+
+    def _guess(self, kind: str) -> int:
+        src, tgt = (length or 0 for length in self.lengths)
+        return {"cross": tgt * src, "decoder": (tgt or src) ** 2}.get(kind, src**2)
+
+
+def check_room(cells: int, lengths: Sequence[int]) -> None:
+    """Raises CannotRecord if so many weights of texts of these lengths do not fit into memory."""
+    needed, most = BYTES_OF_WEIGHT * cells, most_bytes()
+    if needed > most:
+        raise CannotRecord(too_large("all heads", lengths, needed, most))
+
+
 @dataclass
 class Watch:
     """What is recorded in one pass, and what is changed: place → changes."""
 
     names: dict[nn.Module, str]
+    room: Room
     changes: Mapping[Place, Sequence[Change]] = field(default_factory=dict)
     calls: MutableSequence[Call] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
@@ -74,16 +114,18 @@ def attend(module, query, key, value, attention_mask, *args, **kwargs):
         return own(module, query, key, value, attention_mask, *args, **kwargs)
     place = watch.place(module)
     changes = watch.changes.get(place, ())
-    allowed = _allowed(attention_mask, query, key)
-    before = allowed
-    if any(isinstance(change, MaskChange) for change in changes):
-        allowed = allowed.clone()
-        for change in changes:
-            if isinstance(change, MaskChange):
+    watch.room.check(place[0], query.shape[1], query.shape[2], key.shape[2])
+    inside: AbstractContextManager = nullcontext()
+    if changes:
+        allowed = before = _allowed(attention_mask, query, key)
+        if masks := [change for change in changes if isinstance(change, MaskChange)]:
+            allowed = allowed.clone()
+            for change in masks:
                 change.allow(allowed[:, change.scope.heads], 0)
-        attention_mask = _as_mask(attention_mask, before, allowed, query.dtype)
-    inside = [c for c in changes if isinstance(c, Temperature | WeightChange)]
-    with _Softmax(inside, allowed) if inside else ExitStack():
+            attention_mask = _as_mask(attention_mask, before, allowed, query.dtype)
+        if softer := [c for c in changes if isinstance(c, Temperature | WeightChange)]:
+            inside = _Softmax(softer, allowed)
+    with inside:
         output, weights, *rest = own(module, query, key, value, attention_mask, *args, **kwargs)
     if weights is None:
         raise CannotRecord(f"{place[0]}: its own eager attention returns no weights.")
@@ -157,6 +199,14 @@ def _eager_of(kind: type) -> Callable:
         if len(names) == 1:
             return forward.__globals__[names[0]]
     raise CannotRecord(f"{kind.__name__} has no eager attention of its own.")
+
+
+def has_eager(kind: type) -> bool:
+    """Whether a class of modules has an attention of its own."""
+    try:
+        return bool(_eager_of(kind))
+    except CannotRecord:
+        return False
 
 
 def register() -> None:

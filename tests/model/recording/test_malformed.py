@@ -6,7 +6,7 @@ import torch
 
 from headlight.model import record
 from headlight.model.recording.weights import CannotRecord
-from tests.model.recording.models import TOKENS, some
+from tests.model.recording.models import TOKENS, Own, inputs_of, model_of, some
 
 KINDS = 25
 
@@ -100,3 +100,33 @@ def test_each_malformed_one_gets_a_sentence(seeds):
         sentence = str(told.value)
         assert sentence.endswith((".", "?")) and len(sentence) <= 300, (seed, sentence)
         assert "\n" not in sentence and "Traceback" not in sentence, (seed, sentence)
+
+
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [("llama", 3 * 4 * 9 * 9), ("bloom", 3 * 4 * 9 * 9),
+     ("bart", 4 * (2 * 9 * 9 + 3 * 6 * 6 + 3 * 6 * 9))],
+)  # fmt: skip
+def test_weights_that_do_not_fit_are_refused_before_any_is_made(name, cells, monkeypatch):
+    model, inputs, made = model_of(name), inputs_of(name), []
+    softmax = torch.nn.functional.softmax
+
+    def kept(*args, **kwargs):
+        made.append(softmax(*args, **kwargs))
+        return made[-1]
+
+    monkeypatch.setattr("torch.nn.functional.softmax", kept)
+    monkeypatch.setattr("headlight.model.probing.trace.available", lambda: 2 * 12 * cells)
+    record(model, inputs=inputs)
+    assert made
+    made.clear()
+    monkeypatch.setattr("headlight.model.probing.trace.available", lambda: 2 * 12 * cells - 2)
+    with pytest.raises(CannotRecord, match=r"The weights of all heads for 9 .* The limit is"):
+        record(model, inputs=inputs)
+    assert not made
+
+
+def test_weights_of_torch_that_do_not_fit_are_refused(monkeypatch):
+    monkeypatch.setattr("headlight.model.probing.trace.available", lambda: 100)
+    with pytest.raises(CannotRecord, match="The limit is"):
+        record(Own(), inputs=(torch.zeros(1, 5, 16), torch.zeros(1, 4, 16)))
