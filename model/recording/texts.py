@@ -202,5 +202,5 @@ def as_typed(text: Encoding) -> str:
         if not role and start >= len(out):  # several tokens may share a character
             typed = token.removeprefix("·").replace("\\n", " ")  # of a line break its code is shown
             out += " " * (start - len(out)) + typed[: max(0, end - start)]
-    line = re.sub(r"\s", " ", out.strip() or " ".join(text.tokens)).strip()
+    line = " ".join(out.split()) or " ".join(" ".join(text.tokens).split())
     return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]} …"
