@@ -288,7 +288,7 @@ def running() -> Running | None:
 
 
 def shown_step() -> Running:
-    """The same, where one is shown."""
+    """`running`, where a step is shown."""
     now = running()
     assert now is not None
     return now

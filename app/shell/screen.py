@@ -25,7 +25,7 @@ LOGO = Path(__file__).resolve().parents[2] / "assets" / "logo.svg"
 
 @cache
 def logo() -> str:
-    """The logo as a data address."""
+    """The logo as a data: URL."""
     return f"data:image/svg+xml;base64,{base64.b64encode(LOGO.read_bytes()).decode('ascii')}"
 
 

@@ -393,7 +393,7 @@ BERTVIZ_CONTROLS = (
         "Layers to leave out",
         [],
         "several",
-        "Fewer layers are drawn faster.",
+        "The fewer layers, the faster the drawing.",
         item=int,
         look={"placeholder": "none", "width": 300},
     ),

@@ -5,20 +5,18 @@ own value.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qs
 from uuid import uuid4
 
 import streamlit as st
 from streamlit import runtime
-from streamlit.errors import StreamlitAPIException
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from headlight.app.server.fair_queue import one_asker
-from headlight.app.state import catalog, lines, progress, settings
+from headlight.app.state import address, catalog, lines, progress, settings
 from headlight.app.state.history import History
 from headlight.app.state.messages import Stopped
 from headlight.app.state.options import AVERAGES
@@ -205,11 +203,11 @@ def settle(page: str) -> None:
     back = context is not None and context.is_history_navigation
     moved = set()  # settings that the address has changed
     if context is not None:
-        moved = _differences(notes.query, context.query_string)
+        moved = address.differences(notes.query, context.query_string)
         notes.query = context.query_string
         if back:
-            _restore_address(context.query_string, page)
-    from_address = _read_address() if first or back else {}
+            address.restore(context.query_string, page)
+    from_address = address.read() if first or back else {}
     if not (first or back):  # what a closed menu sends is older than what was chosen since
         for key in notes.in_closed_menus:
             if key in st.session_state and st.session_state[key] != values()[key]:
@@ -227,14 +225,16 @@ def settle(page: str) -> None:
         }
     _follow_the_model(chosen, notes.text_model)
     notes.context = here = settings.valid(chosen, catalog, from_address)
-    bar = {key: SETTINGS[key] for key in from_address if not SETTINGS[key].pages}
-    # a widget that is not drawn leaves there what could not be meant
-    _take_out_of_address([k for k, each in bar.items() if here[k] == each.limits(here).default])
+    bar = {key: setting for key, setting in SETTINGS.items() if not setting.pages}
+    # The address may ask for what the settings before it do not allow. Where a widget is drawn it
+    # says what was made of that.
+    address.take_out(
+        [key for key in bar if key in from_address and here[key] == bar[key].limits(here).default]
+    )
     if back:  # Streamlit sets widgets from the address, or else to their defaults
-        for key, setting in SETTINGS.items():
-            is_of_bar = setting.address and not setting.pages
-            if is_of_bar and here[key] != setting.limits(here).default:
-                write_address(key, setting.as_text(here[key]))
+        for key, setting in bar.items():
+            if setting.address and here[key] != setting.limits(here).default:
+                address.write(key, setting.as_text(here[key]))
     notes.runs = {}
     _part_source_from_target(chosen, from_address)
     now = values()
@@ -243,51 +243,6 @@ def settle(page: str) -> None:
     notes.history.hear(now["changes"], notes.origin if notes.origin.decoded else None)
     if notes.text_model is None:
         notes.text_model = now["model"]
-
-
-def _read_address() -> dict[str, list[str]]:
-    """The texts of the settings in the address. A number that cannot be meant is taken out of it:
-    on infinity Streamlit's own reading for the widget raises (1.67)."""
-    texts = {key: st.query_params.get_all(key) for key in SETTINGS if key in st.query_params}
-    odd = [key for key in texts if SETTINGS[key].is_odd_number(texts[key])]
-    _take_out_of_address(odd)
-    return {key: texts[key] for key in texts if key not in odd}
-
-
-def _take_out_of_address(keys: Collection[str]) -> None:
-    if keys and (run := get_script_run_ctx()):
-        with run.session_state.query_params() as params:
-            for key in keys:
-                params.remove_param(key)
-            params.set_initial_query_params_from_current()
-
-
-def _differences(before: str, now: str) -> set[str]:
-    """Keys that two query strings give other texts."""
-    old, new = (parse_qs(query, keep_blank_values=True) for query in (before, now))
-    return {key for key in {*old, *new} if old.get(key) != new.get(key)}
-
-
-def _restore_address(query: str, page: str) -> None:
-    """Puts back what a change of page takes out of the address: Streamlit removes the parameters of
-    widgets that the browser has not seen, as in menus that were never opened (1.67)."""
-    for key, texts in parse_qs(query, keep_blank_values=True).items():
-        if key in SETTINGS and SETTINGS[key].stands_on(page):
-            write_address(key, texts)
-
-
-def write_address(key: str, text: str | list[str]) -> None:
-    """Write the value of a setting into the address, before its widget is drawn. Streamlit does so
-    itself for a widget that the run before drew, and refuses it here; any other takes what the
-    address held when the session began (1.67)."""
-    texts = [text] if isinstance(text, str) else text
-    if st.query_params.get_all(key) == texts:
-        return
-    with suppress(StreamlitAPIException):
-        st.query_params[key] = texts
-        if run := get_script_run_ctx():
-            with run.session_state.query_params() as params:
-                params.set_initial_query_params_from_current()
 
 
 def current_choices() -> dict:

@@ -11,7 +11,8 @@ from types import MappingProxyType, ModuleType
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from headlight.app.state.session import choose, context, memo, values, write_address
+from headlight.app.state import address
+from headlight.app.state.session import choose, context, memo, values
 from headlight.app.state.setting import ABSENT, Limits, Setting
 from headlight.app.state.settings import SETTINGS
 
@@ -48,7 +49,7 @@ def draw(key: str, box: Box = st, widget_options: Mapping = MappingProxyType({})
     if _is_chosen_by_code(key) or must_send or value != st.session_state.get(key, allowed.default):
         st.session_state[key] = value
     if setting.address and value != allowed.default:
-        write_address(key, setting.as_text(value))
+        address.write(key, setting.as_text(value))
     shown = _widget(setting, allowed, box, widget_options)
     current = shown.open if setting.widget == "expander" else shown
     if current != value:

@@ -26,7 +26,7 @@ class NextTokens(Protocol):
         ...
 
     def reorder(self, rows: Tensor) -> None:
-        """Texts take the places of others of the same sentence."""
+        """Replace texts by others of the same sentence."""
 
     def keep(self, sentences: Tensor) -> None:
         """Only these sentences go on."""

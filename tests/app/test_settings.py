@@ -382,8 +382,8 @@ def test_only_the_session_touches_the_session_state():
         own = name in ("state/session.py", "state/widgets.py") or name.startswith("components/")
         if not own and "st.session_state" in file.read_text(encoding="utf-8"):
             assert name in callbacks
-    session_file = ROOT / "app" / "state" / "session.py"
-    assert session_file.read_text(encoding="utf-8").count("query_params[") == 1  # write_address
+    address = (ROOT / "app" / "state" / "address.py").read_text(encoding="utf-8")
+    assert address.count("query_params[") == 1  # in `write`
 
 
 def test_a_row_is_read_by_its_number():
