@@ -12,6 +12,7 @@ from safetensors.numpy import load as from_bytes
 
 from headlight.model.files import open_regular
 from headlight.model.messages import LONGEST_MESSAGE, reason, short
+from headlight.model.probing.trace import NO_ID
 from headlight.model.recording.predictions import opened as opened_predictions
 from headlight.model.recording.recording import (
     FORMAT,
@@ -120,7 +121,8 @@ def _opened(tensor: Callable[[str], np.ndarray], number: int, described: Mapping
     )  # fmt: skip
     if (predicted := described.get("predicted")) is None:
         return made
-    following = [int(i) for i in predicted["following"]]
+    following = [i if i == NO_ID else _count(i) for i in predicted["following"]]
+    predicted |= {"labels": [[_readable(label) for label in row] for row in predicted["labels"]]}
     lengths = {side: len(text.ids) for side, text in texts.items()}
     predictions = opened_predictions(predicted, tensor, number, lengths, following)
     return made.predicting(predictions, following, _line(predicted["end"]))
