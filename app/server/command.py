@@ -16,6 +16,7 @@ import headlight
 # Started by name, like main.py below: both stand above the server. name → module, help
 COMMANDS = {
     "page": ("headlight.app.live.build", "write a model as one HTML file that needs no server"),
+    "figure": ("headlight.app.export.figure_command", "draw attention weights for a paper"),
     "doctor": ("headlight.app.server.doctor", "check whether this machine has what the app needs"),
 }
 SCRIPT = Path(__file__).resolve().parents[1] / "main.py"
