@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from headlight.model.arguments import whole
 from headlight.model.recording.in_memory import InMemory, in_memory
 from headlight.model.recording.weights import CannotRecord
 
@@ -117,6 +118,7 @@ def open(
     The model keeps its weights, hooks and modes; while a pass over it is made, nobody else may call
     it. Raises CannotRecord and CannotOpen, a sentence each.
     """
+    whole("port", port, 1, 2**16 - 1)
     checkpoint = in_memory(model, tokenizer, *texts)
     _server.start(port)
 

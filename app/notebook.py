@@ -75,7 +75,8 @@ def show(
 ) -> NotebookFigure:
     """The app's grid of all heads of a trace, or of whatever else `record` takes, with what that
     takes besides. Layer and head of the selected one count from 1, as on screen;
-    the default is the first head of the last kind of attention. `minus`: another trace over the
+    the default is the first head of the last kind of attention. One that is given is drawn large
+    beside the others. `minus`: another trace over the
     same texts, whose weights are subtracted.
 
     Raises ValueError for a head that does not exist, or texts that differ.
@@ -86,6 +87,7 @@ def show(
         kind, layer, head = chosen_head
     else:
         trace = record(what, *given, **more)
+    is_given = (kind, layer, head) != (None, None, None)
     printed = paper.Figure(trace, *paper.place_of(trace, kind, layer, head), minus, reading=reading)
     kind, at, number = printed.kind, printed.layer, printed.head
     chosen = GridOptions(
@@ -100,6 +102,7 @@ def show(
     )
     name = "What every head attends to"
     answers = answers_of(trace, trace.outputs) if isinstance(trace, Recording) else None
-    page = grid_page(pack_trace(trace, reading, answers, minus), chosen, name, theme)
+    packed = pack_trace(trace, reading, answers, minus)
+    page = grid_page(packed, chosen, name, theme, focus=is_given)
     selected = kind, trace.kinds[kind][at].layer + 1, number + 1
     return NotebookFigure(name, page, selected, printed)

@@ -46,6 +46,13 @@ def inches_of(width: str) -> float:
     return inches
 
 
+def ending_of(path: Path) -> str:
+    """Without its point. Raises CannotDraw for one that no figure has."""
+    if path.suffix.lower() not in ENDINGS:
+        raise CannotDraw(f"{short(path)} must end in {', '.join(ENDINGS)}.")
+    return path.suffix.lower()[1:]
+
+
 def place_of(
     trace: Trace, kind: str | None = None, layer: int | None = None, head: int | None = None
 ) -> tuple[str, int, int]:
@@ -87,9 +94,7 @@ class Figure:
         """Write the figure as .svg, .pdf or .png. Returns a caption for it. Raises CannotDraw, and
         TooNarrow where its letters could not be read."""
         path, inches = Path(path), inches_of(width)
-        if path.suffix.lower() not in ENDINGS:
-            raise CannotDraw(f"{short(path)} must end in {', '.join(ENDINGS)}.")
-        drawn = self.drawn(path.suffix.lower()[1:], inches)
+        drawn = self.drawn(ending_of(path), inches)
         try:
             replace_file(path, drawn)
         except OSError as error:
