@@ -140,7 +140,7 @@ def test_every_public_function_is_tried(calls):
         "text", "target", "changes", "donor", "what", "score", "token", "row", "head", "name",
         "progress", "device", "ids", "preceding", "written", "state_dict", "sizes", "model",
         "wanted", "given", "known", "self", "config", "reading", "theme",
-        "tokenizer", "browser", "wait",
+        "tokenizer", "browser", "wait", "minus", "more",
     }  # fmt: skip
     functions = [getattr(headlight, name) for name in headlight.__all__]
     functions += [f for name, f in vars(checkpoint.Checkpoint).items() if inspect.isfunction(f)
