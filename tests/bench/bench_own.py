@@ -35,7 +35,7 @@ def figure():
 ROWS = [
     Row(
         name="figure of a model in memory",
-        condition=f"show(model, …) of {LENGTH} tokens, less {FIXED} s, ÷ the bare pass, BERT of the "
+        condition=f"show(model, …) of {LENGTH} tokens, less {FIXED} s, ÷ the bare pass, BERT of "
         "base size (12 layers of 12 heads, random weights)",
         bar=1.3,
         sides=figure,

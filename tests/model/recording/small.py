@@ -11,47 +11,61 @@ import torch
 V, LENGTH, TARGET, WIDTH, HEADS, LAYERS, IMAGE, PATCH = 97, 9, 6, 32, 4, 2, 32, 8
 SIZES = {  # the first pattern that a field's whole name fits → its size
     r".*vocab_size(_per_.*)?|.*num_embeddings|.*vocab_size_.*": V,
-    r"(num_)?key_value_heads|num_kv_heads|n_kv_heads|.*num_key_value_heads|multi_query_group_num": 2,
+    r".*key_value_heads|num_kv_heads|n_kv_heads|multi_query_group_num": 2,
     r".*(attention_heads|num_heads|n_heads?|_heads|num_attention_heads.*)": HEADS,
-    r".*head_dim|d_kv|d_head|kv_channels|attention_head_size|.*head_size|v_head_dim": WIDTH // HEADS,
-    r"q_lora_rank|kv_lora_rank|.*lora_rank.*": 16,
-    r"qk_nope_head_dim|qk_rope_head_dim": WIDTH // HEADS,
-    r".*(intermediate_size.*|ffn_dim|d_ff|n_inner|ffn_hidden_size|ffw.*|hidden_dim|mlp_dim|d_inner|"
-    r"feed_forward_size|ff_dim|moe_.*size|expert_.*size|ffn_.*size)": 48,
-    r".*(num_hidden_layers|num_layers|n_layers?|encoder_layers|decoder_layers|_layers|depth|"
-    r"num_blocks|num_hidden_groups|num_.*_blocks)": LAYERS,
-    r".*(hidden_size|d_model|n_embd|embed_dim|embedding_size|embed_size|projection_dim|hidden_dims?|"
-    r"dim|_dim|embedding_dim|emb_dim|_hidden_size|width|d_embed|lm_hidden_dim)": WIDTH,
+    r".*head_dim|d_kv|d_head|kv_channels|attention_head_size|.*head_size": WIDTH // HEADS,
+    r".*lora_rank.*": 16,
+    r".*(intermediate_size.*|ffn_dim|d_ff|n_inner|ffn_hidden_size|ffw.*|hidden_dim|mlp_dim)": 48,
+    r".*(d_inner|feed_forward_size|ff_dim|moe_.*size|expert_.*size|ffn_.*size)": 48,
+    r".*(num_hidden_layers|num_layers|n_layers?|encoder_layers|decoder_layers|_layers)": LAYERS,
+    r".*(depth|num_blocks|num_hidden_groups|num_.*_blocks)": LAYERS,
+    r".*(hidden_size|d_model|n_embd|embed_dim|embedding_size|embed_size|projection_dim)": WIDTH,
+    r".*(hidden_dims?|dim|embedding_dim|emb_dim|width|d_embed)": WIDTH,
     r".*image_size|img_size|.*input_size": IMAGE,
     r".*patch_size": PATCH,
-    r"temporal_patch_size|spatial_merge_size|.*merge_size|tubelet_size": 2,
+    r".*merge_size|tubelet_size": 2,
     r"num_mel_bins|n_mels|.*mel_bins|feature_size|input_feat.*": 16,
-    r"num_frames|frames_per_clip|.*num_frames": 4,
-    r"n_routed_experts|num_.*experts|num_experts|moe_num_experts|n_experts": 4,
+    r"frames_per_clip|.*num_frames": 4,
+    r"num_.*experts|n_experts|n_routed_experts": 4,
     r"num_experts_per_tok.*|.*top_?k|moe_k|num_selected_experts|topk_.*|n_group": 1,
-    r".*(max_position.*|n_positions|n_ctx|max_.*_positions|max_seq.*|seq_length|max_sequence.*)": 64,
+    r".*(max_position.*|n_positions|n_ctx|max_.*_positions|max_seq.*|seq_length)": 64,
     r"sliding_window|.*window_size|local_attention|attention_window.*": 4,
     r".*_(period|interval)|.*every_n_layers|.*_freq": 2,
     r"num_queries|num_query_tokens|.*num_latents|num_.*_tokens": 6,
-}  # fmt: skip
-KEPT = re.compile(r".*(num_channels|num_labels|dropout|eps|theta|range|beta|type_vocab).*")
+}
+KEPT = r".*(num_channels|num_labels|dropout|eps|theta|range|beta|type_vocab|feat_extract).*"
+OF_HEADS = r".*head_dim|d_kv|d_head|kv_channels|.*head_size|.*lora_rank.*|.*_dim|.*rotary.*"
+OF_IMAGES = r".*image_size|.*patch_size|.*merge_size|.*num_frames|.*mel_bins|.*window_size.*"
+# What of a configuration is kept as it is, tried in turns: some sizes have to fit each other.
+WAYS = (
+    KEPT,
+    f"{KEPT}|{OF_HEADS}",
+    f"{KEPT}|.*key_value_heads|.*kv_heads|.*(period|interval|freq)",
+    f"{KEPT}|{OF_HEADS}|{OF_IMAGES}|.*key_value_heads|.*kv_heads|.*(period|interval|freq)|.*hidden.*",
+    f"{KEPT}|.*_layers|.*depths?",
+    r"(?!.*(vocab_size|num_hidden_layers|num_layers|n_layers?|intermediate_size|experts)$).*",
+    r"(?!.*vocab_size$).*",
+)
+UNSET = {"head_dim": WIDTH // HEADS, "vocab_size": V, "prediction_length": 8, "pad_token_id": 0}
 
 
-def small(kind: type, given: Any = None) -> Any:
-    """A configuration of this class, shrunk; `given`: with what differs from the class's own."""
+def small(kind: type, kept: str = KEPT, given: Any = None) -> Any:
+    """A configuration of this class, shrunk but for the fields `kept`; `given`: with what differs
+    from the class's own."""
     given = kind() if given is None else given
     fields: dict[str, Any] = {}
     for name, value in vars(given).items():
         if name.startswith("_") or name in ("transformers_version", "id2label", "label2id"):
             continue
         if hasattr(value, "to_dict"):
-            fields[name] = small(type(value), value)
-        elif (size := shrunk(name, value)) is not value:
+            fields[name] = small(type(value), kept, value)
+        elif (size := shrunk(name, value, kept)) is not value:
             fields[name] = size
     # Lists with an entry for each layer.
     layers = [len(v) for n, v in vars(given).items() if n == "layer_types" and isinstance(v, list)]
     for name, value in vars(given).items():
-        if isinstance(value, list | tuple) and layers and len(value) == layers[0]:
+        is_for_each = isinstance(value, list | tuple) and layers and len(value) == layers[0]
+        if is_for_each and not re.fullmatch(kept, "num_hidden_layers"):
             fields[name] = (
                 [*dict.fromkeys(value)][:LAYERS] if name == "layer_types" else value[:LAYERS]
             )
@@ -70,9 +84,11 @@ def small(kind: type, given: Any = None) -> Any:
     return kind(**fields)
 
 
-def shrunk(name: str, value: Any) -> Any:
-    if isinstance(value, bool) or KEPT.fullmatch(name):
+def shrunk(name: str, value: Any, kept: str) -> Any:
+    if isinstance(value, bool) or re.fullmatch(kept, name):
         return value
+    if value is None:
+        return UNSET.get(name)
     for pattern, size in SIZES.items():
         if not re.fullmatch(pattern, name):
             continue
