@@ -10,11 +10,13 @@ import runpy
 import sys
 import threading
 import time
+import webbrowser
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from headlight.model.arguments import whole
 from headlight.model.recording.in_memory import InMemory, in_memory
 from headlight.model.recording.weights import CannotRecord
 
@@ -62,13 +64,13 @@ class _Server:
     def is_running(self) -> bool:
         return self.thread is not None and self.thread.is_alive()
 
-    def start(self, port: int, browser: bool) -> None:
+    def start(self, port: int) -> None:
         """Raises CannotOpen."""
         with self.lock:
             if not self.is_running():
-                self._start(port, browser)
+                self._start(port)
 
-    def _start(self, port: int, browser: bool) -> None:
+    def _start(self, port: int) -> None:
         import uvicorn
         from streamlit import config
 
@@ -77,7 +79,7 @@ class _Server:
 
         if why := ports.problem(port):
             raise CannotOpen(why)
-        config.set_option("server.headless", not browser)
+        config.set_option("server.headless", True)
         config.set_option("server.port", port)
         config.set_option("server.address", HOST)
         settings = uvicorn.Config(app, HOST, port, log_level="warning", ws_max_size=2**30)
@@ -116,14 +118,18 @@ def open(
     The model keeps its weights, hooks and modes; while a pass over it is made, nobody else may call
     it. Raises CannotRecord and CannotOpen, a sentence each.
     """
-    from headlight.app.state import catalog
-
+    whole("port", port, 1, 2**16 - 1)
     checkpoint = in_memory(model, tokenizer, *texts)
+    _server.start(port)
+
+    from headlight.app.state import catalog  # which Streamlit warns about before it serves
+
     name = name or _name_of(model)
     name = f"{name} (yours)" if name in catalog.folders() else name
     catalog.add(name, checkpoint)
-    _server.start(port, browser)
     opened = Opened(f"http://{HOST}:{_server.port}/?model={quote(name)}")
+    if browser:
+        webbrowser.open(opened.address)
     if wait or (wait is None and not _is_interactive()):
         print(f"Headlight is on {opened.address} (Ctrl+C ends it)", flush=True)
         opened.wait()

@@ -7,14 +7,16 @@ show(load("en-de").trace("A dog runs."))
 """
 
 import html
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from headlight.app.components.grid_page import grid_page
 from headlight.app.components.grid_widget import widget_class
 from headlight.app.components.packing import GridOptions, answers_of, pack_trace
-from headlight.app.theme import FOCUS, WEIGHTS
+from headlight.app.export import paper
+from headlight.app.theme import DIFFERENCES, FOCUS, WEIGHTS
 from headlight.model.analysis.reading import Reading
 from headlight.model.probing.trace import Trace
 from headlight.model.recording.live import record
@@ -32,12 +34,22 @@ class NotebookFigure:
 
     name: str
     page: str
-    selected: tuple[str, int, int] = ("", 0, 0)
+    selected: tuple[str, int, int]
+    printed: paper.Figure
 
     @cached_property
     def widget(self):
         """See headlight.app.components.grid_widget. Raises ImportError without anywidget."""
         return widget_class()(page=self.page, title=self.name, height=HEIGHT, head=self.selected)
+
+    def figure(
+        self, path: str | Path, width: str = "column", whole: bool = False, numbers: bool = False
+    ) -> str:
+        """Write the selected head, or the `whole` of its kind, for a paper: as .svg, .pdf or .png,
+        on white, as wide as a "column" (3.25 inches), a "page" (6.75), "84mm" or "3.3in", with
+        `numbers` in the cells where they fit. Returns a caption. Raises ValueError: a width or an
+        ending that is none, letters that would be too small, or a path that cannot be written."""
+        return replace(self.printed, whole=whole, numbers=numbers).save(path, width)
 
     def _repr_html_(self) -> str:
         # A frame isolates figures from each other and from the notebook's style.
@@ -55,16 +67,19 @@ def show(
     *given: Any,
     kind: str | None = None,
     layer: int | None = None,
-    head: int = 1,
+    head: int | None = None,
+    minus: Trace | None = None,
     reading: Reading = Reading(),
     theme: str = "auto",
     **more: Any,
 ) -> NotebookFigure:
     """The app's grid of all heads of a trace, or of whatever else `record` takes, with what that
     takes besides. Layer and head of the selected one count from 1, as on screen;
-    the default is the first head of the last kind of attention.
+    the default is the first head of the last kind of attention. One that is given is drawn large
+    beside the others. `minus`: another trace over the
+    same texts, whose weights are subtracted.
 
-    Raises ValueError for a head that does not exist.
+    Raises ValueError for a head that does not exist, or texts that differ.
     """
     if isinstance(what, Trace):  # then kind, layer and head may stand without their names
         trace = what
@@ -72,26 +87,22 @@ def show(
         kind, layer, head = chosen_head
     else:
         trace = record(what, *given, **more)
-    kind = list(trace.attention)[-1] if kind is None else kind
-    numbers = [site.layer + 1 for site in trace.kinds.get(kind, ())]
-    layer = next(iter(numbers), 1) if layer is None else layer
-    if layer not in numbers or not 1 <= head <= trace.attention[kind].shape[1]:
-        there_are = ", ".join(
-            f"{name} ({weights.shape[0]} layers of {weights.shape[1]} heads)"
-            for name, weights in trace.attention.items()
-        )
-        raise ValueError(f"There is no {kind} layer {layer} head {head}; there are {there_are}")
+    is_given = (kind, layer, head) != (None, None, None)
+    printed = paper.Figure(trace, *paper.place_of(trace, kind, layer, head), minus, reading=reading)
+    kind, at, number = printed.kind, printed.layer, printed.head
     chosen = GridOptions(
-        focus={"kind": kind, "layer": numbers.index(layer), "head": head - 1},
+        focus={"kind": kind, "layer": at, "head": number},
         show="all",
         scale="linear",
         order={},
         average=reading.average,
         least=reading.least,
-        palette=WEIGHTS,
+        palette=WEIGHTS if minus is None else DIFFERENCES,
         colour=FOCUS,
     )
     name = "What every head attends to"
     answers = answers_of(trace, trace.outputs) if isinstance(trace, Recording) else None
-    page = grid_page(pack_trace(trace, reading, answers), chosen, name, theme)
-    return NotebookFigure(name, page, (kind, layer, head))
+    packed = pack_trace(trace, reading, answers, minus)
+    page = grid_page(packed, chosen, name, theme, focus=is_given)
+    selected = kind, trace.kinds[kind][at].layer + 1, number + 1
+    return NotebookFigure(name, page, selected, printed)

@@ -12,11 +12,16 @@ from pathlib import Path
 import numpy as np
 from plotly.colors import diverging, qualitative, sequential, unlabel_rgb
 
+
+def _hex(scale: Sequence[str]) -> list[str]:
+    """A scale of Plotly's as the others are written."""
+    return ["#{:02x}{:02x}{:02x}".format(*map(int, unlabel_rgb(stop))) for stop in scale]
+
+
 WEIGHTS = sequential.Viridis  # from 0 to 1, evenly spaced
+PRINTED = _hex(sequential.Blues)  # the same on paper: the more ink, the larger, in grey too
 DIFFERENCES = {  # evenly spaced too; the middle is like the paper
-    "light": [
-        "#{:02x}{:02x}{:02x}".format(*map(int, unlabel_rgb(stop))) for stop in diverging.RdBu
-    ],
+    "light": _hex(diverging.RdBu),
     "dark": [
         *("#ffb9a6", "#f28a71", "#dc5f48", "#b23d2c", "#6b2a21", "#2a2927"),
         *("#1f3f63", "#2e69a6", "#4b93d6", "#7fb8f0", "#b5d8ff"),

@@ -270,14 +270,14 @@ class Checkpoint:
     ) -> Trace:
         """`trace` for a run given as a value; `written` as in `given`."""
         traced = trace(self.model, run, self.given(run, donor, written))
-        return replace(traced, shifts=self.shifts())
+        return replace(traced, shifts=self.shifts(), origin=str(self.card.get("title", "")))
 
     def long_trace_run(
         self, run: Run, donor: "Checkpoint | None" = None, written: bool = False
     ) -> Trace | LongTrace:
         """`trace_run` for a text whose weights do not fit into memory."""
         traced = long_trace(self.model, run, self.given(run, donor, written))
-        return replace(traced, shifts=self.shifts())
+        return replace(traced, shifts=self.shifts(), origin=str(self.card.get("title", "")))
 
     def shifts(self) -> dict[str, np.ndarray]:
         """`Pass.shifts`, from the card. Measured with the final weights, they label the rows at

@@ -17,7 +17,7 @@ import numpy as np
 
 from headlight.app import theme
 from headlight.app.charts import MOST_LABELS, Axis
-from headlight.app.theme import FOCUS, FONT, MASKED, WEIGHTS, ramp
+from headlight.app.theme import DIFFERENCES, FOCUS, FONT, MASKED, PRINTED, WEIGHTS, ramp
 from headlight.model.pause import pause
 
 INK, PAPER = theme.INK["light"], theme.PAPER["light"]
@@ -40,7 +40,22 @@ WRITTEN = {  # text stays text, and the same view gives the same bytes
     "svg.fonttype": "none",
     "svg.hashsalt": "headlight",
 }
+LEAST_LETTERS, GOOD_LETTERS = 4.5, 6.5  # points of what is printed; smaller ones cannot be read
+PRINTED_DPI = 300  # of a PNG, at least
+LARGEST_PRINTED_CELL = 60  # pixels
+PRINTED_HATCH = 0.4  # points
 ONE_AT_A_TIME = threading.Lock()  # Matplotlib's settings are global to the process
+
+
+class TooNarrow(ValueError):
+    """A page whose letters would be too small, in a sentence that names the width that would do."""
+
+    def __init__(self, letters: float, inches: float):
+        needed = np.ceil(100 * inches * LEAST_LETTERS / letters) / 100
+        super().__init__(
+            f"At {inches:.2f}in the smallest letters would be {letters:.1f} points high, too small "
+            f"to read. Make it at least {needed:.2f}in wide ({np.ceil(25.4 * needed):.0f}mm)."
+        )
 
 
 @dataclass(frozen=True)
@@ -75,14 +90,20 @@ def head(
     query: Axis,
     key: Axis,
     inches: float = 0.0,
+    signed: float = 0.0,
+    numbers: bool = False,
 ) -> bytes:
     """One head, (query, key), with its tokens, and `notes` below the title; `metadata` goes into
-    the file. `inches`: the width of the page; 0: as it comes."""
+    the file. `inches`: the width of the page, to be printed; 0: as it comes. `signed`: weights are
+    differences up to that, as packing.halved gives them. `numbers`: in the cells, where they fit.
+    Raises TooNarrow."""
     rows, columns = weights.shape
     masked = weights == 0
     cell = int(np.clip(HEAD_ROOM // max(rows, columns, 1), 1, LARGEST_CELL))
-    with sheet(ending, title, inches=inches) as drawing:
-        left = round(2.5 * FONT + drawing.widest(query, cell) + 8)
+    with sheet(ending, title, inches=inches, signed=signed) as drawing:
+        if inches:
+            cell = _printed_cell(drawing, weights, query, key, numbers)
+        left = _left_of_cells(drawing, query, cell)
         drawing.write(FONT, 2.2 * FONT, title, 1.3 * FONT, bold=True)
         lines = drawing.wrapped(
             _with_hatching(notes, masked.any()), max(columns * cell + left, 30 * FONT), SMALL
@@ -95,8 +116,10 @@ def head(
         top = round(top + drawing.widest(key, cell) + 16)
         at = max(top + rows * cell / 2, below)
         drawing.write(1.6 * FONT, at, query.title, align="center", turned=True)
-        drawing.cells(left, top, enlarged(shades(weights), cell * SHARP, cell * SHARP))
+        drawing.cells(left, top, enlarged(drawing.shades(weights), cell * SHARP, cell * SHARP))
         drawing.hatch(regions(masked) * cell + (left, top, 0, 0))
+        if numbers and cell >= _numbered_cell(drawing, weights):
+            drawing.numbers(left, top, cell, weights)
         drawing.frame([(left, top, columns * cell, rows * cell)])
         for i, size in ticks(query, cell):
             y = top + (i + 0.5) * cell + 0.35 * size
@@ -105,10 +128,51 @@ def head(
             x = left + (i + 0.5) * cell + 0.35 * size
             drawing.write(x, top - 6, short(key.labels[i]), size, turned=True)
         right, tall = left + columns * cell + 2 * FONT, min(max(rows * cell, 120), 300)
-        bottom = drawing.legend(right, top, "weight", tall, masked.any())
+        bottom = drawing.legend(
+            right, top, "difference" if signed else "weight", tall, masked.any()
+        )
         return drawing.file(
             right + 6 * FONT, max(top + rows * cell, bottom) + FONT, metadata
         )  # fmt: skip
+
+
+def _left_of_cells(drawing: "Sheet", query: Axis, cell: int) -> int:
+    return round(2.5 * FONT + drawing.widest(query, cell) + 8)
+
+
+def _numbered_cell(drawing: "Sheet", weights: np.ndarray) -> int:
+    """How large cells must be for their numbers."""
+    texts = {drawing.number(weight) for weight in weights[weights > 0].tolist()}
+    return round(max((drawing.width(text, SMALL) for text in texts), default=0) + 4)
+
+
+def _printed_cell(
+    drawing: "Sheet", weights: np.ndarray, query: Axis, key: Axis, numbers: bool
+) -> int:
+    """The size of cells on a page of a given width: the largest with good letters, or else with the
+    largest letters, but no more labels left out than in large cells. With `numbers`, large enough
+    for them, if letters can then be read."""
+
+    lefts: dict[tuple, int] = {}  # many sizes have the same letters
+
+    def letters(cell: int) -> float:
+        named = tuple(ticks(query, cell))
+        if named not in lefts:
+            lefts[named] = _left_of_cells(drawing, query, cell)
+        wide = lefts[named] + weights.shape[1] * cell + 8 * FONT
+        smallest = min(SMALL, *(size for axis in (query, key) for _, size in ticks(axis, cell)))
+        return 72 * drawing.inches / wide * smallest
+
+    def labels(cell: int) -> list[int]:
+        return [len(ticks(axis, cell)) for axis in (query, key)]
+
+    most = labels(LARGEST_PRINTED_CELL)
+    sizes = [cell for cell in range(LARGEST_PRINTED_CELL, 0, -1) if labels(cell) == most]
+    least = _numbered_cell(drawing, weights) if numbers else 0
+    numbered = [cell for cell in sizes if cell >= least and letters(cell) >= LEAST_LETTERS]
+    sizes = numbered or sizes
+    good = (cell for cell in sizes if letters(cell) >= GOOD_LETTERS)
+    return next(good, max(sizes, key=letters))
 
 
 def grid(
@@ -120,14 +184,18 @@ def grid(
     texts: Mapping[str, Sequence[str]],
     legend: str,
     inches: float = 0.0,
+    signed: float = 0.0,
 ) -> bytes:
     """All heads, one block per kind of attention, and below them the tokens of each text. The rest
     as for `head`."""
+    room, narrowest = GRID_ROOM, 40 * FONT
+    if inches:
+        room, narrowest = _printed_room(inches, parts), 0
     masked = any((part.weights == 0).any() for part in parts)
 
     def width(beside):
         heads = max((part.weights.shape[1] for part in parts), default=1)
-        return (GRID_ROOM / beside - TILES_LEFT) / heads - TILE_GAP
+        return (room / beside - TILES_LEFT) / heads - TILE_GAP
 
     beside = max(1, len(parts))
     while beside > 1 and width(beside) < LEAST_TILE:
@@ -135,15 +203,15 @@ def grid(
     wide = float(np.clip(width(beside), LEAST_TILE / 2, LARGEST_TILE))
     tiles = sum(len(part.places) for part in parts)
     sharp = SHARP if tiles * wide**2 < MOST_SHARP else 1
-    with sheet(ending, title, sharp, inches) as drawing:
+    with sheet(ending, title, sharp, inches, signed) as drawing:
         drawing.write(FONT, 2.2 * FONT, title, 1.3 * FONT, bold=True)
-        lines = drawing.wrapped(_with_hatching(notes, masked), GRID_ROOM, SMALL)
+        lines = drawing.wrapped(_with_hatching(notes, masked), room, SMALL)
         first = top = drawing.paragraph(FONT, 2.2 * FONT, lines) + FONT
-        right = 40 * FONT
+        right = narrowest
         for start in range(0, len(parts), beside):
             left, below = FONT, top
             for part in parts[start : start + beside]:
-                left, bottom = _tiles(drawing, part, left, top + 2 * FONT, wide)
+                left, bottom = _tiles(drawing, part, left, top + 2 * FONT * bool(part.name), wide)
                 below = max(below, bottom)
             top, right = below, max(right, left)
         bottom = drawing.legend(right + 2 * FONT, first + 4 * FONT, legend, 240, masked)
@@ -157,6 +225,17 @@ def grid(
         return drawing.file(right + 9 * FONT, top + FONT, metadata)
 
 
+def _printed_room(inches: float, parts: Sequence[Tiles]) -> float:
+    """Pixels for the tiles on a page: with good letters, or with the smallest that can be read
+    where tiles would be too small."""
+    heads = max((part.weights.shape[1] for part in parts), default=1)
+    least = TILES_LEFT + heads * (LEAST_TILE + TILE_GAP)
+    good, most = (
+        72 * inches * SMALL / letters - 12 * FONT for letters in (GOOD_LETTERS, LEAST_LETTERS)
+    )
+    return max(good, min(most, least))
+
+
 def _with_hatching(notes: Sequence[str], masked: bool) -> list[str]:
     return [*notes, *([MASKED["cells"]] if masked else [])]
 
@@ -168,7 +247,8 @@ def _tiles(
     edges."""
     layers, heads, rows, columns = part.weights.shape
     sharp = drawing.sharp
-    drawing.write(left, top, part.name, 1.1 * FONT, bold=True)
+    if part.name:
+        drawing.write(left, top, part.name, 1.1 * FONT, bold=True)
     sides = f"rows: query ({part.query}) · columns: key ({part.key})"
     lines = drawing.wrapped([sides], max(heads * width, 14 * FONT), SMALL)
     top = drawing.paragraph(left, top, lines)
@@ -190,7 +270,7 @@ def _tiles(
         weights = part.weights[tile // heads, tile % heads]
         corner = step * (place % heads, place // heads) + (0, sharp * above)
         x, y = corner
-        picture[y : y + size[1], x : x + size[0]] = enlarged(shades(weights), across, down)
+        picture[y : y + size[1], x : x + size[0]] = enlarged(drawing.shades(weights), across, down)
         if tile in part.faded:
             opacity = picture[y : y + size[1], x : x + size[0], 3]
             opacity[...] = opacity * MASKED["left_out"]
@@ -221,6 +301,9 @@ def _tiles(
             drawing.fitting(over, step[0], SMALL),
             drawing.fitting(beside, step[1], SMALL),
         )
+        if drawing.inches and small < SMALL:  # letters of a page are not made smaller
+            over, beside = ([name.split()[1] for name in names] for names in (over, beside))
+            small = drawing.fitting(over, step[0], SMALL)
         for i, name in enumerate(over):
             x = left + i * step[0] + size[0] / 2
             drawing.write(x, top - 6, name, small, "center")
@@ -235,17 +318,12 @@ def _tiles(
     return max(right, left + heads * step[0] + FONT), top + layers * step[1] + SMALL
 
 
-def shades(weights: np.ndarray) -> np.ndarray:
-    """Weights of 0 to 1 as bytes, (.., rgba), in the app's colours; what is masked is clear."""
-    coloured = scale()[np.rint(np.clip(weights, 0, 1) * 255).astype(np.uint8)]
-    coloured[weights == 0] = 0
-    return coloured
-
-
 @cache
-def scale() -> np.ndarray:
-    """The app's colours of the weights 0/255 to 255/255, (256, rgba)."""
-    return np.pad(ramp(WEIGHTS, 256), ((0, 0), (0, 1)), constant_values=255)
+def scale(name: str = "") -> np.ndarray:
+    """The app's colours of the weights 0/255 to 255/255, (256, rgba); or those on paper, "printed",
+    or of differences, "signed"."""
+    palette = {"": WEIGHTS, "printed": PRINTED, "signed": DIFFERENCES["light"]}[name]
+    return np.pad(ramp(palette, 256), ((0, 0), (0, 1)), constant_values=255)
 
 
 def enlarged(cells: np.ndarray, across: int, down: int) -> np.ndarray:
@@ -283,22 +361,26 @@ def short(label: str) -> str:
 
 
 @contextmanager
-def sheet(ending: str, title: str, sharp: int = SHARP, inches: float = 0.0) -> Iterator["Sheet"]:
-    """A white page for a file of type "svg", "png" or "pdf", so many inches wide, or as it
-    comes."""
+def sheet(
+    ending: str, title: str, sharp: int = SHARP, inches: float = 0.0, signed: float = 0.0
+) -> Iterator["Sheet"]:
+    """A white page for a file of type "svg", "png" or "pdf"; the rest as for `head`."""
     from matplotlib import style
 
     # Not rcdefaults(): while it clears the settings one by one, it looks for a GUI backend.
-    with ONE_AT_A_TIME, style.context(["default", WRITTEN]), warnings.catch_warnings():
+    written = WRITTEN | ({"hatch.linewidth": PRINTED_HATCH} if inches else {})
+    with ONE_AT_A_TIME, style.context(["default", written]), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an SVG may keep characters that no font here has
-        yield Sheet(ending, title, sharp, inches)
+        yield Sheet(ending, title, sharp, inches, signed)
 
 
 class Sheet:
-    def __init__(self, ending: str, title: str, sharp: int, inches: float):
+    def __init__(self, ending: str, title: str, sharp: int, inches: float, signed: float):
         from matplotlib.figure import Figure
 
-        self.ending, self.title, self.sharp, self.inches = ending, title, sharp, inches
+        self.ending, self.title, self.sharp = ending, title, sharp
+        self.inches, self.signed = inches, signed
+        self.scale = scale("signed" if signed else "printed" if inches else "")
         self.right = self.bottom = 0.0  # of all texts
         self.figure = Figure(dpi=72, facecolor=PAPER)
         self.axes = self.figure.add_axes((0, 0, 1, 1))
@@ -314,6 +396,7 @@ class Sheet:
         align: str = "left",
         turned: bool = False,
         bold: bool = False,
+        colour: str = INK,
     ) -> None:
         """Text with its baseline at y; `turned`: upwards."""
         long = self.width(text, size, bold)
@@ -322,7 +405,7 @@ class Sheet:
         self.right, self.bottom = max(self.right, end[0]), max(self.bottom, end[1])
         text = plain(text) if self.ending == "svg" else self._lettered(text)
         self.axes.text(
-            x, y, text, ha=align, va="baseline", color=INK, parse_math=False,
+            x, y, text, ha=align, va="baseline", color=colour, parse_math=False,
             rotation=90 * turned, rotation_mode="anchor", font=self._font(text, size, bold),
         )  # fmt: skip
 
@@ -332,6 +415,28 @@ class Sheet:
             y += 1.4 * SMALL
             self.write(x, y, line, SMALL)
         return y
+
+    def shades(self, weights: np.ndarray) -> np.ndarray:
+        """Weights of 0 to 1 as bytes, (.., rgba); what is masked is clear."""
+        coloured = self.scale[np.rint(np.clip(weights, 0, 1) * 255).astype(np.uint8)]
+        coloured[weights == 0] = 0
+        return coloured
+
+    def number(self, weight: float) -> str:
+        """A weight, or the difference that it stands for, with two digits: .07, 1, −.25."""
+        shown = f"{(2 * weight - 1) * self.signed if self.signed else weight:.2f}"
+        return {"-0.00": "0", "0.00": "0"}.get(shown, shown.replace("-", "−").replace("0.", ".", 1))
+
+    def numbers(self, x: float, y: float, cell: float, weights: np.ndarray) -> None:
+        """The weights that are not masked, in their cells."""
+        for (row, column), weight in np.ndenumerate(weights):
+            if not weight:
+                continue
+            red, green, blue = self.shades(weights[row, column, None])[0, :3].tolist()
+            is_light = 0.299 * red + 0.587 * green + 0.114 * blue > 127
+            middle, base = x + (column + 0.5) * cell, y + (row + 0.5) * cell + 0.35 * SMALL
+            colour = "black" if is_light else "white"
+            self.write(middle, base, self.number(weight), SMALL, "center", colour=colour)
 
     def cells(self, x: float, y: float, colours: np.ndarray) -> None:
         """An image (rows, columns, rgba), `sharp` of its pixels to each pixel of the page."""
@@ -350,7 +455,7 @@ class Sheet:
         """Hatched rectangles, all in one path: one path for each would be slow and large."""
         share = round(100 * MASKED["opacity"])
         ink = bytes(ramp([PAPER, INK], 101)[share].tolist()).hex()
-        lines = "/" * (HATCH_UNIT // MASKED["spacing"])
+        lines = "/" * (HATCH_UNIT // MASKED["spacing"]) * (2 if self.inches else 1)
         self._path(boxes, hatch=lines, edgecolor=f"#{ink}", linewidth=0)
 
     def cross(self, boxes) -> None:
@@ -389,11 +494,12 @@ class Sheet:
         """Draw the colour scale. Returns its lower edge."""
         x, y, steps = round(x), round(y), round(tall - 20)
         self.write(x, y, name, SMALL)
-        colours = shades(np.linspace(1, 1e-9, steps)[:, None])
+        colours = self.shades(np.linspace(1, 1e-9, steps)[:, None])
         self.cells(x, y + 14, enlarged(colours, 16 * self.sharp, self.sharp))
         for weight in (1, 0.75, 0.5, 0.25, 0):
             at = y + 14 + (1 - weight) * steps
-            self.write(x + 22, at + 0.35 * SMALL, f"{weight:g}", SMALL)
+            name = f"{(2 * weight - 1) * self.signed:.2g}" if self.signed else f"{weight:g}"
+            self.write(x + 22, at + 0.35 * SMALL, name.replace("-", "−"), SMALL)
         bottom = y + 14 + steps
         if masked:
             box = [(x, bottom + 14, 16, 16)]
@@ -472,20 +578,20 @@ class Sheet:
         return FontProperties(family=families, size=size, weight="bold" if bold else "normal")
 
     def _scale(self, by: float) -> None:
-        """What is drawn in points takes the size of the page; the rest follows its axes."""
+        """What is drawn in points takes the size of the page; the rest follows its axes. Raises
+        TooNarrow."""
         from matplotlib.lines import Line2D
         from matplotlib.patches import Patch
         from matplotlib.text import Text
 
-        for text in self.figure.findobj(Text) if by != 1 else ():
+        texts = [text for text in self.figure.findobj(Text) if text.get_text()]
+        for text in texts:
             text.set_fontsize(float(text.get_fontsize()) * by)
-        shapes = (*self.figure.findobj(Line2D), *self.figure.findobj(Patch)) if by != 1 else ()
-        for shape in shapes:
+        for shape in (*self.figure.findobj(Line2D), *self.figure.findobj(Patch)):
             shape.set_linewidth(shape.get_linewidth() * by)
-        self.smallest = min(
-            (text.get_fontsize() for text in self.figure.findobj(Text) if text.get_text()),
-            default=0,
-        )
+        smallest = min((float(text.get_fontsize()) for text in texts), default=LEAST_LETTERS)
+        if smallest < LEAST_LETTERS - 1e-6:
+            raise TooNarrow(smallest, self.inches)
 
     def file(self, width: float, height: float, metadata: str) -> bytes:
         """The page as a file with `metadata`: this large, or larger where a text is wider."""
@@ -493,8 +599,11 @@ class Sheet:
 
         width, height = max(width, self.right + FONT), max(height, self.bottom + FONT)
         width, height = int(np.ceil(width)), int(np.ceil(height))
-        scale = self.inches * 72 / width if self.inches else 1
-        self._scale(scale)
+        scale, dpi = 1, 72 * self.sharp
+        if self.inches:
+            scale = self.inches * 72 / width
+            self._scale(scale)
+            dpi = max(dpi / scale, PRINTED_DPI)
         self.figure.set_size_inches(width * scale / 72, height * scale / 72)
         self.axes.set(xlim=(0, width), ylim=(height, 0))
         canvas, about = {
@@ -504,7 +613,7 @@ class Sheet:
         }[self.ending]
         file = io.BytesIO()
         canvas(self.figure).print_figure(
-            file, format=self.ending, dpi=72 * self.sharp, facecolor=PAPER,
+            file, format=self.ending, dpi=dpi, facecolor=PAPER,
             metadata={"Title": plain(self.title)} | about,
         )  # fmt: skip
         return file.getvalue()

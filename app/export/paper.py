@@ -1,72 +1,208 @@
-"""Figures for a paper: one head or all heads of a trace, as wide as a column or a page."""
+"""Figures for a paper: one head or all heads of a kind, as wide as a column or a page, and a
+caption."""
 
+import json
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+import numpy as np
+
+from headlight.app.components.packing import halved
 from headlight.app.export import figures
 from headlight.app.text import part_names
-from headlight.model.analysis.reading import Reading
+from headlight.app.theme import MASKED
+from headlight.model.analysis.reading import LabelledWeights, Reading
+from headlight.model.files import replace_file
+from headlight.model.messages import MOST_OF_REASON, reason, short
 from headlight.model.probing.trace import Trace
 from headlight.model.recording.recording import Recording
+from headlight.model.recording.texts import as_typed
 
 WIDTHS = {"column": 3.25, "page": 6.75}  # inches, of most conferences' styles
-LEAST_LETTERS = 4.5  # points; smaller ones cannot be read in print
+UNITS = {"in": 1.0, "mm": 1 / 25.4, "cm": 1 / 2.54, "pt": 1 / 72}
+NARROWEST, WIDEST = 0.5, 40  # inches
+ENDINGS = ".svg", ".pdf", ".png"
+MOST_OF_TEXT = 200  # characters of a text in a caption
 
 
-class TooNarrow(ValueError):
-    """A figure whose letters would be too small."""
+class CannotPrint(ValueError):
+    """A figure that cannot be drawn or written, in a sentence."""
 
 
 def inches_of(width: str) -> float:
-    """Of “column”, “page”, “3.3in” or “84mm”; 0 for “”, as it comes. Raises ValueError."""
-    units = {"in": 1.0, "mm": 1 / 25.4, "cm": 1 / 2.54, "pt": 1 / 72}
-    if not width or width in WIDTHS:
-        return WIDTHS.get(width, 0.0)
-    number, unit = width[:-2], width[-2:]
+    """Of “column”, “page”, “3.3in” or “84mm”. Raises CannotPrint."""
+    if width in WIDTHS:
+        return WIDTHS[width]
+    number, unit = str(width)[:-2], str(width)[-2:]
     try:
-        inches = float(number) * units[unit]
+        inches = float(number) * UNITS[unit]
     except (KeyError, ValueError):
         inches = 0.0
-    if not 0.5 <= inches <= 40:
-        raise ValueError(
-            f"“{width}” is no width; write column, page, or a size like 3.3in or 84mm."
+    if not NARROWEST <= inches <= WIDEST:
+        raise CannotPrint(
+            f"“{short(width)}” is no width. Write column, page, or a size such as 3.3in or 84mm, "
+            f"from {NARROWEST}in to {WIDEST}in."
         )
     return inches
 
 
-def figure(
-    trace: Trace, ending: str, kind: str, layer: int, head: int, *, whole: bool = False,
-    width: str = "", reading: Reading = Reading(),
-) -> bytes:  # fmt: skip
-    """One head (counted from 0, as in the trace's arrays), or with `whole` all heads of its kind,
-    as "svg", "png" or "pdf". Raises ValueError."""
-    inches = inches_of(width)
-    if whole:
-        return _whole(trace, ending, kind, reading, inches)
-    return _head(trace, ending, kind, layer, head, reading, inches)
+def ending_of(path: Path) -> str:
+    """Without its point. Raises CannotPrint for one that no figure has."""
+    if path.suffix.lower() not in ENDINGS:
+        raise CannotPrint(f"{short(path)} must end in {', '.join(ENDINGS)}.")
+    return path.suffix.lower()[1:]
 
 
-def _notes(trace: Trace) -> list[str]:
-    origin = trace.origin if isinstance(trace, Recording) else ""
-    return [note for note in (origin, "; ".join(map(str, trace.run.changes))) if note]
+def place_of(
+    trace: Trace, kind: str | None = None, layer: int | None = None, head: int | None = None
+) -> tuple[str, int, int]:
+    """A head, given by its numbers on the screen, in the trace's arrays; without a kind it is of
+    the last one, without numbers the first. Raises ValueError for one that is not there."""
+    kind = list(trace.attention)[-1] if kind is None else kind
+    numbers = [site.layer + 1 for site in trace.kinds.get(kind, ())]
+    layer = next(iter(numbers), 1) if layer is None else layer
+    head = 1 if head is None else head
+    if layer not in numbers or not 1 <= head <= trace.attention[kind].shape[1]:
+        there_are = ", ".join(
+            f"{name} ({weights.shape[0]} layers of {weights.shape[1]} heads)"
+            for name, weights in trace.attention.items()
+        )
+        which = f"{short(kind)} layer {short(layer)} head {short(head)}"
+        raise ValueError(f"There is no {which}; there are {short(there_are, MOST_OF_REASON)}")
+    return kind, numbers.index(layer), head - 1
 
 
-def _head(trace, ending, kind, layer, head, reading, inches) -> bytes:
-    picture = reading.apply(trace.attention[kind], layer, head, *trace.texts_of(kind))
-    query, key = part_names.axes(trace, kind, layer, head, reading)
-    name = part_names.picture_name(trace, kind, layer, head, reading.average)
-    notes = [*_notes(trace), *picture.notes]
-    return figures.head(ending, "{}", name, notes, picture.weights, query, key, inches)
+@dataclass(frozen=True)
+class Figure:
+    """Weights of a trace, or what they are more than those of `minus`, another trace over the same
+    texts. `whole`: all heads of the kind; `layer` and `head` index the trace's arrays."""
+
+    trace: Trace
+    kind: str
+    layer: int
+    head: int
+    minus: Trace | None = None
+    whole: bool = False
+    numbers: bool = False
+    reading: Reading = Reading()
+
+    def __post_init__(self):
+        if self.minus is not None:
+            check_comparable(self.trace, self.minus)
+
+    def save(self, path: str | Path, width: str = "column") -> str:
+        """Write the figure as .svg, .pdf or .png. Returns a caption for it. Raises CannotPrint, and
+        TooNarrow where its letters could not be read."""
+        path, inches = Path(path), inches_of(width)
+        drawn = self.drawn(ending_of(path), inches)
+        try:
+            replace_file(path, drawn)
+        except OSError as error:
+            raise CannotPrint(f"{short(path)} cannot be written: {reason(error)}.") from None
+        return self.caption()
+
+    def drawn(self, ending: str, inches: float) -> bytes:
+        """As "svg", "pdf" or "png"."""
+        trace, kind = self.trace, self.kind
+        picture, signed = self._picture()
+        about = json.dumps({"caption": self.caption()})
+        legend = "difference" if self.minus else "weight"
+        if self.whole:
+            query, key = (side.title for side in trace.sides_of(kind))
+            layers, heads = picture.weights.shape[:2]
+            numbers = [site.layer + 1 for site in trace.kinds[kind]]
+            tiles = figures.Tiles("", query, key, picture.weights, numbers, range(layers * heads))
+            texts = {query.capitalize(): picture.query, key.capitalize(): picture.key}
+            name = part_names.kind_name(trace, kind)
+            return figures.grid(ending, about, name, [], [tiles], texts, legend, inches, signed)
+        query, key = part_names.axes(trace, kind, self.layer, self.head, self.reading)
+        return figures.head(
+            ending, about, self._name(), [], picture.weights, query, key, inches, signed,
+            self.numbers,
+        )  # fmt: skip
+
+    def caption(self) -> str:
+        """What the figure shows: which weights, of which model, texts and changes."""
+        trace, kind = self.trace, self.kind
+        name = self._name()
+        name = name[:1].lower() + name[1:]
+        of = f", of the model “{short(trace.origin, MOST_OF_TEXT)}”" if trace.origin else ""
+        texts = [short(as_typed(text), MOST_OF_TEXT) for text in trace.texts.values()]
+        ends = "" if texts[-1].endswith((".", "!", "?", "…")) else "."
+        picture, signed = self._picture()
+        query, key = (side.title for side in trace.sides_of(kind))
+        what = "Change in the weights" if self.minus else "Weights"
+        quoted = " → ".join(f"“{text}”" for text in texts)
+        said = [f"{what} of {name}{of}, on {quoted}{ends}"]
+        if self.minus:
+            said.append(
+                f"Weights {state_of(trace)} minus weights {state_of(self.minus)}, from "
+                f"{-signed:.2g} to {signed:.2g}; blue is more, red is less.".replace("-", "−")
+            )
+        elif state_of(trace) != UNCHANGED:
+            said.append(f"The model runs {state_of(trace)}.")
+        if self.whole:
+            said.append("Layers from top to bottom, heads from left to right.")
+        said.append(f"Rows: queries ({query}); columns: keys ({key}).")
+        if (picture.weights == 0).any():
+            said.append(MASKED["cells"])
+        notes = trace.notes if isinstance(trace, Recording) else ()
+        return " ".join([*said, *picture.notes, *notes])
+
+    def _name(self) -> str:
+        if self.whole:
+            return f"{part_names.kind_name(self.trace, self.kind)}, all heads"
+        return part_names.picture_name(
+            self.trace, self.kind, self.layer, self.head, self.reading.average
+        )
+
+    def _picture(self) -> tuple[LabelledWeights, float]:
+        """The weights that are drawn, and how far their scale reaches where they are a difference,
+        else 0."""
+        picture = self._read(self.trace)
+        if self.minus is None:
+            return picture, 0.0
+        before = self._read(self.minus).weights
+        signed = float(np.abs(picture.weights - before).max(initial=0)) or 1.0
+        return replace(picture, weights=halved(picture.weights, before, signed)), signed
+
+    def _read(self, trace: Trace) -> LabelledWeights:
+        attention, texts = trace.attention[self.kind], trace.texts_of(self.kind)
+
+        def read(least: float) -> LabelledWeights:
+            reading = replace(self.reading, least=least)
+            if self.whole:
+                return replace(reading, average="").each(attention, *texts)
+            return reading.apply(attention, self.layer, self.head, *texts)
+
+        shown, hidden = read(0.0), self.reading.least
+        if not hidden or self.minus is not None:
+            return shown
+        small = (shown.weights > 0) & (shown.weights < hidden)  # hidden, not masked
+        return replace(read(hidden), weights=np.where(small, 1e-9, shown.weights))
 
 
-def _whole(trace, ending, kind, reading, inches) -> bytes:
-    shown = reading.each(trace.attention[kind], *trace.texts_of(kind))
-    query, key = (side.title for side in trace.sides_of(kind))
-    tiles = figures.Tiles(
-        part_names.kind_name(trace, kind), query, key, shown.weights,
-        [site.layer + 1 for site in trace.kinds[kind]],
-        range(shown.weights.shape[0] * shown.weights.shape[1]),
-    )  # fmt: skip
-    texts = {query.capitalize(): shown.query, key.capitalize(): shown.key}
-    name = part_names.kind_name(trace, kind)
-    return figures.grid(ending, "{}", name, _notes(trace), [tiles], texts, "weight", inches)
+def check_comparable(trace: Trace, minus: Trace) -> None:
+    """Raises CannotPrint unless both have the same heads and read the same texts."""
+    if [text.tokens for text in trace.texts.values()] != [
+        text.tokens for text in minus.texts.values()
+    ]:
+        raise CannotPrint(
+            "The two traces read different texts. Give both the same."
+        )
+    shapes = ({kind: w.shape for kind, w in one.attention.items()} for one in (trace, minus))
+    if next(shapes) != next(shapes):
+        raise CannotPrint("The two traces have different kinds of attention, layers or heads.")
 
 
-__all__ = ["TooNarrow", "figure", "inches_of"]
+UNCHANGED = "as the model is"
+
+
+def state_of(trace: Trace) -> str:
+    """How the model was run, in words."""
+    off = [field.name for field in fields(trace.masks) if not getattr(trace.masks, field.name)]
+    said = [f"with {short('; '.join(map(str, trace.run.changes)), MOST_OF_TEXT)}"]
+    said = said if trace.run.changes else []
+    if off:
+        said.append(f"without the mask{'s' * (len(off) > 1)} {', '.join(off)}")
+    return " and ".join(said) or UNCHANGED

@@ -17,6 +17,7 @@ import headlight
 # Started by name, like main.py below: both stand above the server. name → module, help
 COMMANDS = {
     "page": ("headlight.app.live.build", "write a model as one HTML file that needs no server"),
+    "figure": ("headlight.app.export.figure_command", "draw attention weights for a paper"),
     "doctor": ("headlight.app.server.doctor", "check whether this machine has what the app needs"),
 }
 LIVE_IS_YOURS = "--live runs your script on this machine alone, so it does not go with --serve."

@@ -84,6 +84,7 @@ class Pass:
     table, token  side → (position, d_model): positions, and token embeddings × √d_model
     final         side → (position, d_model): the stream after the norm that may follow the last
                   layer
+    origin        whose weights these are, in words; "" where nobody said
     shifts        kind → (layers, heads): 0 where a head follows the word that a row reads, 1 where
                   it follows the word that the row predicts; only of kinds for which it was
                   measured, with the final weights
@@ -99,6 +100,7 @@ class Pass:
     token: dict[str, np.ndarray]
     final: dict[str, np.ndarray]
     shifts: Mapping[str, np.ndarray] = field(default_factory=dict, kw_only=True)
+    origin: str = field(default="", kw_only=True)
 
     def __repr__(self) -> str:
         """The tokens alone: the arrays would fill screens."""
@@ -418,6 +420,7 @@ def trace(model: ProbedModel, run: Run, given: PatchInputs = PatchInputs()) -> T
     def split(site, output):  # (heads, length, d_head)
         return attention_at(model, site).split(output)[0]
 
+    parts = per_side(outputs, sides)
     return Trace(
         run=run,
         sides=sides,
@@ -425,7 +428,9 @@ def trace(model: ProbedModel, run: Run, given: PatchInputs = PatchInputs()) -> T
         texts=texts,
         following=following_of(model, texts),
         end=end_of(model.config),
-        **per_side(outputs, sides),
+        table=parts["table"],
+        token=parts["token"],
+        final=parts["final"],
         attention=per_kind("softmax"),
         scores={
             kind: tuple(read_only(outputs[site.name, "scores"][0]) for site in of_kind)

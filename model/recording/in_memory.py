@@ -19,9 +19,8 @@ from headlight.model.probing.changes import Change, parse
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import Part
 from headlight.model.probing.trace import TooLong, check_memory, read_of
-from headlight.model.recording.inputs import written
+from headlight.model.recording.inputs import device_of, theirs, written
 from headlight.model.recording.live import (
-    is_theirs,
     placed,
     record_model,
 )
@@ -44,23 +43,29 @@ class TheirModel(ProbedModel):
     """What one pass says of a model: where attention happens, and which texts it reads. Asked for
     parameters it gives the model's."""
 
-    def __init__(self, theirs: nn.Module, first: Recording):
+    def __init__(self, model: nn.Module, first: Recording):
         super().__init__()
-        self._theirs = (theirs,)  # no part of this module: views of it copy nothing
+        # No parts of this module: views of it copy nothing. The second is within the first.
+        self._models: tuple[Any, Any] = model, theirs(model)
         self._first = first
-        sizes: Any = getattr(theirs, "config", None)
-        most = getattr(sizes, "max_position_embeddings", None) or LONGEST
+        most = getattr(self.own.config, "max_position_embeddings", None) or LONGEST
         self.config = Config(
             vocab_size=2**31, d_model=1, n_heads=1, max_length=min(most, LONGEST),
             pad_id=-1, bos_id=-1, eos_id=-1,
         )  # fmt: skip
 
     @property
-    def theirs(self) -> Any:
-        return self._theirs[0]
+    def given(self) -> Any:
+        """The model as it was given, which may wrap its own."""
+        return self._models[0]
+
+    @property
+    def own(self) -> Any:
+        """The model of transformers."""
+        return self._models[1]
 
     def named_parameters(self, *given: Any, **more: Any) -> Iterator[tuple[str, nn.Parameter]]:
-        return self.theirs.named_parameters(*given, **more)
+        return self.given.named_parameters(*given, **more)
 
     def sites(self) -> tuple[Site, ...]:
         return self._first.sites
@@ -122,10 +127,10 @@ class InMemory(Checkpoint):
         """As the model's tokenizer makes it, special tokens included; a target as the decoder
         reads it."""
         whole("side", side, 0, len(self.model.sides()) - 1)
-        theirs, most = self.model.theirs, self.model.config.max_length
+        most = self.model.config.max_length
         if side:
             labels = self.tokenizer.theirs(text_target=text, return_tensors="pt")["input_ids"]
-            ids = theirs.prepare_decoder_input_ids_from_labels(labels=labels.to(theirs.device))
+            ids = self.model.own.prepare_decoder_input_ids_from_labels(labels=labels)
             read = self.tokenizer.text_of(ids[0].tolist())
         else:
             read = self.tokenizer.encode(text)
@@ -150,7 +155,9 @@ class InMemory(Checkpoint):
         source = self._ids(self.encode(text))
         with self._changed(changes):
             # With changes each step is a whole pass, in which a call has its place.
-            ids, _ = written(self.model.theirs, {"input_ids": source}, use_cache=not changes)
+            ids, _ = written(
+                self.model.given, self.model.own, {"input_ids": source}, use_cache=not changes
+            )
         return self.tokenizer.text_of(ids[0].tolist())
 
     def trace_run(
@@ -162,7 +169,7 @@ class InMemory(Checkpoint):
         ids = {name: self._ids(text) for name, text in zip(names, texts.values(), strict=False)}
         given = zip(("tokens", "target_tokens"), texts.values(), strict=False)
         traced = record_model(
-            self.model.theirs, self.tokenizer.theirs, inputs=ids, changes=run.changes,
+            self.model.given, self.tokenizer.theirs, inputs=ids, changes=run.changes,
             **dict(given),
         )  # fmt: skip
         return replace(traced, run=run)
@@ -176,7 +183,7 @@ class InMemory(Checkpoint):
         return [name(int(i), before) for i, before in zip(ids, preceding, strict=False)]
 
     def _ids(self, text: Encoding) -> Tensor:
-        return torch.tensor([text.ids], device=self.model.theirs.device)
+        return torch.tensor([text.ids], device=device_of(self.model.given))
 
     @contextmanager
     def _changed(self, changes: Sequence[Change]) -> Iterator[None]:
@@ -184,8 +191,8 @@ class InMemory(Checkpoint):
         if not changes:
             yield
             return
-        theirs = self.model.theirs
-        names = {module: name for name, module in theirs.named_modules()}
+        given, own = self.model.given, self.model.own
+        names = {module: name for name, module in given.named_modules()}
         room = Room([site.name for site in self.model.sites()], (None, None))
         watch = Watch(names, room, placed(self._calls(), changes), calls=deque(maxlen=0))
 
@@ -193,12 +200,12 @@ class InMemory(Checkpoint):
             watch.counts.clear()
             room.calls.clear()
 
-        starts = [theirs, theirs.get_encoder()] if theirs.config.is_encoder_decoder else [theirs]
+        starts = [own, own.get_encoder()] if own.config.is_encoder_decoder else [own]
         register()
-        with unchanged(theirs):
+        with unchanged(given):
             for start in starts:
                 start.register_forward_pre_hook(start_a_pass)
-            for config in configs_of(theirs):
+            for config in configs_of(given):
                 config._attn_implementation_internal = NAME
             token = watching.set(watch)
             try:
@@ -220,7 +227,7 @@ class InMemory(Checkpoint):
 def in_memory(model: nn.Module, tokenizer: Any, *texts: str) -> InMemory:
     """A model and its tokenizer, both of transformers, as a checkpoint that opens on these texts.
     Raises CannotRecord."""
-    if not isinstance(model, nn.Module) or not is_theirs(model):
+    if not isinstance(model, nn.Module) or theirs(model) is None:
         raise CannotRecord(
             f"{type(model).__name__} is not a model of transformers. Use record or show, which "
             "read any module with nn.MultiheadAttention."
@@ -228,12 +235,13 @@ def in_memory(model: nn.Module, tokenizer: Any, *texts: str) -> InMemory:
     if tokenizer is None or not callable(tokenizer):
         raise CannotRecord("To read what one types, the model needs its tokenizer.")
     first = record_model(model, tokenizer, texts[0] if texts else PROBE)
-    name = type(model).__name__
+    own = theirs(model)
+    name = type(own).__name__
     count = sum(parameter.numel() for parameter in model.parameters())
     card: dict = {"title": f"{name} in memory · {count:,} parameters", "look_for": LACKS}
     if any(side.predicts == "class" for side in first.sides.values()):
-        label: Any = getattr(model, "config", None)
-        card["classes"] = [str(label.id2label[i]) for i in range(len(label.id2label))]
+        label = own.config.id2label
+        card["classes"] = [str(label[i]) for i in range(len(label))]
     return InMemory(
         TheirModel(model, first), TheirTokenizer(tokenizer), card, "in memory", lines=texts
     )

@@ -1,12 +1,13 @@
 """What a model that is not ours is called with, and which texts these are."""
 
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from headlight.model.probing.trace import NO_ID
 from headlight.model.recording.texts import Names, Words, as_text
@@ -25,6 +26,7 @@ class Read:
     inputs: dict
     ids: tuple[list[int] | None, list[int] | None]
     after: int = NO_ID
+    ordered: tuple = ()
 
     @property
     def lengths(self) -> list[int | None]:
@@ -40,26 +42,80 @@ def _ids(tokenizer, text, device, **how) -> Tensor:
     return ids[None] if ids.ndim == 1 else ids
 
 
+def theirs(model: nn.Module) -> Any:
+    """The model of transformers that a module is, wraps or holds: the outermost one; None if there
+    is none."""
+    return next((m for m in model.modules() if "PreTrainedModel" in _bases(m)), None)
+
+
+def _bases(module: nn.Module) -> list[str]:
+    return [kind.__name__ for kind in type(module).__mro__]
+
+
+def check_readable(model: nn.Module) -> None:
+    """Raises CannotRecord for a model of which this process has no numbers, or not all."""
+    parts = [*model.parameters()]
+    if any(type(each).__name__ == "DTensor" or hasattr(each, "ds_id") for each in parts) or any(
+        "FullyShardedDataParallel" in _bases(module) for module in model.modules()
+    ):
+        raise CannotRecord(
+            "This model is sharded: each process has only some of its numbers. Give a model that "
+            "is whole in one process."
+        )
+    is_offloaded = any("_hf_hook" in vars(module) for module in model.modules())
+    if parts and all(each.device.type == "meta" for each in parts) and not is_offloaded:
+        raise CannotRecord("This model is on the device meta, where tensors hold no numbers.")
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """Where it wants its inputs; hooks of accelerate bring parts of it there as they are used."""
+    hooks = (vars(module).get("_hf_hook") for module in model.modules())
+    devices = (getattr(hook, "execution_device", None) for hook in hooks)
+    device = next((each for each in devices if each is not None), None)
+    here = (each.device for each in model.parameters() if each.device.type != "meta")
+    return next(here, torch.device("cpu")) if device is None else torch.device(device)
+
+
+def takes_any(model: nn.Module) -> bool:
+    """Whether a module takes what those of transformers take, or hands on what it is given."""
+    takes = inspect.signature(model.forward).parameters
+    hands_on = any(each.kind is each.VAR_KEYWORD for each in takes.values())
+    return hands_on or "PreTrainedModel" in _bases(model)
+
+
+def _accepted(model: nn.Module, inputs: dict) -> dict:
+    """Those of the inputs that a module of somebody's own takes."""
+    if takes_any(model):
+        return inputs
+    takes = inspect.signature(model.forward).parameters
+    if "input_ids" not in takes:
+        raise CannotRecord(
+            f"{type(model).__name__} takes no input_ids; give what it is called with, as inputs."
+        )
+    return {name: each for name, each in inputs.items() if name in takes}
+
+
 def read_of(model: Any, tokenizer, text, target) -> Read:
-    device = next(model.parameters()).device
+    device, own = device_of(model), theirs(model)
     if isinstance(text, str) and tokenizer is not None:
         inputs = {k: v.to(device) for k, v in tokenizer(text, return_tensors="pt").items()}
     else:
         inputs = {"input_ids": _ids(tokenizer, text, device)}
-    if not getattr(model.config, "is_encoder_decoder", False):
+    inputs = _accepted(model, inputs)
+    if not getattr(own.config, "is_encoder_decoder", False):
         if target is not None:
             raise CannotRecord("This model reads one text and no target.")
         return given(inputs, 0)
     after = NO_ID
     if target is None:
-        if not getattr(model, "can_generate", bool)():
-            raise CannotRecord(f"{type(model).__name__} writes no target itself; give one.")
-        read, after = written(model, inputs)
+        if not own.can_generate():
+            raise CannotRecord(f"{type(own).__name__} writes no target itself; give one.")
+        read, after = written(model, own, inputs)
     elif isinstance(target, str):
         if tokenizer is None:
             raise CannotRecord(NO_TOKENIZER)
         labels = tokenizer(text_target=target, return_tensors="pt")["input_ids"].to(device)
-        read = model.prepare_decoder_input_ids_from_labels(labels=labels)
+        read = own.prepare_decoder_input_ids_from_labels(labels=labels)
         after = int(labels[0, -1])
     else:
         read = _ids(tokenizer, target, device)
@@ -67,29 +123,31 @@ def read_of(model: Any, tokenizer, text, target) -> Read:
 
 
 @torch.no_grad()
-def written(model: Any, inputs: Mapping, **how: Any) -> tuple[Tensor, int]:
+def written(model: Any, own: Any, inputs: Mapping, **how: Any) -> tuple[Tensor, int]:
     """The ids that the decoder reads of a target that the model writes itself, greedily, (1,
-    length), and the one that it ended with. `how`: for `generate`."""
+    length), and the one that it ended with. `own`: see `theirs`; `how`: for `generate`."""
     # Without an end a model writes on, past the positions that it knows.
-    most = min(MOST_WRITTEN, getattr(model.config, "max_position_embeddings", 2**20) - 2)
+    most = min(MOST_WRITTEN, getattr(own.config, "max_position_embeddings", 2**20) - 2)
+    writer = model if hasattr(model, "generate") else own
     with unchanged(model):
         model.eval()
-        ids = model.generate(**inputs, max_new_tokens=most, do_sample=False, num_beams=1, **how)
-    end = model.generation_config.eos_token_id
+        ids = writer.generate(**inputs, max_new_tokens=most, do_sample=False, num_beams=1, **how)
+    end = own.generation_config.eos_token_id
     ends = end if isinstance(end, list) else [end]
     if ids.shape[1] > 1 and ids[0, -1].item() in ends:
         return ids[:, :-1], int(ids[0, -1])
     return ids, NO_ID
 
 
-def given(inputs: dict, row: int) -> Read:
+def given(inputs: Mapping | Sequence, row: int) -> Read:
     """What somebody calls the model with."""
+    named, ordered = (inputs, ()) if isinstance(inputs, Mapping) else ({}, tuple(inputs))
     ids = [
         each[row].tolist() if isinstance(each, Tensor) and each.ndim == 2 and row < len(each)
         else None
-        for each in (inputs.get("input_ids"), inputs.get("decoder_input_ids"))
+        for each in (named.get("input_ids"), named.get("decoder_input_ids"))
     ]  # fmt: skip
-    return Read(inputs, (ids[0], ids[1]))
+    return Read(dict(named), (ids[0], ids[1]), ordered=ordered)
 
 
 def texts_of_pass(

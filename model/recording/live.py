@@ -27,7 +27,15 @@ from headlight.model.probing.changes import (
 from headlight.model.probing.sites import Part
 from headlight.model.probing.trace import Trace
 from headlight.model.recording import forms
-from headlight.model.recording.inputs import Read, given, read_of, texts_of_pass
+from headlight.model.recording.inputs import (
+    Read,
+    check_readable,
+    given,
+    read_of,
+    takes_any,
+    texts_of_pass,
+    theirs,
+)
 from headlight.model.recording.kinds import kind_by_weights, kinds_by_name
 from headlight.model.recording.predicted import with_predictions
 from headlight.model.recording.recording import Recording, of_trace, recording_of
@@ -56,11 +64,6 @@ ONLY_READ = "“{}”: {} can only be read: it does not ask transformers' table 
 # Passes
 
 
-def is_theirs(model: nn.Module) -> bool:
-    kinds = (base for module in model.modules() for base in type(module).__mro__)
-    return any(kind.__name__ == "PreTrainedModel" for kind in kinds)
-
-
 def _asks_table(model: nn.Module) -> bool:
     """Whether all attention of a model of transformers takes its function from the table."""
     tops: list[Any] = [m for m in model.modules() if hasattr(m, "_can_set_attn_implementation")]
@@ -71,6 +74,8 @@ def _asks_table(model: nn.Module) -> bool:
 def _pass(model: nn.Module, read: Read, changes: Mapping[Place, Sequence[Change]]) -> tuple:
     """The calls of one pass, and what it returned."""
     names = {module: name for name, module in model.named_modules()}
+    # Without the names of what wraps it.
+    names |= {module: name for name, module in theirs(model).named_modules()}
     attends = {kind for kind in {type(module) for module in names} if has_eager(kind)}
     room = Room([n for module, n in names.items() if type(module) in attends], read.lengths)
     watch = Watch(names, room, changes)
@@ -80,17 +85,20 @@ def _pass(model: nn.Module, read: Read, changes: Mapping[Place, Sequence[Change]
             config._attn_implementation_internal = NAME
         token = watching.set(watch)
         try:
-            output = model(**read.inputs)
+            output = model(*read.ordered, **read.inputs)
         finally:
             watching.reset(token)
     return watch.calls, output
 
 
 @torch.no_grad()
-def _read_by_output(model: Any, read: Read) -> dict:
+def _read_by_output(model: nn.Module, read: Read) -> dict:
     """What a model of transformers that does not ask the table says of itself."""
+    if not takes_any(model):
+        own = type(theirs(model)).__name__
+        raise CannotRecord(f"{own} can only be read by itself, not inside {type(model).__name__}.")
     lengths = [length for length in read.lengths if length]
-    config = model.config.get_text_config()
+    config = theirs(model).config.get_text_config()
     heads, layers = (getattr(config, f"num_{n}", 0) for n in ("attention_heads", "hidden_layers"))
     if lengths and isinstance(heads, int) and isinstance(layers, int):
         check_room(heads * layers * max(lengths) ** 2, lengths)
@@ -98,11 +106,12 @@ def _read_by_output(model: Any, read: Read) -> dict:
         model.eval()
         for config in configs_of(model):
             config._attn_implementation_internal = "eager"
-        return dict(model(**read.inputs, output_attentions=True, return_dict=True))
+        output = model(**read.inputs, output_attentions=True, return_dict=True)
+        return dict(output)
 
 
 @torch.no_grad()
-def _read_modules(model: nn.Module, inputs: Sequence, named: dict) -> list[Call]:
+def _read_modules(model: nn.Module, read: Read) -> list[Call]:
     """The calls of nn.MultiheadAttention within a model of torch. Hooks keep its layers off the
     path on which they compute no weights."""
     names: dict[nn.Module, str] = {
@@ -131,7 +140,7 @@ def _read_modules(model: nn.Module, inputs: Sequence, named: dict) -> list[Call]
         for module in names:
             hooks.enter_context(module.register_forward_pre_hook(ask, with_kwargs=True))
             hooks.enter_context(module.register_forward_hook(keep, with_kwargs=True))
-        model(*inputs, **named)
+        model(*read.ordered, **read.inputs)
     return list(watch.calls)
 
 
@@ -164,42 +173,44 @@ def record_model(
     Raises CannotRecord and CannotChange; the model is afterwards as it was."""
     model = getattr(model, "_orig_mod", model)  # of torch.compile
     changes = parse(changes) if isinstance(changes, str) else tuple(changes)
-    named, ordered = (inputs, ()) if isinstance(inputs, dict) else ({}, tuple(inputs or ()))
-    if not is_theirs(model):
+    check_readable(model)
+    own = theirs(model)
+    if own is None:
         if changes:
             raise CannotChange(ONLY_READ.format(changes[0], type(model).__name__))
-        kinds = kinds_of_calls(_read_modules(model, ordered, named))
+        kinds = kinds_of_calls(_read_modules(model, given(inputs or (), row)))
         read, words = Read({}, (None, None)), (tokens, target_tokens)
-        return _of_calls(model, kinds, read, Names(None), words, (), row)
+        return _of_calls(type(model).__name__, kinds, read, Names(None), words, (), row)
+    origin = type(own).__name__
     if inputs is None:
         if text is None:
             raise CannotRecord("Give a text, token ids, or what it is called with, as inputs.")
         read = read_of(model, tokenizer, text, target)
     else:
-        read = given(named, row)
+        read = given(inputs, row)
     names, words = Names(tokenizer), (tokens, target_tokens)
     if not _asks_table(model):
         if changes:
-            raise CannotChange(ONLY_READ.format(changes[0], type(model).__name__))
+            raise CannotChange(ONLY_READ.format(changes[0], origin))
         output = _read_by_output(model, read)
         found, notes = forms.by_kind(output, row)
         made = recording_of(
             found, *texts_of_pass(found, read, names, words), partial=True, notes=notes,
-            origin=type(model).__name__,
+            origin=origin,
         )  # fmt: skip
-        return with_predictions(made, model, output, read, names, row)
+        return with_predictions(made, own, output, read, names, row)
     register()
     calls, output = _pass(model, read, {})
     if not calls:
-        raise CannotRecord(f"No attention of {type(model).__name__} was called in this pass.")
+        raise CannotRecord(f"No attention of {origin} was called in this pass.")
     kinds = kinds_of_calls(calls)
     if changes:
         again, output = _pass(model, read, placed(kinds, changes))
         # Under the names of the pass without changes: a mask may have made a decoder look ahead.
         by_place = {call.place: call for call in again}
         kinds = {kind: [by_place[call.place] for call in calls] for kind, calls in kinds.items()}
-    made = _of_calls(model, kinds, read, names, words, changes, row)
-    return with_predictions(made, model, output, read, names, row)
+    made = _of_calls(origin, kinds, read, names, words, changes, row)
+    return with_predictions(made, own, output, read, names, row)
 
 
 def kinds_of_calls(calls: Sequence[Call]) -> dict[str, list[Call]]:
@@ -236,16 +247,23 @@ def placed(kinds: dict[str, list[Call]], changes: Sequence[Change]) -> dict[Plac
 
 
 def _of_calls(
-    model: nn.Module, kinds: dict[str, list[Call]], read: Read, names: Names,
+    origin: str, kinds: dict[str, list[Call]], read: Read, names: Names,
     words: tuple[Words, Words], changes: Sequence[Change], row: int,
 ) -> Recording:  # fmt: skip
+    for kind, of_kind in kinds.items():
+        rows, keys = of_kind[0].weights.shape[-2:]
+        if rows < keys and kind in ("encoder", "decoder"):
+            raise CannotRecord(
+                f"{kind}: its {rows} tokens attend to {keys}, as where a prefix was learned or a "
+                "cache is given. Only attention among the tokens of a text can be shown."
+            )
     found = {k: layers_of(k, [call.weights for call in calls], row) for k, calls in kinds.items()}
     notes = []
     if changes:
         notes.append(f"Changed in transformers' own code: {'; '.join(map(str, changes))}.")
     return recording_of(
         found, *texts_of_pass(found, read, names, words), partial=True, notes=notes,
-        origin=type(model).__name__,
+        origin=origin,
         names={kind: [call.name for call in of_kind] for kind, of_kind in kinds.items()},
         key_heads={kind: [call.key_heads for call in of_kind] for kind, of_kind in kinds.items()},
     )  # fmt: skip

@@ -27,7 +27,11 @@ def _predicts(model: Any, logits: Tensor, rows: int, is_causal: bool) -> str:
         is_one = getattr(config, "problem_type", None) in (None, "single_label_classification")
         fits = len(logits) == 1 < logits.shape[1] == len(getattr(config, "id2label", ()))
         return "class" if is_one and fits else ""
-    if len(logits) != rows or model.get_output_embeddings() is None:
+    head = model.get_output_embeddings()
+    if head is None or tuple(logits.shape) != (
+        rows,
+        getattr(head, "out_features", logits.shape[1]),
+    ):
         return ""
     if "MaskedLM" in kinds:
         return "masked token"

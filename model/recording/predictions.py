@@ -17,7 +17,7 @@ Name = Callable[[int, int | None], str]  # of an id, and of the one before it
 
 
 @dataclass(frozen=True)
-class Predictions:
+class Likeliest:
     """What one side of a recording predicts, as `Side.predicts` says it.
 
     best               ids and probabilities of the likeliest answers, (row, count) each
@@ -53,7 +53,7 @@ TENSORS = ("ids.{}", "probabilities.{}", "log_probabilities.{}")  # of the recor
 def predictions(
     side: str, predicts: str, logits: Tensor, following: Sequence[int],
     preceding: Iterable[int | None], name: Name,
-) -> Predictions:  # fmt: skip
+) -> Likeliest:  # fmt: skip
     """Of logits (row, vocabulary)."""
     logits = logits.detach().float()
     best = most_probable(logits, None if predicts == "class" else MOST)
@@ -61,13 +61,13 @@ def predictions(
         tuple(map(name, ids, repeat(before)))
         for ids, before in zip(best[0].tolist(), preceding, strict=True)
     )
-    return Predictions(side, predicts, best, labels, log_probabilities(logits, following))
+    return Likeliest(side, predicts, best, labels, log_probabilities(logits, following))
 
 
 def opened(
     described: Mapping, tensor: Callable[[str], np.ndarray], number: int,
     lengths: Mapping[str, int], following: Sequence[int],
-) -> Predictions:  # fmt: skip
+) -> Likeliest:  # fmt: skip
     """What `described` wrote, of a file that may hold anything. `lengths`: of each side's text.
     Raises CannotRecord."""
     side, predicts = str(described["side"]), str(described["predicts"])
@@ -90,10 +90,10 @@ def opened(
         raise CannotRecord("Its probabilities are not between 0 and 1, or add up to more.")
     if (ids < 0).any() or (np.diff(shares, axis=1) > 0).any() or (logs > SUM_ERROR).any():
         raise CannotRecord("Its predictions are not the likeliest first.")
-    return Predictions(side, predicts, (ids.astype(np.int64), shares), labels, logs)
+    return Likeliest(side, predicts, (ids.astype(np.int64), shares), labels, logs)
 
 
-def known(all_predictions: Iterable[tuple[Predictions, Sequence[int | None]]]) -> Name:
+def known(all_predictions: Iterable[tuple[Likeliest, Sequence[int | None]]]) -> Name:
     """The labels that predictions and the ids before their rows have, as a function."""
     labels: dict[tuple[int, int | None], str] = {}
     for each, preceding in all_predictions:

@@ -19,7 +19,7 @@ from headlight.model.messages import short
 from headlight.model.probing.run import Run
 from headlight.model.probing.trace import Trace
 from headlight.model.recording.kinds import KIND_NAME, TITLES, kind_by_weights
-from headlight.model.recording.predictions import Predictions, known
+from headlight.model.recording.predictions import Likeliest, known
 from headlight.model.recording.texts import Words, texts_of
 from headlight.model.recording.weights import CannotRecord, check, stacked
 from headlight.model.sites import Side, Site
@@ -36,12 +36,10 @@ MOST_KINDS, MOST_LAYERS, MOST_HEADS = 16, 999, 20_000  # that can be shown
 @dataclass(frozen=True, repr=False)
 class Recording(Trace):
     """A trace of which only the weights are known, and what was predicted, if anything: all other
-    numbers are empty. `origin`: where they come from, in words. `notes`: what is unusual about
-    them, a sentence each."""
+    numbers are empty. `notes`: what is unusual about the weights, a sentence each."""
 
-    origin: str = field(default="", kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
-    predictions: Predictions | None = field(default=None, kw_only=True)
+    predictions: Likeliest | None = field(default=None, kw_only=True)
 
     def most_probable(self, count: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """As Trace has them, of at most MOST where rows are tokens; of no row where nothing is
@@ -63,9 +61,7 @@ class Recording(Trace):
         name = known([(self.predictions, self.preceding)] if self.predictions else [])
         return [name(*pair) for pair in zip(ids, preceding, strict=False)]
 
-    def predicting(
-        self, predictions: Predictions, following: Sequence[int], end: str
-    ) -> "Recording":
+    def predicting(self, predictions: Likeliest, following: Sequence[int], end: str) -> "Recording":
         """The same with predictions; `following` and `end` as Pass has them."""
         side = replace(self.sides[predictions.side], predicts=predictions.predicts)
         sides = {name: replace(one, predicts="") for name, one in self.sides.items()}

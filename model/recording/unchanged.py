@@ -13,6 +13,7 @@ HOOKS = (
     "_backward_pre_hooks",
 )  # fmt: skip
 INSTALLED = "_output_capturing_hooks_installed"  # of transformers, which never removes its own
+COMPILED = "_compiled_call_impl", "forward"  # of a module, and of what torch.compile wraps one in
 ABSENT = object()
 
 
@@ -55,10 +56,16 @@ def _restored(model: nn.Module) -> Iterator[None]:
     modules = list(model.modules())
     was = [(m, m.training, {name: vars(m)[name].copy() for name in HOOKS if name in vars(m)},
             vars(m).get(INSTALLED, ABSENT)) for m in modules]  # fmt: skip
+    compiled = [(m, name, vars(m)[name]) for m in modules for name in COMPILED if name in vars(m)
+                and (name != "forward" or "_orig_mod" in m._modules)]  # fmt: skip
     implementations = [(c, c._attn_implementation_internal) for c in configs_of(model)]
     try:
+        for module, name, _ in compiled:  # compiled code would not ask us for its attention
+            vars(module)[name] = module._modules["_orig_mod"] if name == "forward" else None
         yield
     finally:
+        for module, name, code in compiled:
+            vars(module)[name] = code
         for config, implementation in implementations:
             config._attn_implementation_internal = implementation
         for module, training, hooks, installed in was:

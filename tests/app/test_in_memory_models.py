@@ -35,7 +35,7 @@ def mine(tmp_path, monkeypatch):
     """The name of a model that this process has in memory, and serves to nobody."""
     monkeypatch.setattr(catalog, "_in_memory", {})
     monkeypatch.setattr(in_process._server, "start", lambda *_: None)
-    headlight.open(*model_and_tokenizer(tmp_path), TEXT, name="mine", wait=False)
+    headlight.open(*model_and_tokenizer(tmp_path), TEXT, name="mine", wait=False, browser=False)
     return "mine"
 
 
@@ -63,7 +63,7 @@ def test_it_is_the_first_in_the_list_and_its_texts_are_offered(mine):
 
 
 def test_a_shipped_name_stays_the_shipped_models(mine, tmp_path):
-    headlight.open(*model_and_tokenizer(tmp_path), name="en-de", wait=False)
+    headlight.open(*model_and_tokenizer(tmp_path), name="en-de", wait=False, browser=False)
     assert [*catalog._in_memory] == [mine, "en-de (yours)"]
 
 

@@ -112,6 +112,24 @@ def test_grids_in_one_notebook_do_not_meet(page, tmp_path, trace):
     ]
 
 
+@pytest.mark.parametrize("width", [1000, 500])
+def test_a_head_that_is_asked_for_is_what_one_sees_first(page, tmp_path, trace, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    frame = show(trace, "cross", 3, 3)._repr_html_()
+    opened(page, tmp_path, f"<!doctype html><body style='margin: 0; color: #111'>{frame}")
+    inside = page.frames[1]
+    inside.wait_for_function("performance.getEntriesByName('grid painted').length")
+    expect(inside.locator(".selected h3")).to_have_text("Cross-attention, layer 3, head 3")
+    cells = inside.locator(".selected canvas").first.bounding_box()
+    assert cells["y"] + cells["height"] <= 640
+    assert cells["width"] * cells["height"] > 0.25 * min(width, 1000) * 400
+    tiles = inside.locator(".section canvas").first.bounding_box()
+    assert (tiles["x"] < cells["x"]) if width == 1000 else (tiles["y"] > cells["y"])
+    if width == 1000:  # all of it in view, and it stays so
+        page.wait_for_timeout(300)
+        assert page.locator("iframe").bounding_box()["height"] <= 642
+
+
 def test_a_frame_that_is_opened_later_is_drawn_then(page, tmp_path, trace):
     frame = show(trace)._repr_html_()
     opened(page, tmp_path, f"<details><summary>more</summary>{frame}</details>")

@@ -71,6 +71,7 @@ def calls():
         "ids": lambda v: greedy_decode(decoder, torch.tensor([[v]])) if type(v) is int else None,
         "preset": headlight.build,
         "trace": headlight.show,
+        "port": lambda v: headlight.open(None, None, port=v),
         "shown layer": lambda v: headlight.show(trace, layer=v),
         "shown head": lambda v: headlight.show(trace, head=v),
         **{
@@ -139,6 +140,8 @@ def test_every_public_function_is_tried(calls):
         "text", "target", "changes", "donor", "what", "score", "token", "row", "head", "name",
         "progress", "device", "ids", "preceding", "written", "state_dict", "sizes", "model",
         "wanted", "given", "known", "self", "config", "reading", "theme",
+        "tokenizer", "browser", "wait", "minus", "more",
+        "recordings", "path", "half",
     }  # fmt: skip
     functions = [getattr(headlight, name) for name in headlight.__all__]
     functions += [f for name, f in vars(checkpoint.Checkpoint).items() if inspect.isfunction(f)

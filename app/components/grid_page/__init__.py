@@ -17,13 +17,13 @@ def grid_page(
     packed: bytes, look: GridOptions, title: str, theme: str = "auto", focus: bool = False
 ) -> str:
     """A page of packed weights, displayed as `grid_options` says; it responds to pointer and clicks
-    as in the app. With `focus`, the selected head is below in full. Theme "auto" follows the
+    as in the app. With `focus`, the selected head is beside them in full. Theme "auto" follows the
     notebook that frames it, or else the system. Raises ValueError for an unknown theme."""
     if theme not in THEMES:
         raise ValueError(f"{theme!r} is not one of {', '.join(map(repr, THEMES))}")
     themes = {
         name: {
-            "--paper": PAPER[name],
+            "--st-background-color": PAPER[name],
             "--st-text-color": INK[name],
             "--st-primary-color": PRIMARY[name],
         }

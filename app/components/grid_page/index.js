@@ -32,9 +32,13 @@ systemIsDark.addEventListener("change", paint);
 if (frame) { // the notebook's own text is around it
   frame.grid = grid; // for a widget, which hears of selections
   frame.dispatchEvent(new Event("drawn"));
+  document.documentElement.classList.add("framed");
   document.querySelector("h1").remove();
   document.documentElement.style.overflowY = "hidden";
+  // A head in full fills the frame that it finds: it would shrink with one that shrinks to it.
+  const least = large ? parseFloat(frame.style.height) : 0;
   new ResizeObserver(() => {
-    frame.style.height = `${Math.ceil(document.documentElement.getBoundingClientRect().height)}px`;
+    const { height } = document.documentElement.getBoundingClientRect();
+    frame.style.height = `${Math.max(least, Math.ceil(height))}px`;
   }).observe(document.documentElement);
 }

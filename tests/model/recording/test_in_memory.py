@@ -30,7 +30,7 @@ def pair(request, tmp_path_factory):
 @pytest.mark.parametrize("line", LINES)
 def test_it_computes_what_our_class_does(pair, line):
     theirs, ours = pair
-    before = state_of(theirs.model.theirs)
+    before = state_of(theirs.model.given)
     target = TARGET if theirs.writes else None
     mine, own = (each.trace(TEXT, target, changes=line) for each in pair)
     for kind, weights in own.attention.items():
@@ -38,7 +38,7 @@ def test_it_computes_what_our_class_does(pair, line):
     (ids, shares), (known, expected) = (trace.most_probable(3) for trace in (mine, own))
     assert np.abs(shares - expected).max() <= 1e-5
     assert theirs.outputs(ids[:, 0], mine.preceding) == ours.outputs(known[:, 0], own.preceding)
-    assert state_of(theirs.model.theirs) == before
+    assert state_of(theirs.model.given) == before
 
 
 @pytest.mark.parametrize("line", LINES)
