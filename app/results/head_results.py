@@ -83,7 +83,7 @@ def survey_of(view: ModelView) -> tuple[Survey | None, str, bool]:
     whether that is a file's fault."""
     folder = catalog.folders().get(view.name)
     if view.checkpoint.lacks:
-        return None, "It has no survey: only models of Headlight's own classes do.", False
+        return None, "", False
     if folder is None:
         return None, "Its weights are random, so there is no survey.", False
     if view.step != FINAL:

@@ -75,6 +75,9 @@ def _draw_live_page(name: str) -> None:
     if running_lesson.veils():
         st.caption("Live page: answer the open question first, or press *Show me*.")
         return
+    if lacks := session.context().lacks:
+        st.caption(f"Live page: it takes a whole model. {lacks}")
+        return
     if (folder := catalog.folders().get(name)) is None:
         st.caption(f"Live page: {formats.escaped(name)} has random weights. Choose another model.")
         return

@@ -9,7 +9,7 @@ from headlight.app.results import memoize
 from headlight.app.shell.edits import keep_valid_changes
 from headlight.app.state import catalog, progress
 from headlight.app.state.messages import NothingToShow, Stopped, show_message
-from headlight.app.state.session import go_on
+from headlight.app.state.session import context, go_on
 from headlight.app.text import notices
 from headlight.model.probing.changes import CannotChange
 from headlight.model.probing.trace import CannotRead
@@ -44,5 +44,6 @@ def errors_as_messages() -> Iterator[None]:
     except CannotRead as error:
         show_message(f"{error} Your text is still in the box.")
     except CannotChange as error:
-        show_message(f"{error} Fix it under “What if”.")
+        where = " Fix it under “What if”." if context().can_change else ""
+        show_message(f"{error}{where}")
         st.button("Keep the valid changes", on_click=keep_valid_changes, key="keep_readable")

@@ -46,7 +46,7 @@ def grid_options(model_view: ModelView, run: Run) -> GridOptions:
         marked=_marked(run),
         hidden=_hidden(run),
         moved={} if veils else _moved(model_view, run),
-        acts=are_tokens and not read_as.average,
+        acts=are_tokens and not read_as.average and session.context().can_change,
         said=() if veils else frame.effect().said,
         veil=[vars(veil) for veil in veils],
         points_at=_points_at(are_tokens),

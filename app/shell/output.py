@@ -96,7 +96,8 @@ def model_output() -> tuple[str, str]:
         run = selection.run()
         view = selection.view(run)
         title, text = output_texts.output(view, run, lambda: passes.trace_of(view, run))
-        return _target_title(view.name) if len(run.texts) > 1 else title, text
+        is_written = len(run.texts) > 1 and concerns("target")
+        return _target_title(view.name) if is_written else title, text
     except (messages.NothingToShow, CannotRead, CannotChange):
         return "", ""  # the page says why
 

@@ -95,6 +95,16 @@ def _draw_cell(is_open: bool, options: Mapping) -> None:
 
 
 def draw_menus(page: Page) -> None:
+    if session.context().can_change:
+        _draw_what_if(page)
+    if page.reading:
+        with menu("Display", "display", icon=":material/tune:") as display:
+            draw_where_open(display, READING, page)
+            if session.values()["order"] in (ABLATION, PATCHING):
+                _draw_score()
+
+
+def _draw_what_if(page: Page) -> None:
     _close_after_change()
     with menu("What if", "what_if", icon=":material/science:") as what_if:
         draw_where_open(what_if, ("changes",), page)
@@ -107,11 +117,6 @@ def draw_menus(page: Page) -> None:
             draw_no_positions()
             draw_minimal_pairs()
             st.markdown(CHANGES_HELP)
-    if page.reading:
-        with menu("Display", "display", icon=":material/tune:") as display:
-            draw_where_open(display, READING, page)
-            if session.values()["order"] in (ABLATION, PATCHING):
-                _draw_score()
 
 
 def _close_after_change() -> None:

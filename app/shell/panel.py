@@ -22,7 +22,7 @@ def draw_change(page: Page) -> None:
     others."""
     keys = list(filter(concerns, (*MASKS, "pad_to")))
     is_hidden = "switches" in page.idle
-    if not is_hidden:
+    if not is_hidden and (keys or session.context().can_change):
         st.markdown("**Change**")
     for key in filter(is_chosen, keys) if is_hidden else keys:
         given = {"on_change": _pass_over_idle_padding} if key == "pad_to" else {}
@@ -74,7 +74,10 @@ def _draw_peek(on_click: Callable[..., None]) -> None:
 
 
 def draw_switch(**options) -> None:
-    """The button that switches the selected head off, or on again; `options` of the button."""
+    """The button that switches the selected head off, or on again, where that can be done;
+    `options` of the button."""
+    if not session.context().can_change:
+        return
     focus, layer = session.focus(), session.values()["layer"]
     name = f"head {layer}.{focus.head + 1}"
     st.button(

@@ -59,8 +59,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                 if places.lesson:
                     with places.lesson:
                         lesson.draw(page)
-                structure = session.context().structure
-                lacks = structure.lacks if structure else ""
+                lacks = session.context().lacks
                 if running_lesson.covers(page.key):
                     lesson.draw_cover(page)
                 elif lacks and not page.weights:
@@ -77,7 +76,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                         if count := session.left_out():
                             st.info(notices.left_out(count))
                         draw_not_finite()
-                        if page.key == HOME:
+                        if page.key == HOME and not session.context().lacks:
                             lesson.draw_offer()
                     veiled = bool(running_lesson.veils())
                     says = page.key != HOME and "switches" not in page.idle and not veiled

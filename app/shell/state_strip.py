@@ -114,7 +114,8 @@ def draw_badges(page: Page) -> None:
     if message:
         st.badge("Random weights", icon=":material/casino:", color="orange", help=message)
     elif not badges:
-        st.caption("As trained", width="content")
+        as_it_is = "As trained" if session.context().can_change else "As recorded"
+        st.caption(as_it_is, width="content")
     visible = PRESENTED_BADGES if session.values()["projector"] else VISIBLE_BADGES
     if len(badges) > visible and names_head(page):
         visible -= 1

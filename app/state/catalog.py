@@ -22,6 +22,7 @@ import torch
 from safetensors import safe_open
 
 from headlight.app.state.cache import ByteBoundedCache, forget_all, once
+from headlight.app.state.dropped import YOURS, dropped
 from headlight.app.state.lines import lines_of
 from headlight.app.state.setting import Structure
 from headlight.app.text import output_texts
@@ -36,14 +37,15 @@ from headlight.model.pretrained.weights import Progress
 from headlight.model.probing.capture import view
 from headlight.model.probing.reference import Reference
 from headlight.model.probing.run import FINAL
-from headlight.model.recording.checkpoint import load_recorded
-from headlight.model.recording.file import is_recording
+from headlight.model.recording.checkpoint import Recorded, load_recorded, title_of
+from headlight.model.recording.file import about, is_recording
 from headlight.model.recording.in_memory import InMemory
+from headlight.model.recording.recording import ENDING
 from headlight.model.sites import ProbedModel, Site
 from headlight.model.training import snapshots
 
 EXAMPLES, EXAMPLES_FILE = SHIPPED.parent / "examples", "examples.txt"
-RECORDED = ".safetensors"  # a file of recordings
+RECORDED = " (recording)"  # ends the name of a file of recordings
 DEFAULT_MODEL, CLASSIFIER = "en-fr", "reviews"
 UNTRAINED = {f"{preset}, untrained": preset for preset in PRESETS}  # model → its preset
 LONGEST_CARD = 2**20  # bytes
@@ -96,7 +98,10 @@ class ModelView:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of weights and buffers, those of the twin included; shared storage counts once."""
+        """Bytes of weights and buffers, those of the twin included; shared storage counts once. Of
+        a recording those of its attention weights."""
+        if isinstance(self.checkpoint, Recorded):
+            return self.checkpoint.nbytes
         modules = filter(None, (self.model, self.twin))
         tensors = (t for module in modules for t in (*module.parameters(), *module.buffers()))
         storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}
@@ -105,7 +110,7 @@ class ModelView:
 
 @once
 def folders() -> dict[str, Path]:
-    """Name → folder of every trained model."""
+    """Name → folder of every trained model, or file of recordings."""
     parser = argparse.ArgumentParser(prog="streamlit run app/main.py --", allow_abbrev=False)
     parser.add_argument(
         "--models",
@@ -116,12 +121,16 @@ def folders() -> dict[str, Path]:
     parents = [SHIPPED, *([more] if more else [])]
     paths = [folder for parent in parents for folder in sorted(parent.glob("*")) if _is_one(folder)]
     paths.sort(key=lambda folder: folder != SHIPPED / DEFAULT_MODEL)
-    return {_text(folder.name): folder for folder in paths}
+    return {_text(_name(folder)): folder for folder in paths}
+
+
+def _name(folder: Path) -> str:
+    return f"{folder.stem}{RECORDED}" if folder.suffix == ENDING else folder.name
 
 
 def _is_one(folder: Path) -> bool:
     try:
-        return is_recording(folder) if folder.suffix == RECORDED else bool(layout_of(folder))
+        return is_recording(folder) if folder.suffix == ENDING else bool(layout_of(folder))
     except OSError:
         return True  # the reason is reported when it is chosen
 
@@ -141,13 +150,14 @@ def add(name: str, checkpoint: InMemory) -> None:
 
 
 def models() -> list[str]:
-    """Names of all models: those in memory, trained ones, then the presets with random weights."""
-    return [*_in_memory, *folders(), *(UNTRAINED if folders() else ())]
+    """Names of all models: those in memory, trained ones, this session's recordings, then the
+    presets with random weights."""
+    return [*_in_memory, *folders(), *dropped(), *(UNTRAINED if folders() else ())]
 
 
-def is_recorded(name: str) -> bool:
-    """Whether only attention weights are there, and no model."""
-    return name not in UNTRAINED and name in folders() and folders()[name].suffix == RECORDED
+def _is_recorded(name: str) -> bool:
+    """Whether it is a file of recordings in a folder."""
+    return name in folders() and folders()[name].suffix == ENDING
 
 
 def trained(name: str) -> str:
@@ -159,15 +169,20 @@ def trained(name: str) -> str:
     return CLASSIFIER if classifies else DEFAULT_MODEL
 
 
-@once
 def examples(name: str) -> list[str]:
     """Example sentences for a model, from its own folder if it has some; the app opens on the
-    first."""
+    first. Of a recording its texts."""
+    return dropped()[name].recorded.lines if name in dropped() else _examples(name)
+
+
+@once
+def _examples(name: str) -> list[str]:
     try:
         if name in _in_memory:
             return list(_in_memory[name].lines) or examples("english")
-        if is_recorded(name):
-            return load_recorded(folders()[name]).lines
+        if _is_recorded(name):
+            recorded = _shared(name, FINAL, device_of("auto")).checkpoint
+            return recorded.lines if isinstance(recorded, Recorded) else []
         path = folders()[trained(name)] / EXAMPLES_FILE
         if not path.is_file():
             path = EXAMPLES / f"{_written_for(name)}.txt"
@@ -191,7 +206,10 @@ def _written_for(name: str) -> str:
 def alike(name: str) -> list[str]:
     """The other models with which a model can be compared: of the same vocabulary and ids, and as
     many layers and heads."""
-    others = [other for other in models() if other != name and _tokens(other) == _tokens(name)]
+    if name in dropped():
+        return []
+    shared = [other for other in models() if other not in dropped()]
+    others = [other for other in shared if other != name and _tokens(other) == _tokens(name)]
     mine = _depth(name)
     return [other for other in others if None in (mine, _depth(other)) or _depth(other) == mine]
 
@@ -255,10 +273,11 @@ def steps(name: str) -> dict[str, str]:
     return scores | {FINAL: ""} if scores else {}
 
 
-@once
 def cards() -> dict[str, str]:
     """Name → Markdown on what every model to choose from is, in a few words."""
-    return {name: _card(name) for name in models()}
+    own = {name: each.recorded.card for name, each in dropped().items()}
+    own = {name: _recorded_card(card["title"], card["look_for"]) for name, card in own.items()}
+    return {name: own[name] if name in own else _card(name) for name in models()}
 
 
 @once
@@ -276,14 +295,19 @@ def language(name: str) -> str:
         return ""
 
 
+def _recorded_card(title: str, notes: str) -> str:
+    return f"{escaped(title)}  \n{escaped(notes)}"
+
+
+@once
 def _card(name: str) -> str:
     try:
         if name in _in_memory:
             return escaped(_in_memory[name].card["title"])
         folder = folders()[trained(name)]
-        if is_recorded(name):
-            card = load_recorded(folder).card
-            return f"{escaped(card['title'])}  \n{escaped(card['look_for'])}"
+        if _is_recorded(name):
+            origin, notes = about(folder)
+            return _recorded_card(title_of(origin), notes)
         if not is_ours(folder):
             return _foreign_card(contents_of(folder))
         file = folder / "config.json"
@@ -332,8 +356,10 @@ def _views() -> ByteBoundedCache:
 
 
 def _shared(name: str, step: str, device: str) -> ModelView:
-    """Weights on a device, with their twin, shared by all sessions. Never hook these modules; take
-    a view. Raises UnreadableModel."""
+    """Weights on a device, with their twin, shared by all sessions, or this session's recording.
+    Never hook these modules; take a view. Raises UnreadableModel."""
+    if own := dropped().get(name):
+        return ModelView(name, FINAL, "cpu", own.recorded, None, (own.file, own.sha256))
 
     def make() -> ModelView:
         with st.spinner("Loading the model …"), _progress(name) as progress:
@@ -369,7 +395,7 @@ def _read(name: str, step: str, device: str, progress: Progress) -> ModelView:
         return ModelView(name, step, device, _in_memory[name], None, (id(_in_memory[name]),))
     folder = folders()[trained(name)]
     stamp = _stamp(_files(name, step))
-    if is_recorded(name):
+    if _is_recorded(name):
         return ModelView(name, step, device, load_recorded(folder), None, stamp)
     checkpoint = load(folder, progress)
     if name in UNTRAINED:
@@ -393,6 +419,8 @@ def view_of(name: str, step: str, device: str) -> ModelView:
 def view_for(session: str, name: str, step: str, device: str) -> ModelView:
     """A session's view of a model's weights. Raises UnreadableModel."""
     model = name, step, device
+    if name in dropped():  # by its name it could be an earlier file
+        return view_of(*model)
     return _views().get((session, *model), lambda: view_of(*model))
 
 
@@ -432,13 +460,17 @@ def _opens(card: dict, sites: Sequence[Site]) -> dict:
 def sha256(view: ModelView) -> tuple[str, str]:
     """The names of the weight files and their SHA-256; for random weights, "its parameters" and
     their hash. Raises UnreadableModel if the files have changed since they were read."""
+    if view.name in dropped():
+        file, digest = view.stamp
+        return file, digest
     if view.name in UNTRAINED or view.name in _in_memory:
         return "its parameters", _sha256_of_parameters(view.name)
     try:
         folder, files = folders()[view.name], _files(view.name, view.step)
         stamp = _stamp(files)
         if stamp == view.stamp:
-            names = ", ".join(file.relative_to(folder).as_posix() for file in files)
+            inside = [file for file in files if file != folder]
+            names = ", ".join(file.relative_to(folder).as_posix() for file in inside) or folder.name
             return names, _sha256(files, stamp)
     except (OSError, ValueError):
         pass  # files that are missing or broken have changed, too
@@ -457,7 +489,7 @@ def _files(name: str, step: str) -> tuple[Path, ...]:
     folder = folders()[name]
     if step != FINAL:
         return (snapshots.file_of(folder, int(step)),)
-    if is_recorded(name):
+    if _is_recorded(name):
         return (folder,)
     if is_ours(folder):
         return (folder / "model.safetensors",)
@@ -500,6 +532,8 @@ def random_weights(name: str) -> str:
 
 def missing(name: str, step: str) -> str:
     """Why a model or training step that a file asks for is not available; "" if it is."""
+    if name not in models() and name.endswith(YOURS):
+        return f"It needs the recording “{name[:80]}”. Drop that file here first."
     if name not in models():
         return (
             f"It needs the model “{name[:80]}”, which is missing. Put it into a folder DIR and "

@@ -11,7 +11,8 @@ SWEEPS = {  # name on the page Ablation → name in probing/sweeps.py
     "Heads patched, per token": "patches by position",
     "Residual stream patched, per token": "residual by position",
 }
-ORDERS = ("layer and head", "entropy", "distance", "change", ABLATION, PATCHING)
+OF_WEIGHTS = "layer and head", "entropy", "distance"
+ORDERS = (*OF_WEIGHTS, "change", ABLATION, PATCHING)
 AVERAGES = {"one head": "", "heads": "heads", "layers": "layers", "both": "both"}
 BASES = (*(int(f) * 10**z for z in range(4) for f in (1, 2, 5)), 10_000)
 STEPS = (

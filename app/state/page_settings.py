@@ -1,6 +1,6 @@
 """The settings that pages draw themselves, by page; those of the bar are in settings.py."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from headlight.app.state import options
 from headlight.app.state.setting import MAX_POSITION, Context, Setting
@@ -50,11 +50,13 @@ ATTENTION_CONTROLS = (
 )
 
 
-def _ways_to_align(context: Context) -> Sequence[str]:
-    """Which heads are best, and the influence of a word, take a model of ours to find out."""
-    is_known = context.structure is None or not context.structure.lacks
-    return options.ALIGNED_BY if is_known else (options.SELECTED, options.OF_LAYER)
+def _known(among: Sequence[str], *taking: str) -> Callable[[Context], Sequence[str]]:
+    """Options, of which some take a model of which everything is known."""
+    return lambda context: [one for one in among if not (context.lacks and one in taking)]
 
+
+# Which heads are best, and the influence of a word, take a model of ours to find out.
+_ways_to_align = _known(options.ALIGNED_BY, options.BEST_HEADS, options.INFLUENCE)
 
 ALIGNMENT_CONTROLS = (
     Setting(
@@ -95,7 +97,8 @@ HEADS_CONTROLS = (
         "segmented",
         "A sortable table, a scatter plot of two numbers, or the sentences that show the "
         "selected head's pattern best.",
-        options=options.HEADS_AS,
+        options=_known(options.HEADS_AS, options.SENTENCES),
+        among=options.HEADS_AS,
     ),
     Setting("across", "Horizontal axis", "entropy", "select"),
     Setting("up", "Vertical axis", "ablation", "select"),
@@ -371,12 +374,6 @@ IMPLEMENTATIONS_CONTROLS = (
 )
 
 
-def _views_of_bertviz(context: Context) -> Sequence[str]:
-    """The neuron view shows queries and keys, which only models of ours have."""
-    is_known = context.structure is None or not context.structure.lacks
-    return [view for view in options.BERTVIZ if view != "neuron" or is_known]
-
-
 BERTVIZ_CONTROLS = (
     Setting(
         "bertviz",
@@ -385,7 +382,7 @@ BERTVIZ_CONTROLS = (
         "segmented",
         "Head: one layer, all heads overlaid. Model: every head, small. Neuron: how queries "
         "and keys produce one head's weights.",
-        options=_views_of_bertviz,
+        options=_known(options.BERTVIZ, "neuron"),  # which shows queries and keys
         among=options.BERTVIZ,
     ),
     Setting(

@@ -100,7 +100,8 @@ class Memo:
     block: tuple | None = None  # clicked in the model map
     opened_on: tuple | None = None  # the head that was selected when its table was opened
     pack: Any = None  # the bundle opened on Export
-    refused: str = ""  # why an uploaded one could not be opened
+    recording: str = ""  # the name of one that was dropped there last
+    refused: str = ""  # why an uploaded file could not be opened
     lesson: Any = None  # see LessonMemo of running_lesson.py
 
 

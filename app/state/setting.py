@@ -80,6 +80,16 @@ class Context:
         )
 
     @property
+    def lacks(self) -> str:
+        """See Checkpoint.lacks; "" of a model that cannot be read."""
+        return self.structure.lacks if self.structure else ""
+
+    @property
+    def can_change(self) -> bool:
+        """Whether anything in the model can be changed."""
+        return self.structure is None or bool(self.structure.parts)
+
+    @property
     def has_other(self) -> bool:
         """Whether there is another run to compare with."""
         keys = ("other", "other_model", "other_step")

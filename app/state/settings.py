@@ -14,6 +14,7 @@ from headlight.app.state.options import (
     AVERAGES,
     BEFORE,
     DIFFERENCE,
+    OF_WEIGHTS,
     ORDERS,
     OTHER,
     SCALES,
@@ -92,6 +93,15 @@ def _heads(context: Context) -> Sequence[int]:
     if context.structure is None:
         return range(1, MANY + 1)
     return range(1, context.structure.kinds[context["kind"]][0].n_heads + 1)
+
+
+def _orders(context: Context) -> Sequence[str]:
+    """A sweep over the heads takes a model of ours, and a change something to change."""
+    if not context.can_change:
+        return OF_WEIGHTS
+    if context.lacks:
+        return (*OF_WEIGHTS, "change")
+    return ORDERS if context.has_other else ORDERS[:-1]
 
 
 def _mask(key: str, label: str, name: str, help: str) -> Setting:
@@ -189,7 +199,7 @@ SETTINGS = {
             "line",
             "The text that the decoder reads. Leave it empty to use the model's own output, or "
             "type your own.",
-            concerns=lambda context: context.writes,
+            concerns=lambda context: context.writes and context.can_change,
             name="the target",
             run=True,
             badge="Typed target",
@@ -251,6 +261,7 @@ SETTINGS = {
             "",
             "line",
             name="the comparison sentence",
+            concerns=lambda context: context.can_change,
             run=True,
             header="comparison sentence: {}",
             look={"placeholder": "same"},
@@ -262,7 +273,7 @@ SETTINGS = {
             "select",
             "Models with the same tokenizer, layers and heads.",
             options=_other_models,
-            concerns=lambda context: len(_other_models(context)) > 1,
+            concerns=lambda context: context.can_change and len(_other_models(context)) > 1,
             name="the comparison model",
             run=True,
             header="comparison model: {}",
@@ -274,7 +285,7 @@ SETTINGS = {
             "",
             "select",
             options=_other_steps,
-            concerns=lambda context: len(_other_steps(context)) > 1,
+            concerns=lambda context: context.can_change and len(_other_steps(context)) > 1,
             name="the comparison step",
             run=True,
             header="comparison step: {}",
@@ -363,7 +374,7 @@ SETTINGS = {
             "select",
             "Entropy and distance: smallest first. Change: most changed first. Ablation and "
             "patching: largest loss first.",
-            options=lambda context: ORDERS if context.has_other else ORDERS[:-1],
+            options=_orders,
             among=ORDERS,
         ),
         Setting(

@@ -36,15 +36,19 @@ def output(view, run: Run, trace: Callable[[], Trace | LongTrace]) -> tuple[str,
     """The title of a model's output, and the output as plain text; `trace()` gives the run's
     trace. The title of a text is that of one which the model wrote itself."""
     if len(run.texts) > 1:
-        return wrote(run.checkpoint), view.tokenizer.target.decode(run.texts[-1].ids)
+        text = view.tokenizer.target.decode(run.texts[-1].ids)
+        is_recorded = not view.checkpoint.parts()
+        title = view.model.sides()[-1].title.capitalize() if is_recorded else wrote(run.checkpoint)
+        return title, text
     if not any(side.predicts for side in view.model.sides()):
-        return "", ""  # a recording
+        return "", ""  # a recording of weights alone
     predicted = predicted_side(view.model)
     if predicted.predicts == EMBEDDING:
         return "Output", f"an embedding of {view.model.config.d_embedding:,} numbers"
     title, predicted_tokens = ANSWERS[predicted.predicts], predictions(trace())
     if predicted.predicts == MASKED_TOKEN:  # each row predicts the token at its own position
-        return title, view.tokenizer.target.decode(predicted_tokens.best.tolist())
+        text = view.tokenizer.target.decode(predicted_tokens.best.tolist())
+        return (title, text) if text else ("", "")  # a recording can decode only what was read
     last = predicted_tokens.best[-1:], predicted_tokens.preceding[-1:]
     (answer,) = view.checkpoint.outputs(*last)
     return title, f"{answer}, {percent(float(predicted_tokens.probability[-1]))}"

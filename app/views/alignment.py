@@ -38,7 +38,7 @@ def page() -> None:
     trace = passes.trace_of(view, run)
     kind = aligning_kind(trace.sites, trace.sides.values())
     if kind is None:
-        st.info("This model reads only one text, so there is nothing to align.")
+        st.info("No head attends from one text to another, so there is nothing to align.")
         raise messages.NothingToShow
     measured = word_results.alignment_of(view, run)
     if measured is None:

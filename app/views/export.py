@@ -12,10 +12,12 @@ from headlight.app.shell import frame
 from headlight.app.shell.grid_display import grid_options
 from headlight.app.shell.layout import st_page
 from headlight.app.state import catalog, messages, session, widgets
+from headlight.app.state.dropped import drop
 from headlight.app.state.options import ONE
-from headlight.app.state.pages import PAGES
+from headlight.app.state.pages import HOME, PAGES
 from headlight.app.state.settings import SETTINGS
 from headlight.app.text import formats
+from headlight.model.recording.recording import ENDING
 
 PICTURES = {  # label → extension, media type, writer, part of the file name
     f"{what} as {ending.upper()}": (ending, kind, partial(make, ending=ending), name)
@@ -30,19 +32,24 @@ TABLES = {
 PREVIEW = 420  # pixels
 
 
-def take_pack() -> None:
-    """Read an uploaded bundle and restore its settings; errors are shown below."""
+def take_file() -> None:
+    """Read an uploaded bundle and restore its settings, or open a recording; errors are shown
+    below. A callback."""
     notes = session.memo()
-    notes.pack, notes.refused = None, ""
+    notes.pack, notes.recording, notes.refused = None, "", ""
     if (file := st.session_state["pack"]) is None:
         return
     try:
-        pack = bundle.read(file.getvalue())
-        session.restore(pack.settings, pack.page)
+        if file.name.lower().endswith(ENDING):
+            notes.recording = drop(file.name, file.getvalue())
+            source = catalog.examples(notes.recording)[0]
+            session.choose(model=notes.recording, source=source, target="", changes="")
+        else:
+            pack = bundle.read(file.getvalue())
+            session.restore(pack.settings, pack.page)
+            notes.pack = pack
     except ValueError as error:
         notes.refused = str(error)
-    else:
-        notes.pack = pack
 
 
 def file_button(label: str, make, name: str, kind: str, **more) -> None:
@@ -58,21 +65,22 @@ def page() -> None:
     files, aside = st.columns([2, 1], gap="large")
     preview, opening = aside.container(), aside.container()
     with opening:
-        st.subheader("Open an evidence pack")
+        st.subheader("Open a file")
         st.file_uploader(
-            "Evidence pack",
-            "zip",
+            "Evidence pack or recording",
+            ["zip", ENDING[1:]],
             key="pack",
-            on_change=take_pack,
+            on_change=take_file,
             max_upload_size=bundle.LARGEST_BUNDLE // 2**20,
             label_visibility="collapsed",
         )
         st.caption(
-            "Restores the view, runs the model again and reports how well the numbers agree. "
-            "Nothing in the pack is kept or shown to others."
+            "An evidence pack restores its view, runs the model again and reports how well the "
+            f"numbers agree. A recording ({ENDING}) of attention weights joins your list of "
+            "models. Nothing in either is stored or shown to others."
         )
     if refused := session.memo().refused:
-        messages.show_message(f"The pack could not be opened. {refused}", verdict.error)
+        messages.show_message(f"The file could not be opened. {refused}", verdict.error)
 
     run = selection.run()
     model_view = selection.view(run)
@@ -112,6 +120,11 @@ def page() -> None:
                 )
                 show(f"The view is restored. Numbers: **{agreement.verdict}**. {text}")
             st.page_link(st_page(PAGES[pack.page]), label=f"Back to {PAGES[pack.page].title}")
+
+    if name := session.memo().recording:
+        with verdict:
+            st.success(f"“{formats.escaped(name)}” is in your list of models until you leave.")
+            st.page_link(st_page(PAGES[HOME]), label="See what its heads attend to")
 
     with preview:
         # it may wait long for other users' drawings, and must not hold its turn meanwhile

@@ -44,7 +44,11 @@ def page() -> None:
         measured_on = widgets.draw(
             "measured_on",
             widget_options={"label_visibility": "collapsed", "width": 135},
-            options=[THIS_SENTENCE, *([EXAMPLES] if catalog.examples(view.name) else []), SURVEY],
+            options=[
+                THIS_SENTENCE,
+                *([EXAMPLES] if catalog.examples(view.name) else []),
+                *([] if view.checkpoint.lacks else [SURVEY]),
+            ],
             default=SURVEY if survey else THIS_SENTENCE,
         )
         drawn_as = widgets.draw("heads_as", widget_options={"label_visibility": "collapsed"})

@@ -1,7 +1,7 @@
 """A file of recordings in the place of a checkpoint: a model that knows its own texts by heart, and
 no others."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, count, repeat
@@ -43,29 +43,33 @@ OF_NO_MODEL = Config(
 class RecordedModel(ProbedModel):
     """What a recording says of its model: where attention happens and what it reads."""
 
-    def __init__(self, recordings: list[Recording]):
+    def __init__(self, by_line: dict[str, Recording]):
         super().__init__()
-        self.recordings = recordings
+        self.by_line = by_line
         self.config = OF_NO_MODEL
         # Where a model is, is told by its first parameter.
         self.none = nn.Parameter(torch.zeros(0), requires_grad=False)
 
     def sites(self) -> tuple[Site, ...]:
-        return self.recordings[0].sites
+        return self._first.sites
 
     def sides(self) -> tuple[Side, ...]:
-        return tuple(self.recordings[0].sides.values())
+        return tuple(self._first.sides.values())
+
+    @property
+    def _first(self) -> Recording:
+        return next(iter(self.by_line.values()))
 
 
 class RecordedTexts(Tokenizer):
     """In the place of a tokenizer: it knows its own texts alone, by the line that each is called.
-    `target` knows those of the other side."""
+    `target` knows those of the second side."""
 
     kind = "recorded"
 
-    def __init__(self, texts: Sequence[Encoding], targets: Sequence[Encoding] = ()):
-        self.texts = _by_line(texts)
-        self._target = RecordedTexts(targets) if targets else self
+    def __init__(self, texts: dict[str, Encoding], targets: dict[str, Encoding]):
+        self.texts = texts
+        self._target = RecordedTexts(targets, {}) if targets else self
 
     @property
     def target(self) -> "RecordedTexts":
@@ -88,13 +92,14 @@ class RecordedTexts(Tokenizer):
         return next((known for known, text in self.texts.items() if text.ids == tuple(ids)), "")
 
 
-def _by_line(texts: Sequence[Encoding]) -> dict[str, Encoding]:
-    """Texts by the line that one would type; where that is the same, with a number."""
-    known: dict[str, Encoding] = {}
-    for text in dict.fromkeys(texts):
-        line = as_typed(text) or "text"
+def _by_line(recordings: Iterable[Recording], side: int) -> dict[str, Recording]:
+    """Recordings by their texts on one side, as one would type them; where two texts read the same,
+    with a number."""
+    known: dict[str, Recording] = {}
+    for one in recordings:
+        line = as_typed(list(one.texts.values())[side]) or "text"
         names = chain([line], (f"{line} ({number})" for number in count(2)))
-        known[next(name for name in names if name not in known)] = text
+        known[next(name for name in names if name not in known)] = one
     return known
 
 
@@ -108,12 +113,12 @@ class Recorded(Checkpoint):
 
     @property
     def recordings(self) -> list[Recording]:
-        return self.model.recordings
+        return list(self.model.by_line.values())
 
     @property
     def lines(self) -> list[str]:
         """Its texts, as one types them."""
-        return list(self.tokenizer.texts)
+        return list(self.model.by_line)
 
     def translate(
         self,
@@ -125,7 +130,8 @@ class Recorded(Checkpoint):
         donor: Checkpoint | None = None,
     ) -> Encoding:
         """The recorded target."""
-        return [*self._of((self.encode(text),)).texts.values()][-1]
+        self.encode(text)  # raises for another text
+        return list(self.model.by_line[text].texts.values())[-1]
 
     def parts(self) -> list[Part]:
         return []
@@ -138,7 +144,10 @@ class Recorded(Checkpoint):
     ) -> Recording:
         if run.changes:
             raise CannotChange(f"“{run.changes[0]}”: {NO_MODEL}")
-        return replace(self._of(run.texts), run=run)
+        for one in self.recordings:
+            if tuple(one.texts.values()) == run.texts:
+                return replace(one, run=run)
+        raise CannotRead(f"{NO_MODEL} This text was recorded with another target.")
 
     @cached_property
     def _name(self) -> Name:
@@ -172,27 +181,22 @@ class Recorded(Checkpoint):
     def nbytes(self) -> int:
         return sum(one.nbytes for one in self.recordings)
 
-    def _of(self, texts: tuple[Encoding, ...]) -> Recording:
-        """The first recording whose texts begin with these."""
-        for one in self.recordings:
-            if tuple(one.texts.values())[: len(texts)] == texts:
-                return one
-        raise CannotRead(f"{NO_MODEL} This text was recorded with another target.")
-
 
 def load_recorded(source: str | Path | bytes, name: str = "", most: int = LARGEST) -> Recorded:
     """A file of recordings, as `file.opened` takes it. Raises CannotRecord."""
     recordings = opened(Path(source) if isinstance(source, str) else source, name, most)
     check_alike(recordings)
-    texts = [list(one.texts.values()) for one in recordings]
-    targets = [each[1] for each in texts if len(each) > 1]
-    tokenizer = RecordedTexts([each[0] for each in texts], targets)
-    first = recordings[0]
+    by_line, first = _by_line(recordings, 0), recordings[0]
+    texts, targets = (
+        {line: list(one.texts.values())[side] for line, one in _by_line(recordings, side).items()}
+        for side in (0, min(1, len(first.texts) - 1))
+    )
+    tokenizer = RecordedTexts(texts, targets if len(first.texts) > 1 else {})
     card: dict = {"title": title_of(first.origin), "look_for": " ".join(first.notes)}
     if first.predictions and first.predictions.predicts == "class":
         named = zip(first.predictions.best[0][0].tolist(), first.predictions.labels[0], strict=True)
         card["classes"] = [label for _, label in sorted(named)]
-    return Recorded(RecordedModel(recordings), tokenizer, card, "recorded")
+    return Recorded(RecordedModel(by_line), tokenizer, card, "recorded")
 
 
 def title_of(origin: str) -> str:

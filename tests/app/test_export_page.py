@@ -191,7 +191,7 @@ def test_a_broken_pack_changes_nothing_and_the_session_goes_on(take_away, models
     breaks, _ = BROKEN[name]
     before = dict(catalog._views().entries)
     page = drop(take_away, breaks(good, files_of(good)))
-    assert plain_text(page.error[0].value).startswith("The pack could not be opened.")
+    assert plain_text(page.error[0].value).startswith("The file could not be opened.")
     assert page.session_state["model"] == "short"
     assert dict(catalog._views().entries) == before
     page = drop(page, good)

@@ -73,7 +73,8 @@ def test_a_text_is_told_from_one_that_reads_the_same(tmp_path):
     other = record(cross, ["a", "b"], ["</s>", "b", "a"])
     save(tmp_path / "x.safetensors", [same, other])
     back = load(tmp_path / "x.safetensors")
-    assert back.lines == ["a b"] and back.trace("a b").tgt == same.tgt
+    assert back.lines == ["a b", "a b (2)"]
+    assert [back.trace(line).tgt for line in back.lines] == [same.tgt, other.tgt]
     assert back.trace("a b", "b a").tgt == other.tgt
     bare, framed = (
         record(weights(2, 2), ["a", "b"]),
