@@ -22,8 +22,8 @@ STOPPED = "You stopped this computation."
 
 def needs_more(lacks: str) -> str:
     """Instead of a page that looks inside a model; `lacks`: see Checkpoint.lacks."""
-    pages = "Attention, Lines, Alignment, Heads, BertViz and Export"
-    return f"This page looks inside the model. {lacks} They are shown on {pages}."
+    pages = "Attention, Lines, Alignment, Find a head, BertViz and Export"
+    return f"This page looks inside the model. {lacks} See {pages}."
 
 
 def queue_position(people: int) -> str:
