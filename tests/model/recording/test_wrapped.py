@@ -97,8 +97,6 @@ def test_a_model_inside_of_another_is_found():
     assert_same(record(Holder(model), inputs=(torch.tensor([[3, 4, 5]]),)), plain)
     on_any = record(nn.DataParallel(model), text=[3, 4, 5])  # on a GPU if there is one
     assert_same(on_any, plain, 1e-6)
-        record(nn.DataParallel(model), text=[3, 4, 5]), plain, 1e-6
-    )  # which moves it to a GPU if there is one
     assert record(Holder(model), text=[3, 4, 5]).predicted.predicts == ""  # its output is its own
     changed = {"changes": "decoder.1.2=off"}
     first = record(Holder(model), text=[3, 4, 5], **changed)
