@@ -15,6 +15,8 @@ SIZES = {  # the first pattern that a field's whole name fits → its size
     r".*(attention_heads|num_heads|n_heads?|_heads|num_attention_heads.*)": HEADS,
     r".*head_dim|d_kv|d_head|kv_channels|attention_head_size|.*head_size": WIDTH // HEADS,
     r".*lora_rank.*": 16,
+    r"rotary_dim": WIDTH // HEADS,
+    r".*_offset": 1,
     r".*(intermediate_size.*|ffn_dim|d_ff|n_inner|ffn_hidden_size|ffw.*|hidden_dim|mlp_dim)": 48,
     r".*(d_inner|feed_forward_size|ff_dim|moe_.*size|expert_.*size|ffn_.*size)": 48,
     r".*(num_hidden_layers|num_layers|n_layers?|encoder_layers|decoder_layers|_layers)": LAYERS,
@@ -44,9 +46,9 @@ WAYS = (
     f"{KEPT}|{OF_HEADS}|{OF_IMAGES}|.*key_value_heads|.*kv_heads|.*(period|interval|freq)|.*hidden.*",
     f"{KEPT}|.*_layers|.*depths?",
     r"(?!.*(vocab_size|num_hidden_layers|num_layers|n_layers?|intermediate_size|experts)$).*",
-    r"(?!.*vocab_size$).*",
 )
-UNSET = {"head_dim": WIDTH // HEADS, "vocab_size": V, "prediction_length": 8, "pad_token_id": 0}
+UNSET = {"head_dim": WIDTH // HEADS, "vocab_size": V, "prediction_length": 8, "pad_token_id": 0,
+         "attn_layer_indices": [1]}  # fmt: skip
 
 
 def small(kind: type, kept: str = KEPT, given: Any = None) -> Any:
@@ -61,6 +63,13 @@ def small(kind: type, kept: str = KEPT, given: Any = None) -> Any:
             fields[name] = small(type(value), kept, value)
         elif (size := shrunk(name, value, kept)) is not value:
             fields[name] = size
+    heads, of_keys = (getattr(given, f"num_{n}_heads", None) for n in ("attention", "key_value"))
+    if of_keys and (heads == of_keys or "kv_lora_rank" in vars(given)):
+        fields["num_key_value_heads"] = HEADS
+    for name in ("rope_parameters", "rope_scaling"):
+        if isinstance(rope := getattr(given, name, None), dict) and "mrope_section" in rope:
+            half = int(WIDTH // HEADS * rope.get("partial_rotary_factor", 1)) // 2
+            fields[name] = rope | {"mrope_section": [half - 2 * (half // 3), half // 3, half // 3]}
     # Lists with an entry for each layer.
     layers = [len(v) for n, v in vars(given).items() if n == "layer_types" and isinstance(v, list)]
     for name, value in vars(given).items():
@@ -155,4 +164,5 @@ def inputs(model: torch.nn.Module) -> Iterator[dict]:
     for other in others:
         if not text or is_two:
             yield other | target
-        yield text | target | other
+        if "inputs_embeds" not in other:
+            yield text | target | other

@@ -26,7 +26,7 @@ from tests.model.recording.models import eager
 from tests.model.recording.small import WAYS, inputs, small
 
 TABLE = "ALL_ATTENTION_FUNCTIONS"
-MOST_PARAMETERS, MOST_SECONDS, MOST_BYTES, MOST_CLASSES = 100_000_000, 60, 8 * 2**30, 5
+MOST_PARAMETERS, MOST_SECONDS, MOST_BYTES, MOST_CLASSES = 100_000_000, 60, 8 * 2**30, 3
 EQUAL, REFUSED, NOT_MADE, OTHER = "recorded equal", "refused", "cannot be made", "OTHER"
 FIRST = ("ForConditionalGeneration", "ForCausalLM", "LMHeadModel", "ForMaskedLM", "Model", "")
 
