@@ -56,17 +56,17 @@ def read_modules(
             weight = projections[module].clone()
             for change in off:  # (d_model, heads, d_head)
                 weight.view(len(weight), module.num_heads, -1)[:, change.scope.heads] = 0
-            module.out_proj._parameters["weight"] = nn.Parameter(weight, requires_grad=False)
+            module.out_proj.weight = nn.Parameter(weight, requires_grad=False)
         return (), given | {"need_weights": True, "average_attn_weights": False}
 
     def keep(module, args, kwargs, output):
-        module.out_proj._parameters["weight"] = projections[module]
+        module.out_proj.weight = projections[module]
         watch.calls.append(Call(*places.pop(), output[1].detach(), module.num_heads))
 
     with unchanged(model), ExitStack() as hooks:
         model.eval()
         for module, weight in projections.items():
-            hooks.callback(module.out_proj._parameters.__setitem__, "weight", weight)
+            hooks.callback(setattr, module.out_proj, "weight", weight)
             hooks.enter_context(module.register_forward_pre_hook(ask, with_kwargs=True))
             hooks.enter_context(module.register_forward_hook(keep, with_kwargs=True))
         model(*read.ordered, **read.inputs)
@@ -75,7 +75,7 @@ def read_modules(
 
 def _masked(
     given: Mapping[str, Any], heads: int, rows: int, keys: int, changes: Sequence[MaskChange]
-) -> dict[str, Tensor | None | bool]:
+) -> dict[str, Tensor | bool | None]:
     """The masks that a module is called with as one, changed: (batch × heads, query, key)."""
     query: Tensor = given["query"]
     mask, padding = given.get("attn_mask"), given.get("key_padding_mask")
