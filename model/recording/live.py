@@ -7,7 +7,6 @@ mode.
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from typing import Any
 
 import torch
@@ -39,6 +38,7 @@ from headlight.model.recording.kinds import OF_TRANSFORMERS, kind_by_weights, ki
 from headlight.model.recording.predicted import with_predictions
 from headlight.model.recording.recording import Recording, of_trace, recording_of
 from headlight.model.recording.texts import Names, Words
+from headlight.model.recording.torch_modules import check_changes, read_modules
 from headlight.model.recording.unchanged import configs_of, unchanged
 from headlight.model.recording.watch import (
     NAME,
@@ -111,46 +111,6 @@ def _read_by_output(model: nn.Module, read: Read) -> dict:
         return dict(output)
 
 
-@torch.no_grad()
-def _read_modules(model: nn.Module, read: Read) -> list[Call]:
-    """The calls of nn.MultiheadAttention within a model of torch. Hooks keep its layers off the
-    path on which they compute no weights."""
-    names: dict[nn.Module, str] = {
-        m: name for name, m in model.named_modules() if isinstance(m, nn.MultiheadAttention)
-    }
-    if not names:
-        raise CannotRecord(
-            "This model has no attention that can be read: neither one of transformers nor an "
-            "nn.MultiheadAttention. Give its weights instead."
-        )
-    watch = Watch(names, Room([*names.values()], (None, None)))
-
-    def keep(module, args, kwargs, output):
-        weights = output[1]
-        watch.calls.append(Call(*watch.place(module), weights.detach(), module.num_heads))
-
-    def ask(module, args, kwargs):
-        given = dict(zip(MHA_ARGUMENTS, args, strict=False)) | kwargs
-        at = -2 if module.batch_first or given["query"].ndim == 2 else 0
-        sizes = (given[what].shape[at] for what in ("query", "key"))
-        watch.room.check(names[module], module.num_heads, *sizes)
-        return (), given | {"need_weights": True, "average_attn_weights": False}
-
-    with unchanged(model), ExitStack() as hooks:
-        model.eval()
-        for module in names:
-            hooks.enter_context(module.register_forward_pre_hook(ask, with_kwargs=True))
-            hooks.enter_context(module.register_forward_hook(keep, with_kwargs=True))
-        model(*read.ordered, **read.inputs)
-    return list(watch.calls)
-
-
-MHA_ARGUMENTS = (
-    "query", "key", "value", "key_padding_mask", "need_weights", "attn_mask",
-    "average_attn_weights", "is_causal",
-)  # fmt: skip
-
-
 # Recording
 
 
@@ -177,11 +137,16 @@ def record_model(
     check_readable(model)
     own = theirs(model)
     if own is None:
+        check_changes(changes)
+        origin, read, words = (
+            type(model).__name__,
+            given(inputs or (), row),
+            (tokens, target_tokens),
+        )
+        kinds = kinds_of_calls(read_modules(model, read))
         if changes:
-            raise CannotChange(ONLY_READ.format(changes[0], type(model).__name__))
-        kinds = kinds_of_calls(_read_modules(model, given(inputs or (), row)))
-        read, words = Read({}, (None, None)), (tokens, target_tokens)
-        return _of_calls(type(model).__name__, kinds, read, Names(None), words, (), row)
+            kinds = _renamed(kinds, read_modules(model, read, placed(kinds, changes)))
+        return _of_calls(origin, kinds, read, Names(None), words, changes, row)
     origin = type(own).__name__
     if inputs is None:
         if text is None:
@@ -210,9 +175,7 @@ def record_model(
     kinds = kinds_of_calls(calls)
     if changes:
         again, output = _pass(model, read, placed(kinds, changes))
-        # Under the names of the pass without changes: a mask may have made a decoder look ahead.
-        by_place = {call.place: call for call in again}
-        kinds = {kind: [by_place[call.place] for call in calls] for kind, calls in kinds.items()}
+        kinds = _renamed(kinds, again)
     notes = (IN_PART.format(origin),) if False in asks else ()
     made = _of_calls(origin, kinds, read, names, words, changes, row, notes)
     return with_predictions(made, own, output, read, names, row)
@@ -233,12 +196,19 @@ def _told(calls: Sequence[Call]) -> str:
     return kind_by_weights(weights)
 
 
+def _renamed(kinds: dict[str, list[Call]], again: Sequence[Call]) -> dict[str, list[Call]]:
+    """The calls of another pass under the names of the one without changes: a mask may have made a
+    decoder look ahead."""
+    by_place = {call.place: call for call in again}
+    return {kind: [by_place[call.place] for call in calls] for kind, calls in kinds.items()}
+
+
 def placed(kinds: dict[str, list[Call]], changes: Sequence[Change]) -> dict[Place, list[Change]]:
     """Place → the changes to the attention there, in the order in which they act."""
     parts = {}
     for kind, of_kind in kinds.items():
         for layer, call in enumerate(of_kind):
-            part = Part("attention", kind, layer, call.name, "", call.weights.shape[1])
+            part = Part("attention", kind, layer, call.name, "", call.weights.shape[-3])
             parts[call.place] = part
     for change in changes:
         if not isinstance(change, MaskChange | Temperature | WeightChange | HeadOff):
@@ -265,7 +235,7 @@ def _of_calls(
     found = {k: layers_of(k, [call.weights for call in calls], row) for k, calls in kinds.items()}
     notes = list(notes)
     if changes:
-        notes.append(f"Changed in transformers' own code: {'; '.join(map(str, changes))}.")
+        notes.append(f"Changed in the model's own code: {'; '.join(map(str, changes))}.")
     return recording_of(
         found, *texts_of_pass(found, read, names, words), partial=True, notes=notes,
         origin=origin,

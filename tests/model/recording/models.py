@@ -162,7 +162,8 @@ class Own(nn.Module):
         self.transformer = nn.Transformer(16, 4, 2, 2, 32, batch_first=batch_first, dropout=0.2)
 
     def forward(self, src, tgt):
-        mask = nn.Transformer.generate_square_subsequent_mask(tgt.shape[1])
+        length = tgt.shape[1 if self.transformer.batch_first else 0]
+        mask = nn.Transformer.generate_square_subsequent_mask(length)
         return self.transformer(src, tgt, tgt_mask=mask, tgt_is_causal=True)
 
 

@@ -13,14 +13,12 @@ SIZES = {  # the first pattern that a field's whole name fits → its size
     r".*vocab_size(_per_.*)?|.*num_embeddings|.*vocab_size_.*": V,
     r".*key_value_heads|num_kv_heads|n_kv_heads|multi_query_group_num": 2,
     r".*(attention_heads|num_heads|n_heads?|_heads|num_attention_heads.*)": HEADS,
-    r".*head_dim|d_kv|d_head|kv_channels|attention_head_size|.*head_size": WIDTH // HEADS,
     r".*lora_rank.*": 16,
+    r".*_offset": 1,
     r".*(intermediate_size.*|ffn_dim|d_ff|n_inner|ffn_hidden_size|ffw.*|hidden_dim|mlp_dim)": 48,
     r".*(d_inner|feed_forward_size|ff_dim|moe_.*size|expert_.*size|ffn_.*size)": 48,
     r".*(num_hidden_layers|num_layers|n_layers?|encoder_layers|decoder_layers|_layers)": LAYERS,
     r".*(depth|num_blocks|num_hidden_groups|num_.*_blocks)": LAYERS,
-    r".*(hidden_size|d_model|n_embd|embed_dim|embedding_size|embed_size|projection_dim)": WIDTH,
-    r".*(hidden_dims?|dim|embedding_dim|emb_dim|width|d_embed)": WIDTH,
     r".*image_size|img_size|.*input_size": IMAGE,
     r".*patch_size": PATCH,
     r".*merge_size|tubelet_size": 2,
@@ -33,23 +31,34 @@ SIZES = {  # the first pattern that a field's whole name fits → its size
     r".*_(period|interval)|.*every_n_layers|.*_freq": 2,
     r"num_queries|num_query_tokens|.*num_latents|num_.*_tokens": 6,
 }
+WIDTHS = {  # likewise, what gets wider with the model
+    r".*head_dim|d_kv|d_head|kv_channels|attention_head_size|.*head_size": WIDTH // HEADS,
+    r"rotary_dim": WIDTH // HEADS,
+    r".*(hidden_size|d_model|n_embd|embed_dim|embedding_size|embed_size|projection_dim)": WIDTH,
+    r".*(hidden_dims?|dim|embedding_dim|emb_dim|width|d_embed)": WIDTH,
+}
 KEPT = r".*(num_channels|num_labels|dropout|eps|theta|range|beta|type_vocab|feat_extract).*"
 OF_HEADS = r".*head_dim|d_kv|d_head|kv_channels|.*head_size|.*lora_rank.*|.*_dim|.*rotary.*"
 OF_IMAGES = r".*image_size|.*patch_size|.*merge_size|.*num_frames|.*mel_bins|.*window_size.*"
-# What of a configuration is kept as it is, tried in turns: some sizes have to fit each other.
+# What of a configuration is kept as it is, and how many times wider all is, tried in turns: some
+# sizes have to fit each other.
 WAYS = (
-    KEPT,
-    f"{KEPT}|{OF_HEADS}",
-    f"{KEPT}|.*key_value_heads|.*kv_heads|.*(period|interval|freq)",
-    f"{KEPT}|{OF_HEADS}|{OF_IMAGES}|.*key_value_heads|.*kv_heads|.*(period|interval|freq)|.*hidden.*",
-    f"{KEPT}|.*_layers|.*depths?",
-    r"(?!.*(vocab_size|num_hidden_layers|num_layers|n_layers?|intermediate_size|experts)$).*",
-    r"(?!.*vocab_size$).*",
+    (KEPT, 1),
+    (f"{KEPT}|{OF_HEADS}", 1),
+    (KEPT, 16),
+    (f"{KEPT}|.*key_value_heads|.*kv_heads|.*(period|interval|freq)", 1),
+    (
+        f"{KEPT}|{OF_HEADS}|{OF_IMAGES}|.*key_value_heads|.*kv_heads|.*(period|interval|freq)|.*hidden.*",
+        1,
+    ),
+    (f"{KEPT}|.*_layers|.*depths?", 1),
+    (r"(?!.*(vocab_size|num_hidden_layers|num_layers|n_layers?|intermediate_size|experts)$).*", 1),
 )
-UNSET = {"head_dim": WIDTH // HEADS, "vocab_size": V, "prediction_length": 8, "pad_token_id": 0}
+UNSET = {"head_dim": WIDTH // HEADS, "vocab_size": V, "prediction_length": 8, "pad_token_id": 0,
+         "attn_layer_indices": [1]}  # fmt: skip
 
 
-def small(kind: type, kept: str = KEPT, given: Any = None) -> Any:
+def small(kind: type, kept: str = KEPT, wider: int = 1, given: Any = None) -> Any:
     """A configuration of this class, shrunk but for the fields `kept`; `given`: with what differs
     from the class's own."""
     given = kind() if given is None else given
@@ -58,9 +67,20 @@ def small(kind: type, kept: str = KEPT, given: Any = None) -> Any:
         if name.startswith("_") or name in ("transformers_version", "id2label", "label2id"):
             continue
         if hasattr(value, "to_dict"):
-            fields[name] = small(type(value), kept, value)
-        elif (size := shrunk(name, value, kept)) is not value:
+            fields[name] = small(type(value), kept, wider, value)
+        elif (size := shrunk(name, value, kept, wider)) is not value:
             fields[name] = size
+    heads, of_keys = (getattr(given, f"num_{n}_heads", None) for n in ("attention", "key_value"))
+    if of_keys and (heads == of_keys or "kv_lora_rank" in vars(given)):
+        fields["num_key_value_heads"] = HEADS
+    for name in ("rope_parameters", "rope_scaling"):
+        if (
+            isinstance(rope := getattr(given, name, None), dict)
+            and "mrope_section" in rope
+            and wider == 1
+        ):
+            half = int(WIDTH // HEADS * rope.get("partial_rotary_factor", 1)) // 2
+            fields[name] = rope | {"mrope_section": [half - 2 * (half // 3), half // 3, half // 3]}
     # Lists with an entry for each layer.
     layers = [len(v) for n, v in vars(given).items() if n == "layer_types" and isinstance(v, list)]
     for name, value in vars(given).items():
@@ -84,12 +104,14 @@ def small(kind: type, kept: str = KEPT, given: Any = None) -> Any:
     return kind(**fields)
 
 
-def shrunk(name: str, value: Any, kept: str) -> Any:
+def shrunk(name: str, value: Any, kept: str, wider: int) -> Any:
     if isinstance(value, bool) or re.fullmatch(kept, name):
         return value
     if value is None:
-        return UNSET.get(name)
-    for pattern, size in SIZES.items():
+        unset = UNSET.get(name)
+        return unset * wider if name == "head_dim" else unset
+    sizes = SIZES | {pattern: wider * width for pattern, width in WIDTHS.items()}
+    for pattern, size in sizes.items():
         if not re.fullmatch(pattern, name):
             continue
         if isinstance(value, int) and value > size:
@@ -155,4 +177,5 @@ def inputs(model: torch.nn.Module) -> Iterator[dict]:
     for other in others:
         if not text or is_two:
             yield other | target
-        yield text | target | other
+        if "inputs_embeds" not in other:
+            yield text | target | other

@@ -7,11 +7,13 @@ import pytest
 import torch
 
 from headlight.model import record
+from headlight.model.probing.changes import CannotChange
 from tests.model.recording.models import (
     BY_OUTPUT,
     BY_TABLE,
     SHORT,
     SINKS,
+    Own,
     inputs_of,
     model_of,
     named,
@@ -96,3 +98,53 @@ def test_what_cannot_be_changed_in_their_code_says_so(line):
     with pytest.raises(ValueError, match=r"“.*”"):
         record(model, inputs=inputs_of("bert"), changes=line)
     assert state_of(model) == before
+
+
+def texts_of_torch(batch_first=True):
+    random = torch.Generator().manual_seed(0)
+    texts = [torch.randn(1, length, 16, generator=random) for length in (5, 4)]
+    return tuple(texts if batch_first else [text.transpose(0, 1) for text in texts])
+
+
+@pytest.mark.parametrize("batch_first", [True, False])
+def test_heads_off_and_masks_in_modules_of_torch(batch_first):
+    model, inputs = Own(batch_first).eval(), texts_of_torch(batch_first)
+    before, plain = state_of(model), record(model, inputs=inputs).attention
+    for kind, weights in plain.items():
+        hidden = record(model, inputs=inputs, changes=f"{kind}.2.3=hide:2").attention[kind]
+        assert (hidden[1, 2, :, 1] == 0).all() and np.array_equal(hidden[0], weights[0])
+        rest = weights[1, 2].copy()
+        rest[:, 1] = 0
+        sums = rest.sum(axis=-1, keepdims=True)
+        rows = sums[:, 0] > 0  # of a causal mask the second row keeps its first column
+        assert np.abs(hidden[1, 2] - rest / np.where(sums, sums, 1))[rows].max() < 1e-6
+        assert np.array_equal(hidden[1, [0, 1, 3]], weights[1, [0, 1, 3]])
+    ahead = record(model, inputs=inputs, changes="decoder=mask:none").attention["decoder"]
+    with torch.no_grad():
+        first = model.transformer.decoder.layers[0].self_attn
+        target = [inputs[1]] * 3
+        _, expected = first(*target, need_weights=True, average_attn_weights=False)
+    assert np.abs(ahead[0] - expected[0].numpy()).max() < 1e-6
+    assert state_of(model) == before
+
+
+def test_a_head_of_torch_off_is_its_columns_of_the_output_at_zero():
+    model, inputs = Own().eval(), texts_of_torch()
+    before = state_of(model)
+    changed = record(model, inputs=inputs, changes="encoder.1.2=off; cross.1.4=off").attention
+    other = copy.deepcopy(model)
+    with torch.no_grad():
+        other.transformer.encoder.layers[0].self_attn.out_proj.weight[:, 4:8] = 0
+        other.transformer.decoder.layers[0].multihead_attn.out_proj.weight[:, 12:] = 0
+    for kind, weights in record(other, inputs=inputs).attention.items():
+        assert np.abs(changed[kind] - weights).max() < 1e-6
+    assert (
+        np.abs(changed["decoder"] - record(model, inputs=inputs).attention["decoder"]).max() > 1e-4
+    )
+    assert state_of(model) == before
+
+
+@pytest.mark.parametrize("line", ["encoder=temperature:2", "encoder=uniform", "encoder=mean"])
+def test_what_torch_keeps_to_itself_says_so(line):
+    with pytest.raises(CannotChange, match=r"“encoder=.*module of torch"):
+        record(Own(), inputs=texts_of_torch(), changes=line)

@@ -26,7 +26,7 @@ from tests.model.recording.models import eager
 from tests.model.recording.small import WAYS, inputs, small
 
 TABLE = "ALL_ATTENTION_FUNCTIONS"
-MOST_PARAMETERS, MOST_SECONDS, MOST_BYTES, MOST_CLASSES = 100_000_000, 60, 8 * 2**30, 5
+MOST_PARAMETERS, MOST_SECONDS, MOST_BYTES, MOST_CLASSES = 100_000_000, 60, 8 * 2**30, 3
 EQUAL, REFUSED, NOT_MADE, OTHER = "recorded equal", "refused", "cannot be made", "OTHER"
 FIRST = ("ForConditionalGeneration", "ForCausalLM", "LMHeadModel", "ForMaskedLM", "Model", "")
 
@@ -48,9 +48,9 @@ def classes(file: str) -> list[type]:
     )
 
 
-def made(kind: Any, kept: str) -> torch.nn.Module:
+def made(kind: Any, kept: str, wider: int) -> torch.nn.Module:
     torch.manual_seed(0)
-    config = small(kind.config_class, kept)
+    config = small(kind.config_class, kept, wider)
     with torch.device("meta"):
         count = sum(p.numel() for p in kind(copy.deepcopy(config)).parameters())
     if count > MOST_PARAMETERS:
@@ -89,10 +89,10 @@ def own_weights(model: torch.nn.Module, given: dict) -> list[np.ndarray]:
 
 def outcome(file: str) -> tuple[str, str]:
     failed = []  # of each that did not run; the first is the likeliest
-    for kept in WAYS:
+    for way in WAYS:
         for kind in classes(file)[:MOST_CLASSES]:
             try:
-                model = made(kind, kept)
+                model = made(kind, *way)
             except Exception as error:
                 failed.append(f"{kind.__name__}: {short(error)}")
                 continue
