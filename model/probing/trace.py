@@ -416,6 +416,7 @@ def trace(model: ProbedModel, run: Run, given: PatchInputs = PatchInputs()) -> T
         texts=texts,
         following=following_of(model, texts),
         end=end_of(model.config),
+        origin="",  # known to whoever loaded the model
         **per_side(outputs, sides),
         attention=per_kind("softmax"),
         scores={
