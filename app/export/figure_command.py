@@ -42,7 +42,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="FILE")
     args = parser.parse_args(arguments)
     try:
-        ending_of(args.out)  # before the model is read, which takes time
+        # Before the model is read, which takes time.
+        ending_of(args.out)
         inches_of(args.width)
         if args.model.lower().endswith(RECORDING):
             checkpoint = load_recorded(args.model)

@@ -121,6 +121,7 @@ def long_trace(model: ProbedModel, run: Run, given: PatchInputs = PatchInputs())
         texts=texts,
         following=following,
         end=end_of(model.config),
+        origin="",
         **per_side(outputs, sides),
         tiles={
             kind: read_only(torch.stack([tiles[site.name] for site in of_kind]))

@@ -70,7 +70,7 @@ def read_modules(
             hooks.enter_context(module.register_forward_pre_hook(ask, with_kwargs=True))
             hooks.enter_context(module.register_forward_hook(keep, with_kwargs=True))
         model(*read.ordered, **read.inputs)
-    return watch.calls
+    return list(watch.calls)
 
 
 def _masked(

@@ -5,7 +5,7 @@ widget.head  # ("cross", 3, 3), counted from 1 as on the screen
 widget.head = ("cross", 1, 2)
 widget.observe(print, "head")
 
-Tried in HOSTS.
+Tried in JupyterLab 4.6 and marimo 0.25 (as mo.ui.anywidget(widget)), with anywidget 0.11.
 """
 
 from collections.abc import Callable
