@@ -8,7 +8,7 @@ show(load("en-de").trace("A dog runs."))
 
 import html
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,10 @@ class NotebookFigure:
     @cached_property
     def widget(self):
         """See headlight.app.components.grid_widget. Raises ImportError without anywidget."""
-        return widget_class()(page=self.page, title=self.name, height=HEIGHT, head=self.selected)
+        check = partial(paper.place_of, self.printed.trace)
+        return widget_class()(
+            check, page=self.page, title=self.name, height=HEIGHT, head=self.selected
+        )
 
     def figure(
         self, path: str | Path, width: str = "column", whole: bool = False, numbers: bool = False

@@ -192,7 +192,7 @@ class InMemory(Checkpoint):
             yield
             return
         given, own = self.model.given, self.model.own
-        names = {module: name for name, module in given.named_modules()}
+        names = {module: name for name, module in own.named_modules()}
         room = Room([site.name for site in self.model.sites()], (None, None))
         watch = Watch(names, room, placed(self._calls(), changes), calls=deque(maxlen=0))
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
@@ -36,7 +35,7 @@ from headlight.model.recording.inputs import (
     texts_of_pass,
     theirs,
 )
-from headlight.model.recording.kinds import kind_by_weights, kinds_by_name
+from headlight.model.recording.kinds import OF_TRANSFORMERS, kind_by_weights, kinds_by_name
 from headlight.model.recording.predicted import with_predictions
 from headlight.model.recording.recording import Recording, of_trace, recording_of
 from headlight.model.recording.texts import Names, Words
@@ -52,22 +51,24 @@ from headlight.model.recording.watch import (
     register,
     watching,
 )
-from headlight.model.recording.weights import CannotRecord, layers_of
+from headlight.model.recording.weights import CannotRecord, layers_of, stacked
 
 CANNOT = (
     "“{}”: this can only be done to our own models. In transformers' own code one can switch heads "
     "off, and change masks, the temperature and weights."
 )
+IN_PART = "A part of {} does not ask transformers' table for its attention; this is not recorded."
 ONLY_READ = "“{}”: {} can only be read: it does not ask transformers' table for its attention."
 
 
 # Passes
 
 
-def _asks_table(model: nn.Module) -> bool:
-    """Whether all attention of a model of transformers takes its function from the table."""
+def _asks_table(model: nn.Module) -> set[bool]:
+    """Whether the attention of a model of transformers takes its function from the table; of some
+    models a part does and another does not."""
     tops: list[Any] = [m for m in model.modules() if hasattr(m, "_can_set_attn_implementation")]
-    return bool(tops) and all(top._can_set_attn_implementation() for top in tops)
+    return {bool(top._can_set_attn_implementation()) for top in tops}
 
 
 @torch.no_grad()
@@ -189,27 +190,31 @@ def record_model(
     else:
         read = given(inputs, row)
     names, words = Names(tokenizer), (tokens, target_tokens)
-    if not _asks_table(model):
+    asks, calls, output = _asks_table(model), [], None
+    if True in asks:
+        register()
+        calls, output = _pass(model, read, {})
+    if not calls:
         if changes:
             raise CannotChange(ONLY_READ.format(changes[0], origin))
         output = _read_by_output(model, read)
-        found, notes = forms.by_kind(output, row)
+        weights = {name: output.get(name) for name in OF_TRANSFORMERS}
+        if not any(weights.values()):
+            raise CannotRecord(f"No attention of {origin} was called in this pass.")
+        found, notes = forms.by_kind(weights, row)
         made = recording_of(
             found, *texts_of_pass(found, read, names, words), partial=True, notes=notes,
             origin=origin,
         )  # fmt: skip
         return with_predictions(made, own, output, read, names, row)
-    register()
-    calls, output = _pass(model, read, {})
-    if not calls:
-        raise CannotRecord(f"No attention of {origin} was called in this pass.")
     kinds = kinds_of_calls(calls)
     if changes:
         again, output = _pass(model, read, placed(kinds, changes))
         # Under the names of the pass without changes: a mask may have made a decoder look ahead.
         by_place = {call.place: call for call in again}
         kinds = {kind: [by_place[call.place] for call in calls] for kind, calls in kinds.items()}
-    made = _of_calls(origin, kinds, read, names, words, changes, row)
+    notes = (IN_PART.format(origin),) if False in asks else ()
+    made = _of_calls(origin, kinds, read, names, words, changes, row, notes)
     return with_predictions(made, own, output, read, names, row)
 
 
@@ -224,7 +229,7 @@ def kinds_of_calls(calls: Sequence[Call]) -> dict[str, list[Call]]:
 
 def _told(calls: Sequence[Call]) -> str:
     """What a kind is called whose name does not say: by its weights."""
-    weights = np.stack([call.weights[0].float().cpu().numpy() for call in calls])
+    weights = stacked("", [call.weights[0].float().cpu().numpy() for call in calls])
     return kind_by_weights(weights)
 
 
@@ -248,7 +253,7 @@ def placed(kinds: dict[str, list[Call]], changes: Sequence[Change]) -> dict[Plac
 
 def _of_calls(
     origin: str, kinds: dict[str, list[Call]], read: Read, names: Names,
-    words: tuple[Words, Words], changes: Sequence[Change], row: int,
+    words: tuple[Words, Words], changes: Sequence[Change], row: int, notes: Sequence[str] = (),
 ) -> Recording:  # fmt: skip
     for kind, of_kind in kinds.items():
         rows, keys = of_kind[0].weights.shape[-2:]
@@ -258,7 +263,7 @@ def _of_calls(
                 "cache is given. Only attention among the tokens of a text can be shown."
             )
     found = {k: layers_of(k, [call.weights for call in calls], row) for k, calls in kinds.items()}
-    notes = []
+    notes = list(notes)
     if changes:
         notes.append(f"Changed in transformers' own code: {'; '.join(map(str, changes))}.")
     return recording_of(

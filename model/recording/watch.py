@@ -29,7 +29,22 @@ from headlight.model.probing.trace import BYTES_OF_WEIGHT, most_bytes, too_large
 from headlight.model.recording.kinds import kinds_by_name
 from headlight.model.recording.weights import CannotRecord
 
-NAME = "headlight"  # of our function in the tables of transformers
+
+class _Name(str):
+    """A key of its own in the tables of transformers, which equals "eager": by this some models
+    choose which way they go, or add to their masks."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return str.__eq__(self, other) is True or other == "eager"
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+
+NAME = _Name("headlight")
 SOFTMAXES = {torch.softmax, nn.functional.softmax, Tensor.softmax}
 
 

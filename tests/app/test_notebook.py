@@ -36,11 +36,6 @@ def test_the_lesson_runs_and_is_shipped_without_its_outputs():
     assert all(float(before) == 0 < float(without) for _, before, without in rows)
 
 
-def test_a_notebook_needs_no_streamlit():
-    code = "import sys, headlight.app.notebook; sys.exit('streamlit' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
-
-
 def test_a_frame_holds_the_page_as_it_is(en_de):
     shown = show(en_de.trace("say \"<b> & it's"))
     tag = re.fullmatch(r"<iframe [^<>]*></iframe>", shown._repr_html_())
@@ -88,6 +83,37 @@ def test_the_focus_is_counted_from_1_and_must_be_there(en_de):
             show(trace, *wrong)
     with pytest.raises(ValueError, match="'blue' is not one of"):
         show(trace, theme="blue")
+
+
+def test_a_widget_has_only_heads_that_are_there(en_de):
+    widget = show(en_de.trace("A dog."), "encoder", 2, 3).widget
+    assert widget.head == ("encoder", 2, 3) and widget.cell == (0, 0)
+    widget.head = ("cross", 4, 4)
+    for wrong in (("encoder", 5, 1), ("cross", 1, 0), ("self", 1, 1)):
+        with pytest.raises(ValueError, match=r"There is no .* there are encoder"):
+            widget.head = wrong
+    assert widget.head == ("cross", 4, 4)
+
+
+def test_a_notebook_needs_no_streamlit_and_what_is_not_installed_is_asked_for_when_it_is_needed():
+    code = """
+import sys
+for name in ("streamlit", "anywidget", "traitlets", "IPython", "transformers"):
+    sys.modules[name] = None  # an import of it fails
+import numpy as np
+from headlight import load, record, show
+shown = show(load("copy").trace("b a d"))
+assert "<iframe" in shown._repr_html_()
+show(np.full((1, 1, 2, 2), 0.5), ["a", "b"])
+try:
+    shown.widget
+except ImportError as error:
+    assert str(error) == "A widget needs anywidget: pip install anywidget"
+else:
+    raise AssertionError
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_readings_and_classifiers_are_packed():

@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from headlight.app.components.scripts import read
 from headlight.app.notebook import show
 from headlight.model import load
 from tests.browser.conftest import Visit
@@ -128,6 +129,76 @@ def test_a_head_that_is_asked_for_is_what_one_sees_first(page, tmp_path, trace, 
     if width == 1000:  # all of it in view, and it stays so
         page.wait_for_timeout(300)
         assert page.locator("iframe").bounding_box()["height"] <= 642
+
+
+KERNEL = """
+class Model {  // as anywidget gives it: what Python has, and who hears of it
+  heard = {};
+  saved = 0;
+  constructor(traits) { this.traits = traits; }
+  get(name) { return this.traits[name]; }
+  set(name, value) { this.traits[name] = value; }
+  save_changes() { this.saved++; }
+  on(event, hear) { (this.heard[event] ??= new Set()).add(hear); }
+  off(event, hear) { this.heard[event].delete(hear); }
+  assign(name, value) {  // as from Python
+    this.traits[name] = value;
+    for (const hear of this.heard[`change:${name}`]) hear();
+  }
+}
+"""
+SHOWN = """(traits) => {
+  window.model = new Model(traits);
+  const el = document.createElement("div");
+  document.body.append(el);
+  window.end = widget.render({ model, el });
+}"""
+
+
+def test_a_widget_tells_python_and_hears_it(page, tmp_path, trace):
+    """With an object in the place of the kernel's."""
+    file = tmp_path / "page.html"
+    script = read("grid_widget/index.js").replace("export default", "window.widget =")
+    file.write_text(f"<!doctype html><body><script>{KERNEL}{script}</script>", "utf-8")
+    page.goto(file.as_uri())
+    traits = {"page": show(trace, "cross", 2, 1).page, "title": "Heads", "height": 640}
+    traits |= {"head": ["cross", 3, 3], "cell": [2, 1]}  # chosen before it was shown
+    page.evaluate(SHOWN, traits)
+    frame = page.locator("iframe").element_handle().content_frame()
+    frame.wait_for_function("performance.getEntriesByName('grid painted').length")
+    frame.evaluate(f"{GRID} = window.frameElement.grid")
+    heading, told = frame.locator(".selected h3"), "() => [model.traits.head, model.traits.cell]"
+    expect(heading).to_have_text("Cross-attention, layer 3, head 3")
+    assert frame.evaluate(f"{GRID}.pinnedCell()") == {"query": 1, "key": 0}
+
+    x, y = cell(frame, "encoder", 1, 2, 0, 0)
+    frame.locator(".section").nth(0).locator("canvas").last.click(position={"x": x, "y": y})
+    page.wait_for_function("model.traits.head[0] === 'encoder'")
+    head, pinned = page.evaluate(told)
+    assert head == ["encoder", 2, 3] and pinned[0] in (0, 2)  # a row of the text that it reads
+    saved = page.evaluate("model.saved")
+    assert saved >= 1
+
+    page.evaluate(
+        "() => { model.assign('head', ['decoder', 3, 4]); model.assign('cell', [3, 2]); }"
+    )
+    expect(heading).to_have_text("Decoder self-attention, layer 3, head 4")
+    assert frame.evaluate(f"{GRID}.pinnedCell()") == {"query": 2, "key": 1}
+    page.wait_for_timeout(50)
+    assert page.evaluate(told) == [["decoder", 3, 4], [3, 2]]
+    page.evaluate("() => model.assign('cell', [2, 0])")
+    assert frame.evaluate(f"{GRID}.pinnedCell()") == {"query": 1, "key": -1}
+    page.evaluate("() => model.assign('cell', [0, 0])")
+    assert frame.evaluate(f"{GRID}.pinnedCell().query") == -1
+
+    box = frame.locator(".selected canvas").last.bounding_box()
+    frame.locator(".selected canvas").last.click(
+        position={"x": box["width"] - 8, "y": box["height"] - 8}
+    )
+    size = len(trace.tgt.tokens)
+    page.wait_for_function(f"String(model.traits.cell) === '{size},{size}'")
+    page.evaluate("window.end()")
+    assert page.evaluate("Object.values(model.heard).every(({ size }) => size === 0)")
 
 
 def test_a_frame_that_is_opened_later_is_drawn_then(page, tmp_path, trace):

@@ -4,8 +4,11 @@ widget = show(trace).widget
 widget.head  # ("cross", 3, 3), counted from 1 as on the screen
 widget.head = ("cross", 1, 2)
 widget.observe(print, "head")
+
+Tried in HOSTS.
 """
 
+from collections.abc import Callable
 from functools import cache
 
 from headlight.app.components.scripts import read
@@ -14,10 +17,11 @@ from headlight.app.components.scripts import read
 @cache
 def widget_class() -> type:
     """The page of a figure, with what is selected in it. `head`: kind, layer and head; `cell`: row
-    and column, 0 where none is selected. Raises ImportError without anywidget."""
+    and column, 0 where none is selected. Its first argument raises ValueError for a head that is
+    not there. Raises ImportError without anywidget."""
     try:
         import anywidget
-        from traitlets import Int, Tuple, Unicode
+        from traitlets import Int, Tuple, Unicode, validate
     except ImportError:
         raise ImportError("A widget needs anywidget: pip install anywidget") from None
 
@@ -28,5 +32,14 @@ def widget_class() -> type:
         height = Int(640).tag(sync=True)
         head = Tuple(Unicode(), Int(), Int()).tag(sync=True)
         cell = Tuple(Int(), Int(), default_value=(0, 0)).tag(sync=True)
+
+        def __init__(self, check: Callable[[str, int, int], object], **traits):
+            self._check = check
+            super().__init__(**traits)
+
+        @validate("head")
+        def _is_there(self, proposed):
+            self._check(*proposed["value"])
+            return proposed["value"]
 
     return GridWidget

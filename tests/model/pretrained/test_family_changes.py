@@ -149,7 +149,7 @@ def test_outputs_of_heads_are_replaced(family, given):
         place = f"{site.kind}.{site.layer + 1}"
         mine, theirs = heads_of(plain, site), heads_of(other, site)
         for verb, value in (
-            ("off", 0), ("mean", given.means[site.name][1].numpy()), ("patch", theirs[1]),
+            ("off", 0), ("mean", given.means[site.name][1].cpu().numpy()), ("patch", theirs[1]),
         ):  # fmt: skip
             heads = mine.copy()
             heads[1] = value
@@ -192,7 +192,7 @@ def test_positions_are_replaced_or_switched_off(family):
                 table = table_of(kind, position, model.config.max_length, shift)
                 found = traced(family, line)
                 length = len(found.texts[name].ids)
-                assert np.array_equal(found.table[name], table[:length].numpy())
+                assert np.array_equal(found.table[name], table[:length].cpu().numpy())
                 # But for what is there anyway.
                 same = np.array_equal(found.table[name], plain.table[name])
                 assert same == np.array_equal(found.logits, plain.logits)

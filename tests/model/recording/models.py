@@ -108,7 +108,7 @@ def eager(model):
     ask the table stay with sdpa, and Falcon then returns weights without its causal mask."""
     model = copy.deepcopy(model).eval()
     for module in model.modules():
-        if hasattr(module, "config"):
+        if hasattr(getattr(module, "config", None), "_attn_implementation_internal"):
             module.config._attn_implementation_internal = "eager"
     return model
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import transformers as tf
+from torch import nn
 
 from headlight.model.checkpoint import load
 from headlight.model.probing.changes import CannotChange
@@ -14,6 +15,15 @@ from tests.model.recording.models import Own, model_of, state_of
 
 TEXT, TARGET = "the dog sees", "Ein Hund"
 LINES = ("", "all.1.2=off", "decoder.2=temperature:0.5", "decoder.1.3=hide:2", "all.2=uniform")
+
+
+class Holds(nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, **inputs):
+        return self.model(**inputs)
 
 
 @pytest.fixture(scope="module", params=["gpt2", "marian"])
@@ -65,3 +75,10 @@ def test_what_it_cannot_do_is_a_sentence(pair):
         in_memory(model_of("gpt2"), None)
     with pytest.raises(CannotRecord, match="Own is not a model of transformers"):
         in_memory(Own(), theirs.tokenizer.theirs)
+
+
+def test_a_model_that_is_wrapped_writes_under_changes(pair):
+    theirs, _ = pair
+    wrapped = in_memory(Holds(theirs.model.given), theirs.tokenizer.theirs, TEXT)
+    line = "all.1.2=off; decoder.2=uniform"
+    assert wrapped.translate(TEXT, changes=line) == theirs.translate(TEXT, changes=line)

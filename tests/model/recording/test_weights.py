@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 import torch
+import transformers as tf
 
 from headlight.model import record
+from headlight.model.recording.weights import CannotRecord
 from tests.model.recording.models import (
     ALL,
     SHORT,
@@ -85,3 +87,24 @@ def test_modules_of_torch():
     with torch.no_grad():
         _, expected = first(*[inputs[0]] * 3, need_weights=True, average_attn_weights=False)
     assert np.abs(recorded.attention["encoder"][0] - expected[0].numpy()).max() < 1e-6
+
+
+def test_what_has_no_attention_says_so():
+    model = tf.MambaForCausalLM(tf.MambaConfig(vocab_size=97, hidden_size=32, num_hidden_layers=2))
+    with pytest.raises(CannotRecord, match=r"No attention of MambaForCausalLM was called"):
+        record(model, text=[3, 4, 5])
+
+
+def test_a_path_that_is_chosen_by_the_name_eager_is_taken():
+    """GPT-2 computes its scores in another order there, which does not ask the table."""
+    plain, model = model_of("gpt2"), model_of("gpt2")
+    for module in model.modules():
+        if hasattr(module, "reorder_and_upcast_attn"):
+            module.reorder_and_upcast_attn = True
+    inputs = inputs_of("gpt2")
+    with torch.no_grad():
+        output = eager(model.half())(**inputs, output_attentions=True)
+    mine = record(model, inputs=inputs).attention["decoder"]
+    assert np.array_equal(mine, np.stack([w[0].float().numpy() for w in output.attentions]))
+    other = record(plain.half(), inputs=inputs).attention["decoder"]
+    assert not np.array_equal(mine, other)

@@ -66,7 +66,8 @@ def test_a_model_that_is_loaded_as_it_runs(name, tmp_path):
         assert_same(record(placed, text=[3, 4, 5]), plain)
 
 
-@pytest.mark.parametrize("name", named(["llama", "bart"], {"llama"}))
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["llama", "bart"])
 def test_a_compiled_model_runs_as_it_was_written(name):
     model, inputs = model_of(name), inputs_of(name)
     plain, part = record(model, inputs=inputs), copy.deepcopy(model)
@@ -94,7 +95,10 @@ def test_a_model_inside_of_another_is_found():
     plain = record(model, text=[3, 4, 5])
     assert_same(as_it_was(Holder(model), text=[3, 4, 5]), plain)
     assert_same(record(Holder(model), inputs=(torch.tensor([[3, 4, 5]]),)), plain)
-    assert_same(record(nn.DataParallel(model), text=[3, 4, 5]), plain)
+    on_any = record(nn.DataParallel(model), text=[3, 4, 5])  # on a GPU if there is one
+    assert_same(on_any, plain, 1e-6)
+        record(nn.DataParallel(model), text=[3, 4, 5]), plain, 1e-6
+    )  # which moves it to a GPU if there is one
     assert record(Holder(model), text=[3, 4, 5]).predicted.predicts == ""  # its output is its own
     changed = {"changes": "decoder.1.2=off"}
     first = record(Holder(model), text=[3, 4, 5], **changed)
@@ -113,7 +117,8 @@ def test_half_precision_is_its_own(name, dtype):
         output = eager(model)(**inputs, output_attentions=True)
     last = output.get("attentions") or output["cross_attentions"]
     theirs = np.stack([layer[0].float().numpy() for layer in last])
-    assert np.array_equal(list(recorded.attention.values())[-1], theirs)
+    mine = list(recorded.attention.values())[-1]
+    assert np.abs(mine - theirs).max() <= 6e-8  # the smallest step of float16
 
 
 def test_integers_of_torch_are_read():

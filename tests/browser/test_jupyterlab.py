@@ -1,0 +1,126 @@
+"""The widget in JupyterLab: what is clicked, the kernel knows, and what the kernel says, one sees.
+Skipped where jupyterlab is not installed."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import urllib.request
+from contextlib import contextmanager
+from pathlib import Path
+
+import nbformat
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.test_notebook import GRID, cell
+from tests.conftest import ROOT
+from tests.waiting import wait_until
+
+pytest.importorskip("jupyterlab")
+pytest.importorskip("anywidget")
+client = pytest.importorskip("jupyter_client")
+pytestmark = [pytest.mark.browser, pytest.mark.long, pytest.mark.timeout(300)]
+
+CELL = """
+from headlight import load, show
+widget = show(load("en-de").trace("A dog runs.", "Ein Hund rennt."), "cross", 1, 1).widget
+widget
+"""
+
+
+@contextmanager
+def lab(folder: Path):
+    """The address of a JupyterLab that serves a folder, and where its kernels are described."""
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(CELL.strip())],
+        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+    )
+    nbformat.write(notebook, folder / "one.ipynb")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    options = {"ServerApp.port": port, "IdentityProvider.token": "", "ServerApp.root_dir": folder,
+               "ServerApp.allow_root": True, "ServerApp.open_browser": False,
+               "LabApp.news_url": None, "LabApp.check_for_updates_class":
+               "jupyterlab.NeverCheckForUpdate"}  # fmt: skip
+    paths = [str(ROOT), os.environ.get("PYTHONPATH")]
+    own = {"JUPYTER_RUNTIME_DIR": str(folder / "runtime"), "JUPYTER_CONFIG_DIR": str(folder),
+           "PYTHONPATH": os.pathsep.join(filter(None, paths))}  # fmt: skip
+    command = [f"--{name}={value}" for name, value in options.items()]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "jupyterlab", *command],
+        cwd=folder,
+        env=os.environ | own,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    address = f"http://127.0.0.1:{port}"
+
+    def is_ready() -> bool:
+        assert server.poll() is None, "JupyterLab ended by itself"
+        try:
+            return bool(urllib.request.urlopen(f"{address}/api/status", timeout=1))
+        except OSError:
+            return False
+
+    try:
+        wait_until(is_ready)
+        yield address, folder / "runtime"
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+def kernels(address: str) -> list[dict]:
+    return json.load(urllib.request.urlopen(f"{address}/api/kernels"))
+
+
+def kernel_of(address: str, runtime: Path):
+    """Another client of the notebook's kernel: run(code) → what it prints."""
+    (its,) = kernels(address)
+    file = runtime / f"kernel-{its['id']}.json"
+    kernel = client.BlockingKernelClient(connection_file=str(file))
+    kernel.load_connection_file()
+    kernel.start_channels()
+
+    def run(code: str) -> str:
+        said = []
+        kernel.execute_interactive(
+            code, timeout=60, output_hook=lambda out: said.append(out["content"].get("text", ""))
+        )
+        return "".join(said).strip()
+
+    return run
+
+
+def test_the_kernel_hears_a_click_and_the_grid_the_kernel(chromium, tmp_path):
+    context = chromium.new_context(viewport={"width": 1400, "height": 1000})
+    page, errors = context.new_page(), []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    with lab(tmp_path) as (address, runtime):
+        page.goto(f"{address}/lab/tree/one.ipynb?reset")
+        # A cell that is run before there is a kernel is not run.
+        page.get_by_text("| Idle").wait_for(timeout=120_000)
+        page.locator(".jp-CodeCell .cm-content").click()
+        page.keyboard.press("Shift+Enter")
+        page.locator(".jp-OutputArea iframe").wait_for(timeout=120_000)
+        frame = page.locator(".jp-OutputArea iframe").element_handle().content_frame()
+        frame.wait_for_function("performance.getEntriesByName('grid painted').length")
+        frame.evaluate(f"{GRID} = window.frameElement.grid")
+        run = kernel_of(address, runtime)
+        assert run("print(widget.head)") == "('cross', 1, 1)"
+        x, y = cell(frame, "encoder", 1, 2, 0, 0)
+        frame.locator(".section").nth(0).locator("canvas").last.click(position={"x": x, "y": y})
+        wait_until(lambda: run("print(widget.head)") == "('encoder', 2, 3)")
+        run("widget.head = ('decoder', 3, 4); widget.cell = (3, 2)")
+        expect(frame.locator(".selected h3")).to_have_text(
+            "Decoder self-attention, layer 3, head 4"
+        )
+        frame.wait_for_function(
+            f'JSON.stringify({GRID}.pinnedCell()) === \'{{"query":2,"key":1}}\''
+        )
+        assert run("print(widget.head, widget.cell)") == "('decoder', 3, 4) (3, 2)"
+    context.close()
+    assert errors == []
