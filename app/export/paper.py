@@ -25,12 +25,12 @@ ENDINGS = ".svg", ".pdf", ".png"
 MOST_OF_TEXT = 200  # characters of a text in a caption
 
 
-class CannotDraw(ValueError):
+class CannotPrint(ValueError):
     """A figure that cannot be drawn or written, in a sentence."""
 
 
 def inches_of(width: str) -> float:
-    """Of “column”, “page”, “3.3in” or “84mm”. Raises CannotDraw."""
+    """Of “column”, “page”, “3.3in” or “84mm”. Raises CannotPrint."""
     if width in WIDTHS:
         return WIDTHS[width]
     number, unit = str(width)[:-2], str(width)[-2:]
@@ -39,7 +39,7 @@ def inches_of(width: str) -> float:
     except (KeyError, ValueError):
         inches = 0.0
     if not NARROWEST <= inches <= WIDEST:
-        raise CannotDraw(
+        raise CannotPrint(
             f"“{short(width)}” is no width. Write column, page, or a size such as 3.3in or 84mm, "
             f"from {NARROWEST}in to {WIDEST}in."
         )
@@ -47,9 +47,9 @@ def inches_of(width: str) -> float:
 
 
 def ending_of(path: Path) -> str:
-    """Without its point. Raises CannotDraw for one that no figure has."""
+    """Without its point. Raises CannotPrint for one that no figure has."""
     if path.suffix.lower() not in ENDINGS:
-        raise CannotDraw(f"{short(path)} must end in {', '.join(ENDINGS)}.")
+        raise CannotPrint(f"{short(path)} must end in {', '.join(ENDINGS)}.")
     return path.suffix.lower()[1:]
 
 
@@ -91,14 +91,14 @@ class Figure:
             check_comparable(self.trace, self.minus)
 
     def save(self, path: str | Path, width: str = "column") -> str:
-        """Write the figure as .svg, .pdf or .png. Returns a caption for it. Raises CannotDraw, and
+        """Write the figure as .svg, .pdf or .png. Returns a caption for it. Raises CannotPrint, and
         TooNarrow where its letters could not be read."""
         path, inches = Path(path), inches_of(width)
         drawn = self.drawn(ending_of(path), inches)
         try:
             replace_file(path, drawn)
         except OSError as error:
-            raise CannotDraw(f"{short(path)} cannot be written: {reason(error)}.") from None
+            raise CannotPrint(f"{short(path)} cannot be written: {reason(error)}.") from None
         return self.caption()
 
     def drawn(self, ending: str, inches: float) -> bytes:
@@ -183,14 +183,16 @@ class Figure:
 
 
 def check_comparable(trace: Trace, minus: Trace) -> None:
-    """Raises CannotDraw unless both have the same heads and read the same texts."""
+    """Raises CannotPrint unless both have the same heads and read the same texts."""
     if [text.tokens for text in trace.texts.values()] != [
         text.tokens for text in minus.texts.values()
     ]:
-        raise CannotDraw("The two traces read different texts. Give both the same text and target.")
+        raise CannotPrint(
+            "The two traces read different texts. Give both the same text and target."
+        )
     shapes = ({kind: w.shape for kind, w in one.attention.items()} for one in (trace, minus))
     if next(shapes) != next(shapes):
-        raise CannotDraw("The two traces have different kinds of attention, layers or heads.")
+        raise CannotPrint("The two traces have different kinds of attention, layers or heads.")
 
 
 UNCHANGED = "as the model is"

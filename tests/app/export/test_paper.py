@@ -132,9 +132,9 @@ def test_a_difference_is_more_in_blue_and_less_in_red(trace, changed):
     assert "difference" in texts and f"−{largest:.2g}" in texts
     caption = show(changed, **at, minus=trace).printed.caption()
     assert "Weights with cross.3.2=temperature:0.5 minus" in caption
-    with pytest.raises(paper.CannotDraw, match="read different texts"):
+    with pytest.raises(paper.CannotPrint, match="read different texts"):
         show(trace, minus=load("en-de").trace("A dog."))
-    with pytest.raises(paper.CannotDraw, match="different kinds"):
+    with pytest.raises(paper.CannotPrint, match="different kinds"):
         show(record(some(2, 2, 3)), minus=record(some(2, 3, 3)))
 
 
