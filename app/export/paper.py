@@ -187,7 +187,9 @@ def check_comparable(trace: Trace, minus: Trace) -> None:
     if [text.tokens for text in trace.texts.values()] != [
         text.tokens for text in minus.texts.values()
     ]:
-        raise CannotPrint("The two traces read different texts. Give both the same.")
+        raise CannotPrint(
+            "The two traces read different texts. Give both the same text and target."
+        )
     shapes = ({kind: w.shape for kind, w in one.attention.items()} for one in (trace, minus))
     if next(shapes) != next(shapes):
         raise CannotPrint("The two traces have different kinds of attention, layers or heads.")
