@@ -17,11 +17,11 @@ HERE = Path(__file__).resolve().parent
 if (HERE / "app").is_symlink() or not (HERE / "app").is_dir():
     __path__ = [str(HERE.parent), str(HERE)]
 
-OF_THE_APP = {"open": "in_process", "show": "notebook"}  # name → its module in app/
+OF_THE_APP = {"open": "in_process", "show": "export.notebook"}  # name → its module in app/
 
 if TYPE_CHECKING:
+    from headlight.app.export.notebook import show as show
     from headlight.app.in_process import open as open
-    from headlight.app.notebook import show as show
     from headlight.model import *  # noqa: F403
 
 

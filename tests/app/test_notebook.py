@@ -12,7 +12,7 @@ import pytest
 from nbclient import NotebookClient
 
 from headlight.app.components.packing import pack_trace
-from headlight.app.notebook import show
+from headlight.app.export.notebook import show
 from headlight.app.theme import PRIMARY
 from headlight.model.analysis.reading import Reading
 from tests.conftest import ROOT

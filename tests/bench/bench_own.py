@@ -5,7 +5,7 @@ import time
 import torch
 from transformers import BertConfig, BertModel
 
-from headlight.app.notebook import show
+from headlight.app.export.notebook import show
 from tests.bench.harness import Row
 from tests.devices import here
 

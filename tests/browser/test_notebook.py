@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from headlight.app.components.scripts import read
-from headlight.app.notebook import show
+from headlight.app.export.notebook import show
 from headlight.model import load
 from tests.browser.conftest import Visit
 

@@ -7,8 +7,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from headlight.app.export.notebook import show
 from headlight.app.live.build import page as live_page
-from headlight.app.notebook import show
 from headlight.app.state.pages import PAGES
 from headlight.model import load
 

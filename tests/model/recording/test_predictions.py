@@ -10,7 +10,7 @@ import tokenizers
 import torch
 import transformers as tf
 
-from headlight.app.notebook import show
+from headlight.app.export.notebook import show
 from headlight.model import record
 from headlight.model.recording.checkpoint import load_recorded
 from headlight.model.recording.weights import CannotRecord

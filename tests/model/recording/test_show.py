@@ -2,7 +2,7 @@
 
 import pytest
 
-from headlight.app.notebook import show
+from headlight.app.export.notebook import show
 from tests.model.recording.models import TOKENS, inputs_of, model_of, some
 
 

@@ -1,7 +1,7 @@
 """All heads of a trace in a Jupyter notebook, without a server:
 
 from headlight.model import load
-from headlight.app.notebook import show
+from headlight.app.export.notebook import show
 
 show(load("en-de").trace("A dog runs."))
 """
