@@ -21,6 +21,7 @@ from headlight.model.probing.sites import Part
 from headlight.model.probing.trace import TooLong, check_memory, read_of
 from headlight.model.recording.inputs import device_of, theirs, written
 from headlight.model.recording.live import (
+    asks_table,
     placed,
     record_model,
 )
@@ -114,7 +115,9 @@ class InMemory(Checkpoint):
     lacks: ClassVar[str] = LACKS
 
     def parts(self) -> list[Part]:
-        """Its heads, where it takes its attention from the table that ours stands in."""
+        """Its heads, if it takes its attention from the table that ours stands in."""
+        if True not in asks_table(self.model.own):
+            return []
         return [
             Part("attention", site.kind, site.layer, site.name, "", site.n_heads)
             for site in self.model.sites()

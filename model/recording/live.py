@@ -64,7 +64,7 @@ ONLY_READ = "“{}”: {} can only be read: it does not ask transformers' table 
 # Passes
 
 
-def _asks_table(model: nn.Module) -> set[bool]:
+def asks_table(model: nn.Module) -> set[bool]:
     """Whether the attention of a model of transformers takes its function from the table; of some
     models a part does and another does not."""
     tops: list[Any] = [m for m in model.modules() if hasattr(m, "_can_set_attn_implementation")]
@@ -155,7 +155,7 @@ def record_model(
     else:
         read = given(inputs, row)
     names, words = Names(tokenizer), (tokens, target_tokens)
-    asks, calls, output = _asks_table(model), [], None
+    asks, calls, output = asks_table(model), [], None
     if True in asks:
         register()
         calls, output = _pass(model, read, {})

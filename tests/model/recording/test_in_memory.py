@@ -82,3 +82,11 @@ def test_a_model_that_is_wrapped_writes_under_changes(pair):
     wrapped = in_memory(Holds(theirs.model.given), theirs.tokenizer.theirs, TEXT)
     line = "all.1.2=off; decoder.2=uniform"
     assert wrapped.translate(TEXT, changes=line) == theirs.translate(TEXT, changes=line)
+
+
+def test_what_can_only_be_read_has_nothing_to_change(pair):
+    theirs, _ = pair
+    assert theirs.parts()
+    tokenizer = theirs.tokenizer.theirs
+    bloom = tf.BloomConfig(vocab_size=len(tokenizer) + 9, hidden_size=16, n_layer=1, n_head=2)
+    assert not in_memory(tf.BloomForCausalLM(bloom), tokenizer).parts()
