@@ -175,8 +175,14 @@ class Names:
     def _symbols(self, ids: Sequence[int]) -> list[str]:
         if self.theirs is None:
             return [str(i) for i in ids]
-        symbols = self.theirs.convert_ids_to_tokens([int(i) for i in ids])
-        return [f"<{i}>" if name is None else name for i, name in zip(ids, symbols, strict=True)]
+        return [self._symbol(int(i)) or f"<{i}>" for i in ids]
+
+    def _symbol(self, token_id: int) -> str | None:
+        """None beyond the vocabulary: models often have more columns than that."""
+        try:
+            return self.theirs.convert_ids_to_tokens(token_id)
+        except (IndexError, KeyError, OverflowError):
+            return None
 
 
 def _ours(tokenizer) -> Tokenizer | None:
