@@ -231,7 +231,11 @@ def _depth(name: str) -> tuple | None:
 
 
 def _tokens(name: str) -> str:
-    """Identifies a model's vocabulary: the hash of its tokenizer file."""
+    """Identifies a model's vocabulary: the hash of its tokenizer file, or of the tokens of a
+    tokenizer in memory."""
+    if name in _in_memory:
+        tokens = sorted(_in_memory[name].tokenizer.theirs.get_vocab().items())
+        return hashlib.sha256(repr(tokens).encode("utf-8", "surrogatepass")).hexdigest()
     try:
         files = (folders()[trained(name)] / "tokenizer.json",)
         return _sha256(files, _stamp(files))

@@ -9,6 +9,7 @@ import headlight
 from headlight.app import in_process
 from headlight.app.server.command import main
 from headlight.app.state import catalog
+from headlight.app.state.options import TO_OTHER
 from headlight.app.state.pages import PAGES
 from headlight.model.recording.in_memory import LACKS
 from tests.app.common import components
@@ -54,6 +55,19 @@ def test_a_head_off_moves_a_prediction(mine, page):
     assert not page.exception
     (look,) = components(page, "grid_look")
     assert "next-token probability" in "".join(text for text, _ in look["said"])
+
+
+def test_two_models_of_one_tokenizer_can_be_compared(mine, page, tmp_path):
+    """As a model before and after it was tuned."""
+    _, tokenizer = model_and_tokenizer(tmp_path)
+    tuned = write(tmp_path, "gpt2", seed=1)
+    headlight.open(tuned, tokenizer, TEXT, name="tuned", wait=False, browser=False)
+    assert catalog.alike(mine) == ["tuned"]
+    page.query_params.update(model=mine, other_model="tuned", shows=TO_OTHER)
+    page.run()
+    assert not page.exception
+    (look,) = components(page, "grid_look")
+    assert "tuned" in "".join(text for text, _ in look["said"])
 
 
 def test_it_is_the_first_in_the_list_and_its_texts_are_offered(mine):
