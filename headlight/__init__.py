@@ -8,7 +8,7 @@ show(load("en-de").trace("A dog runs."))
 
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 HERE = Path(__file__).resolve().parent
@@ -20,20 +20,23 @@ if (HERE / "app").is_symlink() or not (HERE / "app").is_dir():
 OF_THE_APP = {"open": "in_process", "show": "export.notebook"}  # name → its module in app/
 
 if TYPE_CHECKING:
+    from headlight.app.export import check as check
     from headlight.app.export.notebook import show as show
     from headlight.app.in_process import open as open
     from headlight.model import *  # noqa: F403
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     """`open`, `show` and the public names of model/ (its `__all__`), imported when first used:
     PyTorch alone takes seconds, and the app answers before that."""
+    if name == "check":
+        return import_module("headlight.app.export.check")
     if name in OF_THE_APP:
         return getattr(import_module(f"headlight.app.{OF_THE_APP[name]}"), name)
     if name == "__all__" or not name.startswith("_"):
         model = import_module("headlight.model")
         if name == "__all__":
-            return [*OF_THE_APP, *model.__all__]
+            return ["check", *OF_THE_APP, *model.__all__]
         if name in model.__all__:
             return getattr(model, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

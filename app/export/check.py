@@ -1,0 +1,140 @@
+"""Is my part of the Transformer right? It is told what is wrong with it, by name.
+
+from headlight import check
+
+check.attention(my_attention)  # a verdict, or an AssertionError with a sentence
+
+Each takes a function, a module or, of `multi_head`, a class, in PyTorch or NumPy. It is safe in
+pytest and in notebooks, where a verdict is a picture: yours, ours, and where they differ.
+"""
+
+import base64
+import html
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from headlight.app.components.matrices import Matrix, compared, pack
+from headlight.app.components.scripts import read, script
+from headlight.app.theme import INK, PAPER, PRIMARY
+from headlight.model.checking import judge
+from headlight.model.checking.parts import PARTS
+from headlight.model.checking.real import real
+from headlight.model.checking.verdict import NotYet, Verdict
+
+HEIGHT = 420  # pixels of a frame
+MOST = 40  # rows and columns shown
+RIGHT, WRONG = "#17692f, #7bd389", "#a3230c, #ffb9a6"  # light, dark
+
+
+def matrices_of(verdict: Verdict) -> list[Matrix]:
+    """Of the last two axes, around the first cell that differs."""
+    yours, ours = verdict.yours, verdict.ours
+    if not isinstance(ours, Tensor) or ours.dim() < 1:
+        return []
+    fits = isinstance(yours, Tensor) and yours.shape == ours.shape
+    lead = verdict.index[:-2] if verdict.index else (0,) * max(ours.dim() - 2, 0)
+
+    def flat(x):
+        x = x.float()[lead] if x.dim() > 2 else x.float()
+        return np.atleast_2d(x.numpy())[:MOST, :MOST]
+
+    axes = ("", "", *verdict.axes)[-2:]
+    rows, columns = (verdict.case.rows, verdict.case.columns) if verdict.case else ((), ())
+    labels = {"query": rows, "key": columns, "token": rows}
+    row, column = verdict.index[-2:] if len(verdict.index) >= 2 else (-1, -1)
+    options: dict[str, Any] = {
+        "row_name": axes[0], "column_name": axes[1],
+        "rows": labels.get(axes[0], ())[:MOST], "columns": labels.get(axes[1], ())[:MOST],
+        "follow": row, "column": column, "single": True, "blank": "NaN",
+    }  # fmt: skip
+    if not fits:
+        return [Matrix("ours", flat(ours), **options)]
+    two = {"yours": flat(yours), "ours": flat(ours)}
+    if axes == ("query", "key") and min(x.min() for x in map(np.nan_to_num, two.values())) >= 0:
+        return compared(two, "yours − ours", **options)
+    most = float(np.nanmax(np.abs(two["ours"]), initial=0)) or 1.0
+    plain = [Matrix(t, x, largest=most, scale="value", labelled=t == "yours", **options)
+             for t, x in two.items()]  # fmt: skip
+    apart = np.nan_to_num(two["yours"]) - two["ours"]
+    return [*plain, Matrix("yours − ours", apart, labelled=False, numbers=False, **options)]
+
+
+def document(verdict: Verdict) -> str:
+    """A page that shows a verdict, without a server."""
+    first, *more = (html.escape(line) for line in str(verdict).split("\n"))
+    head, _, rest = first.partition(". ")
+    colours = {"paper": PAPER, "ink": INK, "primary": PRIMARY}
+    parts = {name: f"{each['light']}, {each['dark']}" for name, each in colours.items()} | {
+        "title": html.escape(verdict.part),
+        "said": "<br>".join([f"<b>{head}.</b> {rest}", *more]),
+        "tone": RIGHT if verdict.ok else WRONG,
+        "css": read("matrices/style.css"),
+        "js": script("matrices/index.js").replace("export default function", "function draw"),
+        "data": base64.b64encode(pack(matrices_of(verdict), fills=False)).decode("ascii"),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], read("check_page/page.html"))
+
+
+class Shown(Verdict):
+    """A verdict that a notebook shows as a picture."""
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe title="{html.escape(self.part)}" srcdoc="{html.escape(document(self))}" '
+            f'style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
+        )
+
+
+class NotRight(NotYet):
+    """In a notebook, the picture in place of a traceback; the cell still fails."""
+
+    shown = False
+
+    def _render_traceback_(self) -> list[str]:
+        if not self.shown:  # IPython asks twice
+            from IPython.display import display
+
+            self.shown = True
+            display(self.verdict)
+        return [str(self.verdict)]
+
+
+def verdict(name: str, function: Callable, on: str = "", **how: Any) -> Shown:
+    """What is to be said of a part, which is never raised. `on`: a translator, whose numbers on a
+    real sentence are one more case, and the picture; `without`: functions of PyTorch that the
+    exercise forbids; `numpy`: whether it takes NumPy's arrays, if that cannot be told."""
+    case = real(name, on) if on else None
+    return Shown(**vars(judge.verdict(name, function, case, **how)))
+
+
+def _check(name: str) -> Callable[..., Shown]:
+    def checked(function: Callable, **how: Any) -> Shown:
+        found = verdict(name, function, **how)
+        if not found:
+            raise NotRight(found)
+        return found
+
+    checked.__name__, checked.__doc__ = name, f"Checks `{PARTS[name].asks}`. Raises NotRight."
+    return checked
+
+
+scores = _check("scores")
+softmax = _check("softmax")
+attention = _check("attention")
+split_heads = _check("split_heads")
+merge_heads = _check("merge_heads")
+multi_head = _check("multi_head")
+causal_mask = _check("causal_mask")
+padding_mask = _check("padding_mask")
+positional_encoding = _check("positional_encoding")
+rotary = _check("rotary")
+layer_norm = _check("layer_norm")
+feed_forward = _check("feed_forward")
+encoder_layer = _check("encoder_layer")
+pre_norm_layer = _check("pre_norm_layer")
+greedy = _check("greedy")
+cached_step = _check("cached_step")
