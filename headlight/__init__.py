@@ -36,11 +36,11 @@ def __getattr__(name: str) -> Any:
     if name == "__all__" or not name.startswith("_"):
         model = import_module("headlight.model")
         if name == "__all__":
-            return ["check", *OF_THE_APP, *model.__all__]
+            return [*OF_THE_APP, *model.__all__]
         if name in model.__all__:
             return getattr(model, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__getattr__("__all__")})
+    return sorted({*globals(), "check", *__getattr__("__all__")})

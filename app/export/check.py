@@ -105,8 +105,7 @@ class NotRight(NotYet):
 
 def verdict(name: str, function: Callable, on: str = "", **how: Any) -> Shown:
     """What is to be said of a part, which is never raised. `on`: a translator, whose numbers on a
-    real sentence are one more case, and the picture; `without`: functions of PyTorch that the
-    exercise forbids; `numpy`: whether it takes NumPy's arrays, if that cannot be told."""
+    real sentence are one more case, and the picture; `how`: as `judged` takes it."""
     case = real(name, on) if on else None
     return Shown(**vars(judge.verdict(name, function, case, **how)))
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from headlight.model.checking.calling import Outcome, called
 from headlight.model.checking.part import Case, same
-from headlight.model.checking.parts import MULTI, ROLES
+from headlight.model.checking.parts import MULTI, PROJECTIONS
 from headlight.model.checking.verdict import Verdict, judged
 
 PATTERNS = {
@@ -33,7 +33,7 @@ def fillings(module: nn.Module, w: dict[str, Pair]) -> Iterator[None]:
     if packed and square:
         named = (getattr(module, name, None) for name in ("n_heads", "num_heads", "h", "heads"))
         heads = next((n for n in named if isinstance(n, int)), 0)
-        for order in permutations(ROLES[:3]):
+        for order in permutations(PROJECTIONS[:3]):
             for by_head in (False, True):
                 if by_head and not heads:
                     continue
@@ -45,7 +45,7 @@ def fillings(module: nn.Module, w: dict[str, Pair]) -> Iterator[None]:
                 _fill(packed[0][1], matrix.reshape(3 * d, d), bias.reshape(3 * d))
                 yield
         return
-    if len(square) < len(ROLES):
+    if len(square) < len(PROJECTIONS):
         return
     byname = {}
     for role, pattern in PATTERNS.items():
@@ -53,12 +53,12 @@ def fillings(module: nn.Module, w: dict[str, Pair]) -> Iterator[None]:
         if len(fitting) == 1:
             byname[role] = fitting[0]
     orders = []
-    if len(byname) == len(ROLES):
-        orders.append([byname[role] for role in ROLES])
+    if len(byname) == len(PROJECTIONS):
+        orders.append([byname[role] for role in PROJECTIONS])
     else:
-        orders += list(permutations([p for _, p in square], len(ROLES)))
+        orders += list(permutations([p for _, p in square], len(PROJECTIONS)))
     for parts in orders:
-        for role, part in zip(ROLES, parts, strict=True):
+        for role, part in zip(PROJECTIONS, parts, strict=True):
             _fill(part, *w[role])
         yield
 

@@ -42,7 +42,7 @@ class Mistake:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class Subject:
     """`asks`: how the student's function is called. `takes`: the inputs that it gets, in order.
     `steps`: name → function of inputs and earlier steps; the last is the result."""
 
@@ -116,7 +116,7 @@ def _reads(compute: Callable) -> tuple[str, ...]:
 class Answers:
     """Of each case, computed when it is looked at: most candidates fail at the first."""
 
-    def __init__(self, part: Part, swaps: Mapping[str, Callable]):
+    def __init__(self, part: Subject, swaps: Mapping[str, Callable]):
         self.part, self.swaps, self.known = part, swaps, {}
 
     def __getitem__(self, i: int) -> Any:

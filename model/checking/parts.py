@@ -7,7 +7,7 @@ from inspect import Parameter, Signature
 import torch
 from torch import Tensor
 
-from headlight.model.checking.part import Case, Mistake, Part
+from headlight.model.checking.part import Case, Mistake, Subject
 
 INF = math.inf
 
@@ -135,7 +135,7 @@ def score_cases():
     return attention_cases()[:2]
 
 
-SCORES = Part(
+SCORES = Subject(
     "scores", "scores(q, k)", ("q", "k"),
     {"products": products, "scores": scores}, score_cases,
     (
@@ -208,7 +208,7 @@ SOFTMAXES = (
     m("winner takes all", "Attention mixes; it does not pick one.",
       raw=lambda masked: torch.zeros_like(masked).scatter(
           -1, masked.argmax(-1, keepdim=True), 1.0)),
-    m("sigmoid", "A sigmoid looks at each score alone. Weights of a row share 1.",
+    m("sigmoid", "A sigmoid knows each score alone. Weights of a row share 1.",
       raw=lambda masked: masked.sigmoid()),
     m("NaN in an empty row", "A row that may attend to nothing is NaN: softmax of −∞ alone is "
       "0 ÷ 0, and NaN spreads through every later layer. Ours is 0 there.", note=True,
@@ -231,7 +231,7 @@ def _two(case: Case):
     return {name: case.inputs[name] for name in "qk"}
 
 
-SOFTMAX = Part(
+SOFTMAX = Subject(
     "softmax", "softmax(scores, mask)", ("scores", "mask"),
     {"fill": fill, "masked": masked, "raw": raw, "weights": weights}, softmax_cases,
     (*MASKINGS, *SOFTMAXES), ("batch", "head", "query", "key"),
@@ -268,7 +268,7 @@ ATTENTION_STEPS = {
     "weights": weights,
     "output": lambda weights, v: weights @ v,
 }  # fmt: skip
-ATTENTION = Part(
+ATTENTION = Subject(
     "attention", "attention(q, k, v, mask)", ("q", "k", "v", "mask"), ATTENTION_STEPS,
     attention_cases, (*SCALES, *MASKINGS, *SOFTMAXES, *MIXES, LATE_SCALE),
     ("batch", "head", "query", "number"),
@@ -304,14 +304,14 @@ def merged_interleaved(heads):
 
 
 VIEW = (
-    "You cut the memory as it lies: a head gets pieces of several tokens. First unfold the last "
+    "You cut the memory as it lies: a head gets parts of several tokens. First unfold the last "
     "axis, view(batch, length, heads, d_head), then transpose(1, 2)."
 )
 MERGED_VIEW = (
-    "You put memory together as it lies: a token gets pieces of other tokens. First transpose(1, 2)"
+    "You put memory together as it lies: a token gets parts of other tokens. First transpose(1, 2)"
     ", then reshape(batch, length, d_model)."
 )
-SPLIT = Part(
+SPLIT = Subject(
     "split_heads", "split_heads(x, n_heads)", ("x", "n_heads"), {"heads": split},
     lambda: [
         Case("a batch", {"x": drawn(2, 5, 12, seed=1), "n_heads": 3}),
@@ -351,7 +351,7 @@ MERGES = (
     m("heads reversed", "The heads are in the opposite order.",
       merged=lambda heads: merge(heads.flip(1))),
 )  # fmt: skip
-MERGE = Part(
+MERGE = Subject(
     "merge_heads", "merge_heads(heads)", ("heads",), {"merged": merge},
     lambda: [
         Case("a batch", {"heads": drawn(2, 3, 5, 4, seed=1)}),
@@ -363,7 +363,7 @@ MERGE = Part(
     ("batch", "token", "number"), {"merged": "joined heads"},
 )  # fmt: skip
 
-ROLES = ("query", "key", "value", "output")
+PROJECTIONS = ("query", "key", "value", "output")
 
 
 def _linear(x, weight, bias):
@@ -391,7 +391,7 @@ def multi_head_cases():
                 drawn(d, d, seed=seed + 10 + i) / math.sqrt(d) * 1.7,
                 drawn(d, seed=seed + 20 + i),
             )
-            for i, role in enumerate(ROLES)
+            for i, role in enumerate(PROJECTIONS)
         }
         v = k if own else drawn(b, nk, d, seed=seed + 2)  # unlike the keys, to tell them apart
         return Case(title, {"in_query": q, "in_key": k, "in_value": v, "mask": mask,
@@ -444,7 +444,7 @@ def all_split(how):
     }
 
 
-MULTI = Part(
+MULTI = Subject(
     "multi_head", "a module: (query, key, value, mask)",
     ("in_query", "in_key", "in_value", "mask"), MULTI_STEPS, multi_head_cases,
     (
@@ -478,7 +478,7 @@ MULTI = Part(
         *(m(f"{here}s projected by the {there}'s matrix", f"The {here}s have a matrix of "
             f"their own. You used that of the {there}s.", False,
             **{f"p_{here}": projected(here, there)})
-          for here in ROLES[:3] for there in ROLES[:3] if here != there),
+          for here in PROJECTIONS[:3] for there in PROJECTIONS[:3] if here != there),
         m("not projected", "Queries, keys and values are projections of the input.",
           p_query=lambda in_query: in_query, p_key=lambda in_key: in_key,
           p_value=lambda in_value: in_value),
@@ -499,7 +499,7 @@ def causal(length):
 
 
 NUMBERS = "A mask holds booleans, True = may attend. These are numbers: ~ and & do other things."
-CAUSAL = Part(
+CAUSAL = Subject(
     "causal_mask", "causal_mask(length)", ("length",), {"mask": causal},
     lambda: [Case("5 tokens", {"length": 5}), Case("3 tokens", {"length": 3}),
              Case("1 token", {"length": 1})],
@@ -529,7 +529,7 @@ def visible(ids, pad):
     return (ids != pad)[:, None, None, :]
 
 
-PADDING = Part(
+PADDING = Subject(
     "padding_mask", "padding_mask(ids, pad)", ("ids", "pad"), {"mask": visible},
     lambda: [
         Case("pad 0", {"ids": torch.tensor([[5, 6, 7, 2, 0], [4, 2, 0, 0, 0]]), "pad": 0}),
@@ -587,7 +587,7 @@ def _i(d_model):
     return torch.arange(d_model, dtype=torch.float64)
 
 
-POSITIONS = Part(
+POSITIONS = Subject(
     "positional_encoding", "positional_encoding(length, d_model)", ("length", "d_model"),
     {"rates": rates, "angles": angles, "table": table},
     lambda: [Case("10 positions", {"length": 10, "d_model": 8}),
@@ -641,7 +641,7 @@ def halves_turned(x, angles):
     return torch.cat([one * cos - other * sin, one * sin + other * cos], -1)
 
 
-ROTARY = Part(
+ROTARY = Subject(
     "rotary", "rotary(x, positions)", ("x", "positions"),
     {
         "rates": lambda x: rates(x.shape[-1]),
@@ -707,7 +707,7 @@ def _eps(eps):
     return lambda x: (x.var(-1, correction=0, keepdim=True) + eps).sqrt()
 
 
-LAYER_NORM = Part(
+LAYER_NORM = Subject(
     "layer_norm", "layer_norm(x, gain, bias)", ("x", "gain", "bias"),
     {
         "centred": centred, "spread": spread, "normed": lambda centred, spread: centred / spread,
@@ -779,7 +779,7 @@ def _ff(seed, b, n, d, f):
             "b2": drawn(d, seed=seed + 4)}  # fmt: skip
 
 
-FEED_FORWARD = Part(
+FEED_FORWARD = Subject(
     "feed_forward", "feed_forward(x, w1, b1, w2, b2)", ("x", "w1", "b1", "w2", "b2"),
     {
         "first": lambda x, w1, b1: _linear(x, w1, b1), "hidden": lambda first: first.relu(),
@@ -836,7 +836,7 @@ def layer_cases():
             Case("a padding mask", case(70, 2, 5, 6, padding))]  # fmt: skip
 
 
-ENCODER_LAYER = Part(
+ENCODER_LAYER = Subject(
     "encoder_layer", "encoder_layer(x, mask, attend, norm1, feed, norm2)",
     ("x", "mask", "attend", "norm1", "feed", "norm2"),
     {
@@ -888,7 +888,7 @@ ENCODER_LAYER = Part(
      "fed": "what the feed-forward gives", "output": "output"},
 )  # fmt: skip
 
-PRE_NORM_LAYER = Part(
+PRE_NORM_LAYER = Subject(
     "pre_norm_layer", "encoder_layer(x, mask, attend, norm1, feed, norm2), norms before",
     ENCODER_LAYER.takes,
     {
@@ -974,7 +974,7 @@ def greedy_cases():
     ]
 
 
-GREEDY = Part(
+GREEDY = Subject(
     "greedy", "greedy(logits, bos, eos, most)", ("logits", "bos", "eos", "most"),
     {"tokens": greedily()}, greedy_cases,
     (
@@ -1034,7 +1034,7 @@ def _one_row(q, k, v):
     return s.masked_fill(~torch.ones(s.shape[-2:], dtype=torch.bool).tril(), -INF).softmax(-1) @ v
 
 
-CACHED_STEP = Part(
+CACHED_STEP = Subject(
     "cached_step", "cached_step(q, k, v, cache) → output, cache", ("q", "k", "v"),
     {"output": cached(_append)},
     lambda: [Case("six tokens", {x: drawn(2, 3, 6, 4, seed=i) for i, x in enumerate("qkv")}),

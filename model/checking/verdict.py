@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from headlight.model.checking.calling import Outcome, called, said, wants_numpy
-from headlight.model.checking.part import SLACK, Case, Mistake, Part, close, same, squeezed
+from headlight.model.checking.part import SLACK, Case, Mistake, Subject, close, same, squeezed
 
 NAMED_ALONE = (
     "exception", "nothing returned", "input changed", "random", "not written yet",
@@ -71,7 +71,7 @@ class NotYet(AssertionError):
 
 
 def judged(
-    part: Part, function: Callable, cases: Sequence[Case] = (), numpy: bool | None = None,
+    part: Subject, function: Callable, cases: Sequence[Case] = (), numpy: bool | None = None,
     without: Sequence[str] = (),
 ) -> Verdict:  # fmt: skip
     """`function` on every case of the part. `cases`: more of them, as of a real sentence.
@@ -137,7 +137,7 @@ def _broken(part, cases, outcomes, rights) -> Verdict | None:
     return None
 
 
-def _edge(part: Part, cases, outcomes, i: int) -> tuple[str, str]:
+def _edge(part: Subject, cases, outcomes, i: int) -> tuple[str, str]:
     for m in part.mistakes:
         if m.note and same(outcomes[i].value, part.under((m,))[i], part.loose):
             return m.name, m.sentence
@@ -157,7 +157,7 @@ def _dtype(outcomes, rights) -> list[tuple[str, str]]:
     return []
 
 
-def _misconception(part: Part, outcomes: Sequence[Outcome], cases) -> tuple[Mistake, ...]:
+def _misconception(part: Subject, outcomes: Sequence[Outcome], cases) -> tuple[Mistake, ...]:
     values = [o.error if o.error is not None else o.value for o in outcomes[: len(cases)]]
     counts = [i for i, case in enumerate(cases) if not case.edge]
 
