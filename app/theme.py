@@ -167,6 +167,7 @@ STYLE = f"""
 .st-key-lesson_address {{ display: none; }}
 .stVerticalBlock.st-key-panel {{ gap: 0.5rem; }}
 .stElementContainer.st-key-gallery_heads {{ position: absolute; }}
+.st-key-content:has(.st-key-gallery) .st-key-finding:not(:empty) {{ min-height: 0; }}
 .st-key-all_heads {{ margin-top: -10px; }}
 .st-key-all_heads details {{ border: 0; }}
 .st-key-all_heads summary {{ min-height: 0; padding: 0; font-size: {SMALL}; }}

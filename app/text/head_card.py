@@ -44,13 +44,16 @@ HABIT_TITLES = {  # habit → its name, and what such heads do
     NEIGHBOURS: ("Read the neighbours", "words nearby"),
     SPREAD: ("Spread out", "little on any one token"),
     SINK: ("Sinks", "on the first token, </s> or punctuation: often a way to do nothing"),
-    "": ("Not measured", "too few rows with more than one key"),
+    "": ("No named pattern", "or too few rows to measure"),
 }
 SHORT_PATTERNS = {  # where the name of a pattern is too long for a caption
+    "one-to-one": "1-to-1",
+    "same token": "same",
     "previous token": "previous",
     "next token": "next",
     "first-token sink": "first",
     "end-of-sentence sink": "</s>",
+    "punctuation": "punct.",
 }
 
 
@@ -72,7 +75,7 @@ def head_finding(name: str, nearest: Match | None, aligned: float, without: str)
     if aligned:
         does = f" attends most to the source word that is needed.{without}"
         return [(f"For {percent(aligned)} of the words, ", ""), (name, "em"), (does, "")]
-    reason = nearest.reason if nearest else "no row has more than one key to choose from"
+    reason = nearest.reason if nearest else "it resembles none of the named patterns"
     return [(f"{name[0].upper()}{name[1:]}", "em"), (f": {reason}.{without}", "")]
 
 
@@ -82,9 +85,11 @@ def without_head(survey: Survey, kind: str, layer: int, head: int) -> str:
     row, measure = survey.head(kind, layer, head)[survey.measure], IN_WORDS[survey.measure]
     measure = measure.removesuffix(" (in points)")
     tested = survey.of(survey.measure)
-    by = signed(abs(row["value"]), 3 if survey.measure == "loss" else 1)
+    digits = 3 if survey.measure == "loss" else 1
+    by = signed(abs(row["value"]), digits)
     if row["p_holm"] > SIGNIFICANT:
-        by = f"{'−' if row['value'] < 0 else '+'}{by}"
+        sign = "−" if row["value"] < 0 else "+"
+        by = f"{sign}{by}" if float(by) else f"less than {fixed(10**-digits, digits)}"
         return f" Without it, {measure} changes by {by}, not significant."
     clear = [one for one in tested if one["p_holm"] <= SIGNIFICANT]
     falls = row["value"] < 0

@@ -35,7 +35,7 @@ def gallery_heads(
             aligned = aligned if habit == ALIGNS else 0.0
             name = part_names.short_name(Scope(kind, number - 1, head))
             name = name[0].lower() + name[1:]
-            caption = "not measured"
+            caption = "no pattern"
             if nearest:
                 caption = head_card.caption(numbers, layer, head, nearest, aligned)
             bar, lost, missed, without = None, "", False, ""

@@ -16,7 +16,7 @@ const GAP = 8; // px between maps
 const GROUP = 24; // px between groups
 const FOLD = 48; // px of the window that what is folded below takes; in Present there is none
 const MARGIN = 22; // px at the foot of the window
-const SMALLEST = 58; // px across a map; the page scrolls before they get smaller
+const SMALLEST = 80; // px across a map, as wide as its name; the page scrolls before it gets smaller
 const LOWEST = 24; // px down a map
 const LEAST = 260; // px of all maps, in a lower window
 const ONE_LINE = 150; // px of a map under which name and caption stand beside each other
@@ -193,7 +193,7 @@ class Gallery {
       (!habit || head.habit === habit) && (!kind || head.kind === kind)).length;
     const chip = (field, value, title, number) => {
       const pressed = this[field] === value;
-      const button = element("button", { type: "button", "aria-pressed": pressed }, title,
+      const button = element("button", { type: "button", "aria-pressed": pressed }, `${title} `,
         element("span", {}, String(number)));
       button.disabled = !number;
       button.onclick = () => this.filter(field, pressed ? ALL : value);
@@ -261,7 +261,7 @@ class Gallery {
     let grid = width < PHONE ? null : sideBySide(counts, width, room, top, unit);
     const isStacked = !grid;
     if (isStacked) {
-      const across = width < PHONE ? Math.floor((width - (PER_ROW - 1) * GAP) / PER_ROW) : 1.25 * SMALLEST;
+      const across = width < PHONE ? Math.floor((width - (PER_ROW - 1) * GAP) / PER_ROW) : SMALLEST;
       const columns = Math.floor((width + GAP) / (across + GAP));
       grid = { columns: counts.map(() => columns), width: across, height: Math.floor(0.8 * across) };
     }
