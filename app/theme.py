@@ -166,7 +166,7 @@ STYLE = f"""
 .st-key-controls .stButtonGroup button {{ padding-inline: 0.5rem; }}
 .st-key-lesson_address {{ display: none; }}
 .stVerticalBlock.st-key-panel {{ gap: 0.5rem; }}
-.stElementContainer.st-key-gallery_heads {{ position: absolute; }}
+.stElementContainer.st-key-gallery_heads {{ position: absolute; width: 1px; }}
 .st-key-content:has(.st-key-gallery) .st-key-finding:not(:empty) {{ min-height: 0; }}
 .st-key-all_heads {{ margin-top: -10px; }}
 .st-key-all_heads details {{ border: 0; }}

@@ -278,7 +278,8 @@ class Gallery {
       const columns = grid.columns[at];
       const own = columns * (grid.width + GAP) - GAP;
       name.style.transform = `translate(${left}px, ${above}px)`;
-      name.style.width = `${isStacked || shown.length === 1 ? width : own + (between - GAP)}px`;
+      const most = isStacked ? width : own + between - GAP;
+      name.style.width = `${shown.length === 1 ? width : Math.min(most, width - left)}px`;
       name.classList.remove("bare");
       name.classList.toggle("bare", name.scrollWidth > name.clientWidth);
       tiles.forEach(({ node }, i) => {
