@@ -166,6 +166,14 @@ STYLE = f"""
 .st-key-controls .stButtonGroup button {{ padding-inline: 0.5rem; }}
 .st-key-lesson_address {{ display: none; }}
 .stVerticalBlock.st-key-panel {{ gap: 0.5rem; }}
+.stElementContainer.st-key-gallery_heads {{ position: absolute; width: 1px; }}
+.st-key-content:has(.st-key-gallery) .st-key-finding:not(:empty) {{ min-height: 0; }}
+.st-key-all_heads {{ margin-top: -10px; }}
+.st-key-all_heads details {{ border: 0; }}
+.st-key-all_heads summary {{ min-height: 0; padding: 0; font-size: {SMALL}; }}
+/* The gallery takes the window's width, but for a lesson or a notice beside it. */
+.st-key-body:has(.st-key-gallery) > :has(> .st-key-panel):not(
+  :has(.st-key-lesson_region, .st-key-notices > *)) {{ display: none; }}
 .st-key-switch_head button {{ min-height: 0; padding-block: 0.15rem; }}
 [class*="st-key-lesson_row"] button :is(div, span) {{ justify-content: flex-start; }}
 .st-key-lesson_region:has(.st-key-lesson_ways) {{
@@ -340,6 +348,7 @@ html {{ font-size: 20px !important; }}
 .st-key-finding p {{ font-size: 28px; }}
 .st-key-finding:not(:empty) {{ min-height: 76px; }}
 .st-key-panel {{ max-height: calc(100vh - {PRESENT_STATE + 12}px); }}
+:root:not([data-bar]) .st-key-all_heads {{ display: none; }}
 [data-bar] .st-key-finding p {{ font-size: {FINDING_LETTERS}px; }}
 [data-bar] .st-key-finding:not(:empty) {{ min-height: {FINDING}px; }}
 [data-bar] :is(.st-key-menu, .st-key-views),

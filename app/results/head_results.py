@@ -5,7 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from headlight.app.components.packing import as_sent
+from headlight.app.components.packing import (
+    PackedPredictions,
+    answers_of,
+    as_sent,
+    pack_trace,
+)
 from headlight.app.results.memoize import (
     SMALL_RESULT,
     memoize,
@@ -15,12 +20,20 @@ from headlight.app.results.memoize import (
     token_count,
     total_bytes,
 )
-from headlight.app.results.passes import as_trained, attention_of, donor_of, head_of, trace_of
+from headlight.app.results.passes import (
+    as_trained,
+    attention_of,
+    donor_of,
+    head_of,
+    trace_of,
+    whole_trace_of,
+)
 from headlight.app.state import catalog
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.progress import reporting
 from headlight.app.text import formats, head_card
 from headlight.model.analysis import head_metrics
+from headlight.model.analysis.reading import Reading
 from headlight.model.checkpoint import SHIPPED, parameters_sha256
 from headlight.model.pause import pause
 from headlight.model.pretrained.weights import CannotLoad
@@ -32,6 +45,30 @@ from headlight.model.surveys.clearest import ClearExample, Habit, clearest
 from headlight.model.surveys.head_counts import RARE, Counts, frequencies, head_counts
 from headlight.model.surveys.importance import Example
 from headlight.model.surveys.survey import ALIGNMENT, FILE, Survey
+
+ROW_BYTES = 1_000  # of a row's predictions, roughly
+
+
+@per_run(lambda found: ROW_BYTES * len(found.rows) if found else 0)
+def predictions_of(view: ModelView, run: Run) -> PackedPredictions | None:
+    """The predictions of a run in words, if it has any."""
+    return answers_of(trace_of(view, run), view.checkpoint.outputs)
+
+
+def packed_of(
+    view: ModelView, run: Run, reading: Reading, subtracted: tuple[ModelView, Run] | None = None
+) -> bytes:
+    """The weights of all heads as the browser draws them, less those of the run `subtracted`."""
+
+    def make():
+        # The scale of a difference needs its maximum over all weights.
+        trace = whole_trace_of(view, run) if subtracted else trace_of(view, run)
+        less = whole_trace_of(*subtracted) if subtracted else None
+        attention = None if subtracted else attention_of(view, run)
+        return pack_trace(trace, reading, predictions_of(view, run), less, attention)
+
+    less = subtracted[1] if subtracted else None
+    return memoize_pass(view, run, ("grid", reading.words, reading.special, less), make, len)
 
 
 @per_run(len)

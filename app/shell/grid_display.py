@@ -42,7 +42,7 @@ def grid_options(model_view: ModelView, run: Run) -> GridOptions:
         palette=theme.DIFFERENCES if selection.subtracted_run() else theme.WEIGHTS,
         colour=theme.FOCUS,
         faded={} if veils else _faded(model_view, run),
-        off=_off(run),
+        off=off_tiles(run),
         marked=_marked(run),
         hidden=_hidden(run),
         moved={} if veils else _moved(model_view, run),
@@ -91,7 +91,7 @@ def _faded(model_view: ModelView, run: Run) -> dict[str, list[int]]:
     }
 
 
-def _off(run: Run) -> dict[str, list[int]]:
+def off_tiles(run: Run) -> dict[str, list[int]]:
     """Kind → tiles of heads that are switched off."""
     return _tiles([change.scope for change in run.changes if isinstance(change, HeadOff)])
 

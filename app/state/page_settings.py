@@ -100,6 +100,7 @@ HEADS_CONTROLS = (
         options=_known(options.HEADS_AS, options.SENTENCES),
         among=options.HEADS_AS,
     ),
+    Setting("all_heads", "All numbers: table, scatter plot, sentences", False, "expander"),
     Setting("across", "Horizontal axis", "entropy", "select"),
     Setting("up", "Vertical axis", "ablation", "select"),
 )

@@ -105,9 +105,9 @@ MENU = (
         view="Find a head",
         module="heads",
         path="heads",
-        picture=".stDataFrame",
+        picture=".st-key-gallery",
         head=True,
-        idle=("importance",),  # stands in the card
+        idle=("importance",),  # stands behind “?”
         weights=True,
         settings=page_settings.HEADS_CONTROLS,
     ),

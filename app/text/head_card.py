@@ -5,8 +5,15 @@ from types import MappingProxyType
 
 import numpy as np
 
-from headlight.app.text.formats import escaped
+from headlight.app.text.formats import Parts, escaped, signed
 from headlight.model.analysis.head_metrics import (
+    ALIGNS,
+    MATCHES,
+    NEIGHBOURS,
+    RULES,
+    SINK,
+    SPREAD,
+    Match,
     Measured,
     measure,
     nearest_names,
@@ -16,8 +23,8 @@ from headlight.model.analysis.head_metrics import (
 )
 from headlight.model.probing.long_trace import LongTrace
 from headlight.model.probing.trace import Trace
-from headlight.model.rounding import percent
-from headlight.model.surveys.survey import IN_WORDS, Survey
+from headlight.model.rounding import fixed, percent
+from headlight.model.surveys.survey import IN_WORDS, SIGNIFICANT, Survey
 
 MAX_QUOTED_ROWS = 8  # rows that a sentence lists
 SHARES = {  # fields of Measured that are shares of weight → their names
@@ -30,6 +37,74 @@ SHARES = {  # fields of Measured that are shares of weight → their names
     "same_token": "same token",
     "diagonal": "the diagonal",
 }
+
+HABIT_TITLES = {  # habit → its name, and what such heads do
+    ALIGNS: ("Align words", "most weight on the word that is needed"),
+    MATCHES: ("Match tokens", "other copies of the same token"),
+    NEIGHBOURS: ("Read the neighbours", "words nearby"),
+    SPREAD: ("Spread out", "little on any one token"),
+    SINK: ("Sinks", "on the first token, </s> or punctuation: often a way to do nothing"),
+    "": ("No named pattern", "or too few rows to measure"),
+}
+SHORT_PATTERNS = {  # where the name of a pattern is too long for a caption
+    "one-to-one": "1-to-1",
+    "same token": "same",
+    "previous token": "previous",
+    "next token": "next",
+    "first-token sink": "first",
+    "end-of-sentence sink": "</s>",
+    "punctuation": "punct.",
+}
+
+
+def caption(measured: Measured, layer: int, head: int, nearest: Match, aligned: float) -> str:
+    """A head in two words: the measure of its nearest pattern, or, of one that aligns words, the
+    share that it aligns."""
+    if aligned:
+        return f"aligns {percent(aligned)}"
+    number = measured.numbers[RULES[nearest.name].number][layer, head]
+    if nearest.name == "local":
+        return f"±{fixed(number, 1)} tokens"
+    if nearest.name == "broad":
+        return f"{percent(number)} even"
+    return f"{SHORT_PATTERNS.get(nearest.name, nearest.name)} {percent(number)}"
+
+
+def head_finding(name: str, nearest: Match | None, aligned: float, without: str) -> Parts:
+    """A sentence on what a head does, and `without`: what the model loses without it."""
+    if aligned:
+        does = f" attends most to the source word that is needed.{without}"
+        return [(f"For {percent(aligned)} of the words, ", ""), (name, "em"), (does, "")]
+    reason = nearest.reason if nearest else "it resembles none of the named patterns"
+    return [(f"{name[0].upper()}{name[1:]}", "em"), (f": {reason}.{without}", "")]
+
+
+def without_head(survey: Survey, kind: str, layer: int, head: int) -> str:
+    """What the model loses without a head, by the measure that its importance goes by, and whether
+    that may be chance; `layer` of the model, from 0."""
+    row, measure = survey.head(kind, layer, head)[survey.measure], IN_WORDS[survey.measure]
+    measure = measure.removesuffix(" (in points)")
+    tested = survey.of(survey.measure)
+    digits = 3 if survey.measure == "loss" else 1
+    by = signed(abs(row["value"]), digits)
+    if row["p_holm"] > SIGNIFICANT:
+        sign = "−" if row["value"] < 0 else "+"
+        by = f"{sign}{by}" if float(by) else f"less than {fixed(10**-digits, digits)}"
+        return f" Without it, {measure} changes by {by}, not significant."
+    clear = [one for one in tested if one["p_holm"] <= SIGNIFICANT]
+    falls = row["value"] < 0
+    alike = sum((one["value"] < 0) == falls for one in clear)
+    change = "drop" if falls else "rise"
+    only = f"the only clear {change}" if alike == 1 else f"one of {alike} clear {change}s"
+    verb = "falls" if falls else "rises"
+    return f" Without it, {measure} {verb} by {by}, {only} among {len(tested)} heads."
+
+
+def is_missed(survey: Survey, kind: str, layer: int, head: int) -> bool:
+    """Whether the model is significantly worse without a head; `layer` of the model, from 0."""
+    row = survey.head(kind, layer, head)[survey.measure]
+    worse = row["value"] > 0 if survey.measure == "loss" else row["value"] < 0
+    return worse and row["p_holm"] <= SIGNIFICANT
 
 
 def card(

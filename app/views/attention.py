@@ -10,8 +10,7 @@ from headlight.app import charts, selection
 from headlight.app.charts import Axis
 from headlight.app.components.figure import figure
 from headlight.app.components.head_grid import answers, head_grid
-from headlight.app.components.packing import answers_of, pack_trace
-from headlight.app.results import head_results, memoize, passes
+from headlight.app.results import head_results, passes
 from headlight.app.shell import edits, frame, regions, running_lesson
 from headlight.app.shell.grid_display import grid_options
 from headlight.app.state import messages, session, widgets
@@ -32,7 +31,6 @@ LANGUAGES = {
     "uk": "Ukrainian", "zh": "Chinese",
 }  # fmt: skip
 
-ROW_BYTES = 1_000  # of a row's predictions, roughly
 LEAST = 0.1  # of a prediction whose sign is explained
 MAX_TABLE_ROWS = 20_000  # of the table
 WINDOW = 512  # tokens along a side of the figure: 1.4 MB
@@ -84,26 +82,9 @@ def page() -> None:
             "first; for example, switch a mask off."
         )
 
-    predicted = memoize.memoize_pass(
-        model,
-        run,
-        "predictions in words",
-        lambda: answers_of(trace, model.checkpoint.outputs),
-        lambda found: ROW_BYTES * len(found.rows) if found else 0,
-    )
-    packed = memoize.memoize_pass(
-        model,
-        run,
-        ("grid", reading.words, reading.special, less),
-        lambda: pack_trace(
-            trace,
-            reading,
-            predicted,
-            passes.whole_trace_of(selection.view(less), less) if less else None,
-            None if less else passes.attention_of(model, run),
-        ),
-        len,
-    )
+    predicted = head_results.predictions_of(model, run)
+    subtracted = (selection.view(less), less) if less else None
+    packed = head_results.packed_of(model, run, reading, subtracted)
     options = grid_options(model, run)
     head_grid(
         packed,

@@ -1,49 +1,51 @@
-"""All heads with their measures, from one sentence or many, beside the card of the selected
-head."""
+"""All heads as live maps in groups by habit; their numbers fold below."""
 
 import streamlit as st
 
 from headlight.app import selection
+from headlight.app.components.gallery import gallery
 from headlight.app.components.thumbnails import thumbnails
 from headlight.app.results import head_results, memoize, passes, sweep_results
 from headlight.app.shell import frame, panel, sweeps
+from headlight.app.shell.grid_display import off_tiles
+from headlight.app.shell.layout import menu
 from headlight.app.state import catalog, session, widgets
+from headlight.app.state.catalog import ModelView
 from headlight.app.state.options import (
     EXAMPLES,
     SCATTER,
     SENTENCES,
     SURVEY,
+    TABLE,
     THIS_SENTENCE,
 )
 from headlight.app.text import head_card, part_names
+from headlight.app.text.exercises import Exercise
+from headlight.app.views import _gallery, _head_table
 from headlight.app.views import _head_displays as shown
-from headlight.app.views import _head_table
-from headlight.model.analysis.head_metrics import THRESHOLD
+from headlight.model.analysis.head_metrics import THRESHOLD, Measured
+from headlight.model.probing.run import Run
 from headlight.model.probing.trace import Trace
 from headlight.model.rounding import percent
 from headlight.model.surveys.survey import ALIGNMENT, Survey
 
 BYTES = 10_000  # bytes of a row with its picture, roughly
-
-
-def finding(mark: str, over: Survey | None, measured_on: str) -> None:
-    """Say what each row or point stands for, unless the finding is about a change."""
-    where = {THIS_SENTENCE: "on this sentence", EXAMPLES: "on the example sentences"}
-    measured = f"over {over.card['sentences']:,} sentences" if over else where[measured_on]
-    if not frame.effect().said:
-        frame.finding(f"Each {mark} is one head, measured {measured}.")
+MEASURED = {
+    THIS_SENTENCE: "Measured on this sentence.",
+    EXAMPLES: "Measured on the example sentences.",
+    SURVEY: "",  # the legend of the bars says over how many
+}
 
 
 def page() -> None:
     run = selection.run()
     view, focus = selection.view(run), session.focus()
-    trace, chosen = passes.trace_of(view, run), session.values()
+    trace = passes.trace_of(view, run)
     survey, why_none, is_faulty = head_results.survey_of(view)
-
     with frame.controls():
         measured_on = widgets.draw(
             "measured_on",
-            widget_options={"label_visibility": "collapsed", "width": 135},
+            widget_options={"label_visibility": "collapsed", "width": 150},
             options=[
                 THIS_SENTENCE,
                 *([EXAMPLES] if catalog.examples(view.name) else []),
@@ -51,11 +53,6 @@ def page() -> None:
             ],
             default=SURVEY if survey else THIS_SENTENCE,
         )
-        drawn_as = widgets.draw("heads_as", widget_options={"label_visibility": "collapsed"})
-        pattern = widgets.draw(
-            "pattern", widget_options={"width": 140, "label_visibility": "collapsed"}
-        )
-
     over = survey if measured_on == SURVEY else None
     if measured_on == EXAMPLES:
         measured = head_results.measured_over(view, selection.example_runs())
@@ -63,6 +60,54 @@ def page() -> None:
         measured = head_results.surveyed_of(view, run, over)
     else:
         measured = head_results.measured_of(view, run)
+
+    note = MEASURED[measured_on]
+    if not over and (measured_on == SURVEY or is_faulty):
+        frame.notices().info(why_none)
+        note = MEASURED[THIS_SENTENCE]
+    elif not over and not survey:
+        note = f"{note} Without a survey, it is not known what is lost without a head."
+    gallery(
+        head_results.packed_of(view, run, session.reading()),
+        _gallery.gallery_options(
+            _gallery.gallery_heads(measured, trace, over, off_tiles(run)),
+            trace.kinds,
+            (focus.kind, focus.layer, focus.head),
+            over,
+            note,
+            not frame.effect().said,
+            "heads",
+        ),
+    )
+    exercise = None
+    shows = session.values().get("heads_as", TABLE)
+    # Addresses from before the gallery ask for a plot or for sentences: they open on them.
+    fold = widgets.draw("all_heads", default=shows != TABLE)
+    if fold.open:
+        with fold:
+            exercise = numbers(view, run, measured, measured_on, over)
+    with frame.controls(), menu("?", "about_heads") as about:
+        if about.open:
+            explain(view, run, survey, over, exercise)
+
+
+def numbers(
+    view: ModelView,
+    run: Run,
+    measured: dict[str, Measured],
+    measured_on: str,
+    over: Survey | None,
+) -> Exercise | None:
+    """The numbers of all heads, as a table or a plot, or the sentences that show the selected one;
+    and an exercise on them."""
+    trace, focus = passes.trace_of(view, run), session.focus()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        drawn_as = widgets.draw("heads_as", widget_options={"label_visibility": "collapsed"})
+        pattern = widgets.draw(
+            "pattern", widget_options={"width": 200, "label_visibility": "collapsed"}
+        )
+    if drawn_as == SENTENCES:
+        return shown.sentences(view, measured[focus.kind], over)
     pictures = memoize.memoize_pass(
         view,
         run,
@@ -85,54 +130,50 @@ def page() -> None:
         else rows_of()
     )
     heads = shown.Heads(rows, measured_on, over)
-
     if message := _head_table.none_matches(rows, pattern):
-        frame.finding(message)
-    if is_faulty and measured_on != SURVEY:
-        frame.notices().info(why_none)
-    exercise = None
-    if measured_on == SURVEY and not survey:
-        st.info(why_none)
-    elif drawn_as == SENTENCES:
-        exercise = shown.sentences(view, measured[focus.kind], over)
-    elif not rows:
+        st.caption(message)
+    if not rows:
         how = "Choose another pattern."
-        if pattern == ALIGNMENT and survey:
+        if pattern == ALIGNMENT and head_results.survey_of(view)[0]:
             how = f"It takes many sentences: choose “{SURVEY}” above."
         st.info(f"The pattern “{pattern}” cannot be measured here. {how}")
-    elif drawn_as == SCATTER:
-        finding("point", over, measured_on)
-        shown.scatter(heads, chosen["projector"])
-        exercise = _head_table.on_focus_and_loss(rows)
-    else:
-        finding("row", over, measured_on)
-        shown.table(heads)
-        kinds = trace.kinds.items()
-        depths = {kind: 1 + max(site.layer for site in sites) for kind, sites in kinds}
-        exercise = _head_table.on_focus(rows, depths)
-    with frame.explanation():
-        st.markdown(f"**{part_names.head_name(trace, focus.kind, focus.layer, focus.head)}**")
-        if rows and heads.selected is None:
-            st.info(
-                f"This head is not in the table: it does not match the pattern “{pattern}”. Click "
-                "a row to select another one."
-            )
-        gone = head_card.is_pruned(
-            view.checkpoint.card, focus.kind, chosen["layer"] - 1, focus.head
-        )
-        numbers = head_results.card_of(view, run, focus.kind, focus.layer, focus.head)
-        st.markdown(head_card.PRUNED if gone else f"*In this sentence*: {numbers}")
-        if survey:
-            st.markdown(
-                head_card.in_all_sentences(survey, focus.kind, chosen["layer"] - 1, focus.head)
-            )
-            panel.draw_importance()
+        return None
+    if drawn_as == SCATTER:
+        shown.scatter(heads, session.values()["projector"])
+        return _head_table.on_focus_and_loss(rows)
+    if heads.selected is None:
         st.caption(
-            _head_table.surveyed_on(over, run == passes.as_trained(run))
-            if over
-            else "Match: 100% is a perfect example; 0% attends equally to all tokens (for “broad”: "
-            f"to one token). From {percent(THRESHOLD)} on, a head has the pattern. "
-            "Shares are means over rows with more than one key, without padding."
+            f"The selected head is not in the table: it does not match the pattern “{pattern}”."
         )
-        if exercise:
-            frame.draw_exercise(exercise)
+    shown.table(heads)
+    kinds = trace.kinds.items()
+    depths = {kind: 1 + max(site.layer for site in sites) for kind, sites in kinds}
+    return _head_table.on_focus(rows, depths)
+
+
+def explain(
+    view: ModelView,
+    run: Run,
+    survey: Survey | None,
+    over: Survey | None,
+    exercise: Exercise | None,
+) -> None:
+    """What is known of the selected head, and how all of them were measured."""
+    trace, focus = passes.trace_of(view, run), session.focus()
+    place = focus.kind, session.values()["layer"] - 1, focus.head
+    st.markdown(f"**{part_names.head_name(trace, focus.kind, focus.layer, focus.head)}**")
+    gone = head_card.is_pruned(view.checkpoint.card, *place)
+    card = head_results.card_of(view, run, focus.kind, focus.layer, focus.head)
+    st.markdown(head_card.PRUNED if gone else f"*In this sentence*: {card}")
+    if survey:
+        st.markdown(head_card.in_all_sentences(survey, *place))
+        panel.draw_importance()
+    st.caption(
+        _head_table.surveyed_on(over, run == passes.as_trained(run))
+        if over
+        else "Match: 100% is a perfect example; 0% attends equally to all tokens (for “broad”: "
+        f"to one token). From {percent(THRESHOLD)} on, a head has the pattern. "
+        "Shares are means over rows with more than one key, without padding."
+    )
+    if exercise:
+        frame.draw_exercise(exercise)

@@ -312,6 +312,41 @@ def nearest_names(measured: Measured, layer: int, head: int, count: int = 2) -> 
     return [Match(name, scores[name], _reason(measured, layer, head, name)) for name in best]
 
 
+# Habit → the patterns that belong to it. A head has the habit of the pattern that it is nearest to:
+# a head's group and the pattern that is named beside it agree.
+ALIGNS, MATCHES, NEIGHBOURS, SPREAD, SINK = "align", "match", "neighbours", "spread", "sink"
+HABITS = {
+    ALIGNS: ("one-to-one", "diagonal"),
+    MATCHES: ("same token",),
+    NEIGHBOURS: ("previous token", "next token", "itself", "local"),
+    SPREAD: ("broad",),
+    SINK: ("end-of-sentence sink", "first-token sink", "punctuation"),
+}
+# Of the way from a uniform head to a perfect one: a head below it resembles no pattern. In the
+# models shipped that is one head, the induction head of “induction”, for which there is no pattern.
+LEAST_LIKE = 0.2
+# From this share of aligned target words on, which takes many sentences to know, a head aligns
+# words, whatever it is nearest to. A survey names heads by the same (surveys/survey.py).
+LEAST_ALIGNED = 0.5
+
+
+def habit_of(
+    measured: Measured, layer: int, head: int, aligned: float = 0.0
+) -> tuple[str, Match] | None:
+    """What a head does most, one of HABITS, and the pattern that it is nearest to. `aligned`: the
+    share of target words that a survey saw it align. None where it resembles no pattern, or where
+    there were too few rows."""
+    nearest = next(iter(nearest_names(measured, layer, head, 1)), None)
+    if nearest is None or max(nearest.score, aligned) < LEAST_LIKE:
+        return None
+    name = next(name for name, patterns in HABITS.items() if nearest.name in patterns)
+    # Between two texts, copies of a token are names, numbers and punctuation: words to align.
+    two_texts = "diagonal" in measured.numbers
+    if aligned >= LEAST_ALIGNED or (name == MATCHES and two_texts):
+        name = ALIGNS
+    return name, nearest
+
+
 def _reason(measured: Measured, layer: int, head: int, name: str) -> str:
     rule = RULES[name]
     number, uniform = (of[rule.number][layer, head] for of in (measured.numbers, measured.uniform))

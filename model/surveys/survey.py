@@ -32,7 +32,7 @@ from pathlib import Path
 
 import numpy as np
 
-from headlight.model.analysis.head_metrics import Measured
+from headlight.model.analysis.head_metrics import LEAST_ALIGNED, Measured
 from headlight.model.files import replacing
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.probing.sites import kinds_of
@@ -101,7 +101,7 @@ SURVEY_RULES = {
     ),
     "alignment": NamingRule(
         ALIGNMENT,
-        0.5,
+        LEAST_ALIGNED,
         "analysis/alignment.py",
         "aligns {} of target words with the source word that the model needs most",
     ),

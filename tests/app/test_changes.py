@@ -401,7 +401,7 @@ def test_shipped_pairs_have_as_many_tokens(name):
 def test_heads_of_a_long_text_are_not_all_tried_unasked(changed):
     for length, tried in ((3, True), (450, False)):
         page = changed(model="en-de", source="dog " * length, target="Hund",
-                       measured_on="This sentence")  # fmt: skip
+                       measured_on="This sentence", all_heads="true")  # fmt: skip
         page.switch_page("heads").run()
         assert not page.exception and ("ablation" in page.dataframe[0].value) == tried
         page.text_area(key="source").set_value("dog " * 450)
@@ -588,7 +588,8 @@ def passes(monkeypatch):
 
 
 def test_a_long_sweep_is_made_pass_by_pass_and_can_be_stopped(changed, passes):
-    page = changed(model="en-de", source="A woman stops in the middle of the road.")
+    source = "A woman stops in the middle of the road."
+    page = changed(model="en-de", source=source, all_heads="true")
     page.switch_page("ablation").run()
     assert len(passes) == 1 and len(page.dataframe[0].value) == passes[0] < 48
     assert page.get("progress") and page.get("progress")[0].proto.text.startswith(f"{passes[0]} of")

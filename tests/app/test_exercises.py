@@ -22,7 +22,10 @@ TEXT = "A little girl climbs a wooden playhouse."
 NAME = "en-fr"
 VIEWS = [
     *({"view": "inside", "at": step} for step in STEPS),
-    *({"view": "heads", "heads_as": shown} for shown in (TABLE, SCATTER, SENTENCES)),
+    *(
+        {"view": "heads", "heads_as": shown, "all_heads": "true"}
+        for shown in (TABLE, SCATTER, SENTENCES)
+    ),
     {"view": "generate"},
     {"view": "generate", "how": "Beam search"},
     {"view": "lineage", "picture": "One part"},
@@ -108,7 +111,7 @@ def test_the_most_focused_heads(answer):
     named = [f"{row.kind} {row.layer:.0f}.{row.head:.0f} ({row.value:.2f} bits)"
              for row in three.itertuples()]  # fmt: skip
     low = int((three.layer <= 2).sum())  # of four
-    said = answer("heads", heads_as=TABLE)
+    said = answer("heads", heads_as=TABLE, all_heads="true")
     assert said.startswith(f"Of the 3 most focused, {low} ")
     assert said.endswith(f"layers: {named[0]}, {named[1]} and {named[2]}.")
 

@@ -95,6 +95,7 @@ def test_every_step_and_every_section(page, name):
 
 @every_model
 def test_the_heads_are_listed_by_the_layers_they_stand_in(page, name):
+    page.query_params["all_heads"] = "true"
     opened(page, "heads", name)
     table = page.dataframe[0].value
     _, kinds = SHAPES[name]

@@ -36,7 +36,7 @@ def pruned(tmp_path, page, monkeypatch):
     forget_all()
     page.query_params.update(
         model="pruned", source="a b c d e", kind="cross", layer="1", head="1",
-        measured_on="This sentence",
+        measured_on="This sentence", all_heads="true",
     )  # fmt: skip
     yield page.run()
     forget_all()

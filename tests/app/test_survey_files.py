@@ -138,7 +138,7 @@ def folder(models):
 def test_pages_say_it_and_work_on_without(folder, page, whole, fault):
     make, why = FAULTS[fault]
     write(folder / FILE, *make(*whole))
-    page.query_params.update(model="copied", source="a b c")
+    page.query_params.update(model="copied", source="a b c", all_heads="true")
     page.run()
     assert not page.exception and not page.error
     page.switch_page("heads").run()

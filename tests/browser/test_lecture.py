@@ -15,7 +15,6 @@ from headlight.app.state import pages
 
 pytestmark = pytest.mark.long
 MOST_CLICKS = 2
-TOP, ROW = 41, 44  # as in app/views/heads.py
 NOT_OFFERED = 'localStorage.setItem("headlight lesson offered", "yes")'  # a lesson, to who teaches
 SCROLLED = """[document.documentElement, ...document.querySelectorAll(".stMain, .st-key-panel")]
   .reduce((sum, node) => sum + node.scrollTop, 0)"""
@@ -100,20 +99,18 @@ def lecture(visit):
 
 
 @pytest.mark.parametrize(
-    ("pattern", "best"),
+    ("group", "name", "head"),
     [
-        ("previous token", "Encoder self-attention · layer 2 · head 4"),
-        ("one-to-one", "Cross-attention · layer 3 · head 3"),
+        ("Read the neighbours", "encoder 2.4", "Encoder self-attention · layer 2 · head 4"),
+        ("Align words", "cross 1.1", "Cross-attention · layer 1 · head 1"),
     ],
 )
-def test_the_head_of_a_pattern_is_found(lecture, pattern, best):
-    lecture.go("Heads").choose("pattern", pattern)
-    table = lecture.page.get_by_test_id("stDataFrame")
-    box = lecture.seen(table)  # its first row is the best head
-    lecture.done(pattern)
-    lecture.page.mouse.click(box["x"] + 16, box["y"] + TOP + ROW / 2)
-    lecture.visit.settle()
-    lecture.seen(lecture.page.locator(".st-key-state").get_by_text(best))
+def test_a_head_of_a_group_is_found_and_opened(lecture, group, name, head):
+    lecture.go("Heads").click(lecture.page.get_by_role("button", name=re.compile(group)))
+    lecture.visit.page.wait_for_timeout(800)  # the maps glide
+    lecture.click(lecture.page.get_by_role("link", name=re.compile(f"^{name}")))
+    lecture.done(group)
+    lecture.seen(lecture.page.locator(".st-key-state").get_by_text(head))
 
 
 def test_the_causal_mask(lecture):

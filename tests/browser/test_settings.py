@@ -110,10 +110,11 @@ MATTERS = {
     ),
     "heads": of_a_run(
         measured_on=("", "Example sentences"),
-        heads_as=("", "Scatter"),
+        all_heads=("", True),
+        heads_as=("all_heads=true", "Scatter"),
         up=("heads_as=Scatter", "distance"),
         across=("heads_as=Scatter", "distance"),
-        pattern=("", "previous token"),
+        pattern=("all_heads=true", "previous token"),
     ),
     "model": without(
         of_a_run(layer=("all_layers=true", 3), all_layers=("", True)),

@@ -7,6 +7,7 @@ import pytest
 
 from headlight.model.analysis.head_metrics import (
     RULES,
+    habit_of,
     measure,
     most_telling,
     nearest_names,
@@ -364,3 +365,36 @@ def test_the_most_telling_head_attends_to_certain_tokens():
     broad = np.full((7, 7), 1 / 7)
     weights = np.stack([[broad, broad], [broad, 0.9 * previous + 0.1 / 7]])
     assert most_telling(measure(weights, SOURCE, SOURCE, True)) == (1, 1)
+
+
+TEXT = ("a", "b", "c", "d", "e", "f", "g", "</s>")
+PERFECT = {  # habit → weights (query, key) of a head that does nothing else
+    "neighbours": np.eye(8, k=-1) + np.eye(8, k=0) * [1, *[0] * 7],
+    "sink": np.eye(8)[[7] * 8],
+    "spread": np.full((8, 8), 1 / 8),
+}
+
+
+@pytest.mark.parametrize("habit", PERFECT)
+def test_a_head_that_does_one_thing_has_that_habit(habit):
+    weights = PERFECT[habit].astype(np.float32)[None, None]
+    found = habit_of(measure(weights, TEXT, TEXT, True, np.ones((8, 8), bool)), 0, 0)
+    assert found and found[0] == habit and found[1].score > 0.8
+
+
+def test_between_two_texts_heads_align():
+    """By their weights, or by what a survey saw of them."""
+    anew = ("s", "t", "u", "v", "w", "x", "y", "z")
+    one = measure(
+        np.eye(8)[None, None].astype(np.float32), anew, TEXT, False, np.ones((8, 8), bool)
+    )
+    even = measure(np.full((1, 1, 8, 8), 1 / 8), anew, TEXT, False, np.ones((8, 8), bool))
+    names = [habit_of(*given)[0] for given in ((one, 0, 0), (even, 0, 0), (even, 0, 0, 0.5))]
+    assert names == ["align", "spread", "align"]
+
+
+def test_a_row_of_one_key_has_no_habit():
+    assert (
+        habit_of(measure(np.ones((1, 1, 1, 1)), ("a",), ("a",), True, np.ones((1, 1), bool)), 0, 0)
+        is None
+    )
