@@ -227,6 +227,7 @@ ABLATION_CONTROLS = (
     ),
 )
 RESIDUAL_CONTROLS = (
+    FOLLOW,
     Setting(
         "stack",
         "Stack",

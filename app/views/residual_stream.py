@@ -15,7 +15,7 @@ from headlight.app.shell.layout import st_page
 from headlight.app.state import session, widgets
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.pages import HOME, PAGES
-from headlight.app.text import exercises, formats, output_texts, part_names
+from headlight.app.text import exercises, output_texts, part_names
 from headlight.app.text.exercises import Exercise
 from headlight.app.text.formats import escaped
 from headlight.app.views import _terms
@@ -139,16 +139,8 @@ def draw_final(shown: ShownLens) -> None:
 
 def draw_writers(view: ModelView, run: Run) -> None:
     trace = passes.trace_of(view, run)
-    with frame.controls():
-        sweeps.draw_score(trace, whole=False, tokens=frame.explanation())
     score = sweeps.score(view, run, whole=False)
-    sum_of = word_results.decomposition_of(view, run, score)
-    wanted = _terms.wanted(view, trace, score)
-    frame.finding(
-        f"The parts of the logit of {formats.escaped(wanted)}, {formats.signed(sum_of.logit)}"
-    )
-    frame.explain(_terms.TERMS)
-    _terms.draw(sum_of, wanted)
+    _terms.draw(view, trace, score, word_results.decomposition_of(view, run, score))
     focus = session.focus()
     head = part_names.head_name(trace, focus.kind, focus.layer, focus.head)
     frame.explanation().page_link(
@@ -221,6 +213,7 @@ def page() -> None:
     options = PICTURES if predicts else PICTURES[:3]
     with frame.controls():
         picture = widgets.draw("picture", options=options, default=LENS if predicts else LENGTH)
+        sweeps.draw_score_of_row(trace)
     if picture == LENS:
         draw_lens(view, shown_lens(view, run))
     elif picture == FINAL:

@@ -11,7 +11,7 @@ import torch
 from headlight.model.analysis import positions
 from headlight.model.probing import position_tables
 from headlight.model.probing.capture import view
-from tests.app.common import App, components, forget_all
+from tests.app.common import App, forget_all
 from tests.conftest import long_but
 from tests.model.common import CHECKPOINTS
 
@@ -259,23 +259,6 @@ def test_the_residual_page_shows_the_trace(app, loaded):
         ]
         assert table[name].tolist() == expected
     assert "final norm" in said(app)
-
-
-def test_who_writes_the_next_token_adds_up_to_its_logit(app, loaded):
-    picture(show(app, "residual"), "Who writes it")
-    app.selectbox(key="score_at").set_value(3).run()
-    _, _, seen = loaded
-    logit = seen.logits[2].max()
-    assert f", {logit:.2f}" in said(
-        app
-    ) and "Everything that writes to the residual stream" in said(app)
-    bars = components(app, "headlight_bars")[0]["bars"]
-    assert len(bars) == 13 and bars[-1]["name"] == "all others" and not bars[-1]["chooses"]
-    values = np.array([bar["value"] for bar in bars])
-    assert values.sum() == pytest.approx(logit, abs=1e-3)
-    assert (np.diff(np.abs(values[:12])) <= 0).all()
-    assert any(bar["name"].startswith("cross 4.") and bar["chooses"] for bar in bars)
-    app.selectbox(key="score_at").set_value(0).run()
 
 
 def test_a_classifier_is_asked_for_its_verdict_at_every_layer(app):
