@@ -11,7 +11,6 @@ import streamlit as st
 
 from headlight.app.components.matrices import Matrix
 from headlight.app.results import passes, sweep_results
-from headlight.app.shell import layout
 from headlight.app.state import progress, session, widgets
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.options import CLEAREST_ROW
@@ -50,24 +49,25 @@ def _draw_row(trace: Pass, first: str, **options: object) -> None:
 
 
 def draw_tokens(box: widgets.Box = st) -> None:
-    """The token of a row that a score is about, and another that it is compared with."""
+    """The token of a row that a score is about, and another that it is compared with, where rows
+    predict tokens."""
+    if not SETTINGS["score_token"].concerns(session.context()):
+        return
     for key in ("score_token", "score_against"):
         widgets.draw(key, box)
 
 
-def draw_score_of_row(trace: Pass) -> None:
-    """A menu of what a page about one row's token draws: the tokens, and the row itself, which one
-    usually clicks in the picture. A row that Attention and others have follows theirs."""
+def draw_row(trace: Pass) -> None:
+    """The row of a page about one token, which one usually clicks in the picture; drawn in a menu,
+    for the address. If Attention's rows are the same, it is theirs."""
     if not SETTINGS["score_at"].concerns(session.context()):
         return
-    with layout.menu("Other token", "other_token"):
-        draw_tokens()
-        if _follows(trace):
-            names = part_names.row_names(trace)
-            tokens = trace.texts[trace.predicted.name].tokens[: len(names)]
-            widgets.draw_token("follow", tokens, CLEAREST_ROW, names=names)
-        if session.values()["score_at"] or not _follows(trace):
-            _draw_row(trace, FIRST)
+    if _follows(trace):
+        names = part_names.row_names(trace)
+        tokens = trace.texts[trace.predicted.name].tokens[: len(names)]
+        widgets.draw_token("follow", tokens, CLEAREST_ROW, names=names)
+    if session.values()["score_at"] or not _follows(trace):
+        _draw_row(trace, FIRST)
 
 
 def _follows(trace: Pass) -> bool:

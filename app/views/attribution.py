@@ -10,7 +10,7 @@ from headlight.app import charts, selection
 from headlight.app.components.figure import figure
 from headlight.app.components.matrices import Matrix, matrices
 from headlight.app.results import passes, word_results
-from headlight.app.shell import frame, sweeps
+from headlight.app.shell import frame, layout, sweeps
 from headlight.app.state import session, widgets
 from headlight.app.text import formats, part_names
 from headlight.app.views import _terms
@@ -39,7 +39,10 @@ def page() -> None:
     trace = passes.trace_of(view, run)
     with frame.controls():
         picture = widgets.draw("picture", options=PICTURES, default=PARTS)
-        sweeps.draw_score_of_row(trace)
+        if session.context().predicts_tokens:
+            with layout.menu("Other token", "other_token"):
+                sweeps.draw_tokens()
+                sweeps.draw_row(trace)
     score, focus = sweeps.score(view, run, whole=False), session.focus()
     if picture == PARTS:
         sum_of = word_results.decomposition_of(view, run, score)
