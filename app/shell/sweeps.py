@@ -65,7 +65,11 @@ def draw_row(trace: Pass) -> None:
     if _follows(trace):
         names = part_names.row_names(trace)
         tokens = trace.texts[trace.predicted.name].tokens[: len(names)]
-        widgets.draw_token("follow", tokens, CLEAREST_ROW, names=names)
+        shown = {
+            f"{i} {token}": f"{i} {name}"
+            for i, (token, name) in enumerate(zip(tokens, names, strict=True), start=1)
+        } | {CLEAREST_ROW: FIRST}
+        widgets.draw_token("follow", tokens, CLEAREST_ROW, {"format_func": shown.get})
     if session.values()["score_at"] or not _follows(trace):
         _draw_row(trace, FIRST)
 

@@ -97,13 +97,13 @@ def finding_of_lens(lens: Lens, final: Sequence[str]) -> str:
         return f"The prediction is {names[0]} already {where}."
     stop = f"after layer {last - 1}" if last > 1 else "before layer 1"
     late = [names[row] for row in np.flatnonzero(lens.settled == last)]
-    already = f"If it stopped {stop}, the model would already predict"
+    already = f"If it stopped {stop}, it would already predict"
     if not late:
         return f"{already} all {count:,} tokens."
     which = formats.listed(late) if len(late) <= MOST_NAMED else f"the other {len(late):,}"
     settles = "settles" if len(late) == 1 else "settle"
     return (
-        f"{already} {count - len(late):,} of {count:,} tokens; {which} {settles} only after "
+        f"{already} {count - len(late):,} of {count:,} tokens; {which} {settles} only in "
         f"layer {last}."
     )
 
