@@ -8,7 +8,7 @@ from html import escape
 import streamlit as st
 
 from headlight.app import theme
-from headlight.app.theme import DIFFERENCES, FOCUS, WEIGHTS
+from headlight.app.theme import FOCUS, WEIGHTS
 
 PRIMARY_COLOUR = f"light-dark({theme.PRIMARY['light']}, {theme.PRIMARY['dark']})"
 
@@ -52,7 +52,6 @@ POINTED = Swatch(
     "the word you point at or click: its lines (others pale), its weights as shades", FOCUS
 )
 WEIGHT = Scale("weight", WEIGHTS, "0%", "100%")
-NEGATIVE, POSITIVE = (DIFFERENCES["light"][i] for i in (1, -2))  # as bars have them
 
 
 def colour_key(*entries: Scale | Swatch) -> None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 
 import numpy as np
@@ -12,6 +13,7 @@ from headlight.app.components.matrices import Matrix
 from headlight.app.results import passes, sweep_results
 from headlight.app.state import progress, session, widgets
 from headlight.app.state.catalog import ModelView
+from headlight.app.state.options import CLEAREST_ROW
 from headlight.app.state.settings import SETTINGS
 from headlight.app.text import findings, part_names
 from headlight.app.text.formats import Parts, signed
@@ -29,37 +31,83 @@ HIDDEN = "hidden"  # label of the single row of hidden tokens
 PAUSE = 0.05  # seconds between two passes of a sweep, so that clicks are handled
 
 
-def draw_score(
-    trace: Pass, whole: bool = True, labels: str = "collapsed", tokens: widgets.Box = st
-) -> None:
-    """Draw the choice of a score: the whole text, if `whole`, or one token at a row. `labels`: the
-    visibility of its label; `tokens`: the container of the tokens that it compares."""
+def draw_score(trace: Pass, labels: str = "collapsed", tokens: widgets.Box = st) -> None:
+    """Draw the choice of a score: the whole text, or one token at a row. `labels`: the visibility
+    of its label; `tokens`: the container of the tokens that it compares."""
     if not SETTINGS["score_at"].concerns(session.context()):
         return
-    rows = part_names.row_names(trace)
-    widgets.draw(
-        "score_at",
-        options=range(len(rows) + 1),
-        widget_options={
-            "width": 128,
-            "label_visibility": labels,
-            "format_func": lambda row: (
-                f"{row} {rows[row - 1]}" if row else WHOLE if whole else FIRST
-            ),
-        },
-    )
+    _draw_row(trace, WHOLE, width=128, label_visibility=labels)
     if session.values()["score_at"]:
-        for key in ("score_token", "score_against"):
-            widgets.draw(key, tokens)
+        draw_tokens(tokens)
+
+
+def _draw_row(trace: Pass, first: str, **options: object) -> None:
+    """`first`: the name of the choice of none."""
+    rows = part_names.row_names(trace)
+    names = {"format_func": lambda row: f"{row} {rows[row - 1]}" if row else first}
+    widgets.draw("score_at", options=range(len(rows) + 1), widget_options=names | options)
+
+
+def draw_tokens(box: widgets.Box = st) -> None:
+    """The token of a row that a score is about, and another that it is compared with, where rows
+    predict tokens."""
+    if not SETTINGS["score_token"].concerns(session.context()):
+        return
+    for key in ("score_token", "score_against"):
+        widgets.draw(key, box)
+
+
+def draw_row(trace: Pass) -> None:
+    """The row of a page about one token, which one usually clicks in the picture; drawn in a menu,
+    for the address. If Attention's rows are the same, it is theirs."""
+    if not SETTINGS["score_at"].concerns(session.context()):
+        return
+    if _follows(trace):
+        names = part_names.row_names(trace)
+        tokens = trace.texts[trace.predicted.name].tokens[: len(names)]
+        shown = {
+            f"{i} {token}": f"{i} {name}"
+            for i, (token, name) in enumerate(zip(tokens, names, strict=True), start=1)
+        } | {CLEAREST_ROW: FIRST}
+        widgets.draw_token("follow", tokens, CLEAREST_ROW, {"format_func": shown.get})
+    if session.values()["score_at"] or not _follows(trace):
+        _draw_row(trace, FIRST)
+
+
+def _follows(trace: Pass) -> bool:
+    """Whether the rows of the selected head are those of the logits."""
+    side, _ = trace.sides_of(session.focus().kind)
+    return side == trace.predicted and side.predicts == "next token"
+
+
+def row_of(trace: Pass) -> int:
+    """The row of the logits, from 0, that a page about one token shows: that of the metric, else
+    the one that is selected in Attention, else the first."""
+    row = session.values()["score_at"] - 1
+    if row < 0 and _follows(trace):
+        row = session.chosen_token("follow")
+    return min(max(row, 0), len(part_names.row_names(trace)) - 1)
+
+
+def choose_row(follows: bool, row: int) -> None:
+    """Choose a row of the logits, from 0, for all pages if Attention `follows` it. Another row is
+    about another token. A callback."""
+    session.choose(score_at=0 if follows else row + 1, score_token="", score_against="")
+    if follows:
+        session.choose_tokens(follow=row)
+
+
+def on_row(trace: Pass) -> Callable[[int], None]:
+    return partial(choose_row, _follows(trace))
 
 
 def score(view: ModelView, run: Run, whole: bool = True) -> Score:
-    """The score that the settings choose. Unless `whole`, it is that of one token, by default in
-    the first row. Raises CannotRead for a word that is not a single token."""
+    """The score that the settings choose. Unless `whole`, it is that of one token, see `row_of`.
+    Raises CannotRead for a word that is not a single token."""
     chosen, trace = session.values(), passes.trace_of(view, run)
     if whole and not chosen["score_at"]:
         return Score()
-    row = min(max(chosen["score_at"], 1), len(part_names.row_names(trace))) - 1
+    row = row_of(trace)
     wanted, against = (
         _token(view, chosen[key].strip()) for key in ("score_token", "score_against")
     )

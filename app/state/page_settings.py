@@ -228,6 +228,7 @@ ABLATION_CONTROLS = (
     ),
 )
 RESIDUAL_CONTROLS = (
+    FOLLOW,
     Setting(
         "stack",
         "Stack",

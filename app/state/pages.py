@@ -158,7 +158,7 @@ MENU = (
         path="attribution",
         picture=".st-key-terms",
         head=True,
-        settings=(PICTURE,),
+        settings=(FOLLOW, PICTURE),
     ),
     Page(
         title="Residual stream",
@@ -166,7 +166,7 @@ MENU = (
         view="Residual stream",
         module="residual_stream",
         path="residual",
-        picture=".stDataFrame",
+        picture=".st-key-lens",
         settings=page_settings.RESIDUAL_CONTROLS,
     ),
     Page(

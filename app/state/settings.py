@@ -394,7 +394,7 @@ SETTINGS = {
             "line",
             "The token whose log-probability is measured in that row. Empty: the most probable "
             "token.",
-            concerns=lambda context: context["score_at"] > 0,
+            concerns=lambda context: context.predicts_tokens,
             look={"placeholder": "most probable"},
         ),
         Setting(
@@ -403,7 +403,7 @@ SETTINGS = {
             "",
             "line",
             "With a second token, the metric is the difference of the two logits.",
-            concerns=lambda context: context["score_at"] > 0,
+            concerns=lambda context: context.predicts_tokens,
             look={"placeholder": "none"},
         ),
         Setting(

@@ -10,12 +10,12 @@ from headlight.app import charts, selection
 from headlight.app.components.figure import figure
 from headlight.app.components.matrices import Matrix, matrices
 from headlight.app.results import passes, word_results
-from headlight.app.shell import frame, sweeps
+from headlight.app.shell import frame, layout, sweeps
 from headlight.app.state import session, widgets
 from headlight.app.text import formats, part_names
 from headlight.app.views import _terms
-from headlight.app.views._terms import HEIGHT
 from headlight.model.analysis.attribution import METHODS, source_kind
+from headlight.model.analysis.decomposition import Decomposition
 
 METHOD_HELP = (
     "**attention**: mean weight over all heads. **head**: weight in the selected head. "
@@ -25,7 +25,7 @@ METHOD_HELP = (
     "Spearman's rank correlation between the methods; 1 means the same order."
 )
 
-TABLE = "terms_table"
+TABLE, HEIGHT = "terms_table", 480  # pixels
 PICTURES = PARTS, SOURCE, METHODS_COMPARED = (
     "Parts of the model",
     "Source words",
@@ -39,40 +39,23 @@ def page() -> None:
     trace = passes.trace_of(view, run)
     with frame.controls():
         picture = widgets.draw("picture", options=PICTURES, default=PARTS)
-        sweeps.draw_score(trace, whole=False, tokens=frame.explanation())
+        if session.context().predicts_tokens:
+            with layout.menu("Other token", "other_token"):
+                sweeps.draw_tokens()
+                sweeps.draw_row(trace)
     score, focus = sweeps.score(view, run, whole=False), session.focus()
-    wanted = _terms.wanted(view, trace, score)
-    projector = session.values()["projector"]
-    head = (focus.layer, focus.head) if focus.kind == source_kind(view.model) else None
-    sum_of = word_results.decomposition_of(view, run, score)
-    words = word_results.attribution_of(view, run, score, head)
-
-    shown = [name for name in METHODS if name in words.values]
-    largest = sum_of.largest()
-    name = formats.escaped(wanted)
     if picture == PARTS:
-        frame.finding(f"What adds up to the logit of {name}: {formats.signed(sum_of.logit)}")
-        _terms.draw(sum_of, wanted)
-        frame.explain(_terms.TERMS)
-        with frame.numbers():
-            settings = [_terms.head_of(term) for term, _ in largest]
-            widgets.select_row(TABLE, widgets.current_row(settings))
-            st.dataframe(
-                pd.DataFrame(
-                    {"contribution": value, "part": part_names.term_name(term)}
-                    for term, value in largest
-                ).style.format({"contribution": partial(formats.signed, digits=3)}),
-                key=TABLE,
-                hide_index=True,
-                height=HEIGHT,
-                on_select=widgets.row_callback(TABLE, settings),
-                selection_mode=widgets.ROW_OR_CELL,
-                column_config={"contribution": st.column_config.NumberColumn(width="small")},
-                alt="Every part of the model and its contribution to the logit",
-            )
-    elif picture == SOURCE:
+        sum_of = word_results.decomposition_of(view, run, score)
+        _terms.draw(view, trace, score, sum_of)
+        draw_table(sum_of)
+        return
+    head = (focus.layer, focus.head) if focus.kind == source_kind(view.model) else None
+    words = word_results.attribution_of(view, run, score, head)
+    shown = [name for name in METHODS if name in words.values]
+    name = formats.escaped(_terms.wanted(view, trace, score))
+    frame.explain(METHOD_HELP)
+    if picture == SOURCE:
         frame.finding(f"Source words behind {name}. {formats.escaped(words.in_words())}")
-        frame.explain(METHOD_HELP)
         if words.words:
             scaled = [
                 words.values[name] / (np.abs(words.values[name]).max() or 1) for name in shown
@@ -93,7 +76,6 @@ def page() -> None:
             )
     else:
         frame.finding(f"How similarly the methods rank the source words behind {name}")
-        frame.explain(METHOD_HELP)
         if ranks := words.correlations():
             matrix = np.array([[ranks[one, two] for two in shown] for one in shown])
             axis = charts.Axis("", shown)
@@ -101,5 +83,26 @@ def page() -> None:
                 charts.matrix(matrix, axis, axis, "ρ", (-1, 1), ".2f"),
                 key="ranks_figure",
                 alt="Rank correlation between methods",
-                projector=projector,
+                projector=session.values()["projector"],
             )
+
+
+def draw_table(sum_of: Decomposition) -> None:
+    """All terms in numbers, the largest first. A click on a row selects its head."""
+    largest = sum_of.largest()
+    settings = [_terms.head_of(term) for term, _ in largest]
+    with frame.numbers():
+        widgets.select_row(TABLE, widgets.current_row(settings))
+        st.dataframe(
+            pd.DataFrame(
+                {"contribution": value, "part": part_names.term_name(term)}
+                for term, value in largest
+            ).style.format({"contribution": partial(formats.signed, digits=3)}),
+            key=TABLE,
+            hide_index=True,
+            height=HEIGHT,
+            on_select=widgets.row_callback(TABLE, settings),
+            selection_mode=widgets.ROW_OR_CELL,
+            column_config={"contribution": st.column_config.NumberColumn(width="small")},
+            alt="Every part of the model and its contribution to the logit",
+        )

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import streamlit as st
 
 from headlight.app import charts, selection
 from headlight.app.components.figure import figure
+from headlight.app.components.lens_grid import lens_grid
 from headlight.app.results import layer_results, passes, word_results
-from headlight.app.shell import frame, sweeps
+from headlight.app.shell import frame, layout, sweeps
 from headlight.app.shell.layout import st_page
 from headlight.app.state import session, widgets
 from headlight.app.state.catalog import ModelView
@@ -23,10 +23,10 @@ from headlight.model.analysis import residual
 from headlight.model.analysis.residual import Lens
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import has_final_norm, predicted_side
-from headlight.model.rounding import percent
+from headlight.model.probing.trace import Pass
 
 MAX_LENS_ROWS = 200  # rows of the lens
-TALLEST = 500  # pixels of its table
+MOST_NAMED = 4  # tokens in a finding
 
 LENGTH, TURN, ALIKE, LENS, FINAL, WRITES = PICTURES = (
     "Length",
@@ -65,7 +65,8 @@ def shown_lens(view: ModelView, run: Run) -> ShownLens:
     return ShownLens(lens, side.stack, after[:MAX_LENS_ROWS], depths, trace.preceding)
 
 
-def draw_lens(view: ModelView, shown: ShownLens) -> None:
+def draw_lens(view: ModelView, trace: Pass, shown: ShownLens) -> None:
+    """The grid, its finding and what explains it. A click on a cell selects its row."""
     side, lens = predicted_side(view.model), shown.lens
     through = (
         "the final norm and the generator"
@@ -73,33 +74,37 @@ def draw_lens(view: ModelView, shown: ShownLens) -> None:
         else "the generator (post-norm: there is no final norm)"
     )
     averaged = "averaged over the real tokens, " if side.predicts == "class" else ""
-    frame.finding("What the model would predict after each layer")
+    answers = [view.checkpoint.outputs(best, shown.preceding) for best in lens.best.tolist()]
+    frame.finding(finding_of_lens(lens, answers[-1]))
+    lens_grid(lens, answers, shown.after, sweeps.row_of(trace), sweeps.on_row(trace))
     frame.explain(
         f"The logit lens sends the {shown.stack}'s vectors at each depth, {averaged}straight "
         f"through {through}, as if no layer followed. After the last layer this is the model's own "
-        f"prediction (largest difference of probabilities **{lens.difference:.1e}**).",
+        f"prediction (largest difference of probabilities **{lens.difference:.0g}**).",
         exercise_of_lens(lens, shown.after, shown.depths),
     )
-    count = len(shown.after)
-    answers = {"row": range(1, count + 1), "after": shown.after}
-    for depth, name in enumerate(shown.depths):
-        outputs = view.checkpoint.outputs(lens.best[depth], shown.preceding)
-        answers[name] = [
-            f"{output}  {percent(probability, 1)}"
-            for output, probability in zip(outputs, lens.probability[depth], strict=True)
-        ]
-    answers["settled"] = [shown.depths[depth] for depth in lens.settled]
-    st.dataframe(
-        pd.DataFrame(answers),
-        hide_index=True,
-        height="content" if count <= 14 else TALLEST,
-        column_config={
-            "settled": st.column_config.TextColumn(
-                help="The first depth from which the most probable prediction stays the final one."
-            )
-        },
-        key="lens_table",
-        alt=f"The most probable prediction after each layer of the {shown.stack}",
+
+
+def finding_of_lens(lens: Lens, final: Sequence[str]) -> str:
+    """What the model would already predict without its last layer; `final`: what it predicts."""
+    last, count = len(lens.best) - 1, len(final)
+    names = [f"**{escaped(name.strip() or '(space)')}**" for name in final]
+    if not last:
+        return "A model without layers has one prediction."
+    if count == 1:
+        depth = int(lens.settled[0])
+        where = f"after layer {depth}" if depth else "before layer 1"
+        return f"The prediction is {names[0]} already {where}."
+    stop = f"after layer {last - 1}" if last > 1 else "before layer 1"
+    late = [names[row] for row in np.flatnonzero(lens.settled == last)]
+    already = f"If it stopped {stop}, it would already predict"
+    if not late:
+        return f"{already} all {count:,} tokens."
+    which = formats.listed(late) if len(late) <= MOST_NAMED else f"the other {len(late):,}"
+    settles = "settles" if len(late) == 1 else "settle"
+    return (
+        f"{already} {count - len(late):,} of {count:,} tokens; {which} {settles} only in "
+        f"layer {last}."
     )
 
 
@@ -139,16 +144,8 @@ def draw_final(shown: ShownLens) -> None:
 
 def draw_writers(view: ModelView, run: Run) -> None:
     trace = passes.trace_of(view, run)
-    with frame.controls():
-        sweeps.draw_score(trace, whole=False, tokens=frame.explanation())
     score = sweeps.score(view, run, whole=False)
-    sum_of = word_results.decomposition_of(view, run, score)
-    wanted = _terms.wanted(view, trace, score)
-    frame.finding(
-        f"The parts of the logit of {formats.escaped(wanted)}, {formats.signed(sum_of.logit)}"
-    )
-    frame.explain(_terms.TERMS)
-    _terms.draw(sum_of, wanted)
+    _terms.draw(view, trace, score, word_results.decomposition_of(view, run, score))
     focus = session.focus()
     head = part_names.head_name(trace, focus.kind, focus.layer, focus.head)
     frame.explanation().page_link(
@@ -220,9 +217,17 @@ def page() -> None:
     predicts = trace.predicted.predicts != output_texts.EMBEDDING
     options = PICTURES if predicts else PICTURES[:3]
     with frame.controls():
-        picture = widgets.draw("picture", options=options, default=LENS if predicts else LENGTH)
+        default = LENS if predicts else LENGTH
+        now = session.values().get("picture")
+        with layout.menu(
+            f"More: {now}" if now in options and now != default else "More", "more_pictures"
+        ):
+            picture = widgets.draw("picture", options=options, default=default)
+            if picture == WRITES:
+                sweeps.draw_tokens()
+            sweeps.draw_row(trace)
     if picture == LENS:
-        draw_lens(view, shown_lens(view, run))
+        draw_lens(view, trace, shown_lens(view, run))
     elif picture == FINAL:
         draw_final(shown_lens(view, run))
     elif picture == WRITES:

@@ -19,7 +19,9 @@ from tests.app.common import App, forget_all
 from tests.model.common import depths
 
 LARGE = 8 * 10**8  # bytes of a worker
-MENUS = "display", "what_if", "output", "head_picker", "about_heads"
+MENUS = (
+    "display", "what_if", "output", "head_picker", "about_heads", "other_token", "more_pictures",
+)  # fmt: skip
 RESULTS = 128 * 2**20  # bytes: of a file of tests they are rarely asked for again
 
 

@@ -19,7 +19,6 @@ NAMED = {  # page → what its line above the picture says
     "inside": "q·k",
     "lookup": "query",
     "ablation": "the log-probability falls: the output needs this part",
-    "attribution": "raises the logit",
 }
 
 

@@ -17,6 +17,7 @@ from headlight.app.views._head_table import on_focus, on_focus_and_loss
 from headlight.model import load
 from headlight.model.checkpoint import SHIPPED
 from headlight.model.probing.head_steps import head_steps
+from tests.app.common import components
 
 TEXT = "A little girl climbs a wooden playhouse."
 NAME = "en-fr"
@@ -177,19 +178,17 @@ def test_the_least_certain_token_of_a_model_that_has_no_source(checkpoint, trace
 
 
 def test_the_prediction_that_changes_last(answer):
-    """As the table beside it says, whose rows are tokens and whose columns depths."""
+    """As the grid beside it says, whose rows are depths and whose columns tokens."""
     said = answer("residual")
-    table = answer.page.dataframe[0].value
-    depths = table.drop(columns=["row", "after", "settled"])
-    depths = depths.map(lambda cell: cell.rsplit("  ", 1)[0])
-    last = [max((i for i in range(1, len(row)) if row[i] != row[i - 1]), default=0)
-            for row in depths.to_numpy()]  # fmt: skip
-    names = [f"“{escaped(after)}”" for after, at in zip(table["after"], last, strict=True)
+    (grid,) = components(answer.page, "headlight_lens")
+    columns = list(zip(*grid["answers"], strict=True))
+    last = [max((i for i in range(1, len(column)) if column[i] != column[i - 1]), default=0)
+            for column in columns]  # fmt: skip
+    names = [f"“{escaped(after)}”" for after, at in zip(grid["after"], last, strict=True)
              if at == max(last)]  # fmt: skip
     assert 1 < len(names) <= 3
     named = ", ".join(names[:-1]) + f" and {names[-1]}"
-    depth = depths.columns[max(last)]
-    assert said == f"After {named}, where only {depth} gives the final prediction."
+    assert said == f"After {named}, where only layer {max(last)} gives the final prediction."
 
 
 @pytest.mark.parametrize("side", ["source", "target"])

@@ -27,6 +27,7 @@ LAB = ["Wavelengths", "Distance", "Rotation", "Other encodings", "Swap two words
 @pytest.fixture(scope="module")
 def app():
     page = App(timeout=120)
+    page.menus = ("more_pictures",)
     page.query_params.update(model="en-de", source=TEXT, target=TARGET)
     yield page.run()
     forget_all()
@@ -252,35 +253,26 @@ def test_the_residual_page_shows_the_trace(app, loaded):
     best = seen.logits.argmax(axis=-1)
     final = traces(picture(app, "Final answer"), "final_figure")[0]["z"]
     assert np.abs(final - shares[:, np.arange(len(best)), best].T).max() <= 1e-6
-    table = picture(app, "Logit lens").dataframe[0].value
-    for depth, name in enumerate(["in", *(f"layer {i}" for i in range(1, 5))]):
-        expected = [
-            f"{en_de.tokenizer.token(row.argmax())}  {row.max():.1%}" for row in shares[depth]
+    (grid,) = components(picture(app, "Logit lens"), "headlight_lens")
+    for depth, share in enumerate(shares):
+        assert grid["answers"][depth] == [en_de.tokenizer.token(row.argmax()) for row in share]
+        assert np.abs(grid["probability"][depth] - share.max(axis=-1)).max() <= 1e-4
+        assert np.abs(grid["final"][depth] - share[np.arange(len(best)), best]).max() <= 1e-4
+        assert grid["rank"][depth] == [
+            (row > row[i]).sum() + 1 for row, i in zip(share, best, strict=True)
         ]
-        assert table[name].tolist() == expected
+    # From the outlined cell on it is the final word, and not in the cell before.
+    for row, depth in enumerate(grid["settled"]):
+        column = [answers[row] for answers in grid["answers"]]
+        assert {*column[depth:]} == {column[-1]} and column[depth - 1 : depth] != column[-1:]
+    late = sum(depth == len(shares) - 1 for depth in grid["settled"])
+    assert f"already predict {len(best) - late} of {len(best)} tokens" in said(app)
     assert "final norm" in said(app)
 
 
-def test_who_writes_the_next_token_adds_up_to_its_logit(app, loaded):
-    picture(show(app, "residual"), "Who writes it")
-    app.selectbox(key="score_at").set_value(3).run()
-    _, _, seen = loaded
-    logit = seen.logits[2].max()
-    assert f", {logit:.2f}" in said(
-        app
-    ) and "Everything that writes to the residual stream" in said(app)
-    bars = components(app, "headlight_bars")[0]["bars"]
-    assert len(bars) == 13 and bars[-1]["name"] == "all others" and not bars[-1]["chooses"]
-    values = np.array([bar["value"] for bar in bars])
-    assert values.sum() == pytest.approx(logit, abs=1e-3)
-    assert (np.diff(np.abs(values[:12])) <= 0).all()
-    assert any(bar["name"].startswith("cross 4.") and bar["chooses"] for bar in bars)
-    app.selectbox(key="score_at").set_value(0).run()
-
-
 def test_a_classifier_is_asked_for_its_verdict_at_every_layer(app):
-    picture(show(app, "residual", "reviews"), "Logit lens")
-    assert app.dataframe[0].value["layer 2"][0].startswith(("positive", "negative"))
+    (grid,) = components(picture(show(app, "residual", "reviews"), "Logit lens"), "headlight_lens")
+    assert {answer for (answer,) in grid["answers"]} <= {"positive", "negative"}
     assert "there is no final norm" in said(app)
     assert picture(app, "Length").segmented_control(key="stack").options == ["encoder"]
 
@@ -290,4 +282,5 @@ def test_long_targets_are_cut_and_it_is_said(app):
         "Hund " * 250
     ).run()
     assert not app.exception and "first 200 of 251 target positions" in said(app)
-    assert len(app.dataframe[0].value) == 200
+    (grid,) = components(app, "headlight_lens")
+    assert {len(row) for row in grid["answers"]} == {200}

@@ -161,18 +161,3 @@ def test_a_sentence_is_a_click_away(heads):
     heads.idle()
     expect(heads.page.locator(".st-key-head_grid")).to_be_visible()
     assert line.input_value() == f"{SENTENCE}\n{taken}"
-
-
-def test_a_bar_selects_its_head(visit):
-    visit.open("residual?source=A+dog+runs.&kind=encoder").choose("picture", "Who writes it")
-    bars = visit.page.locator(".st-key-terms .bar")
-    names = bars.locator(".name").all_text_contents()
-    bar = bars.nth(next(i for i, name in enumerate(names) if name.startswith("cross")))
-    bar.click()
-    layer, head = bar.locator(".name").inner_text().removeprefix("cross ").split(".")
-    expect(bar).to_have_class(re.compile("chosen"))
-    expect(visit.page.locator(".st-key-terms .chosen")).to_have_count(1)
-    link = f"Open Attention at Cross-attention, layer {layer}, head {head}"
-    visit.page.get_by_role("link", name=link).click()
-    picked = visit.page.get_by_text(f"Cross-attention · layer {layer} · head {head}")
-    expect(picked).to_be_visible()

@@ -23,6 +23,7 @@ STILL = """
 """
 SCROLLED = "scrollY + document.querySelector('.stMain').scrollTop"
 OTHERWISE = "shows=Other+run"
+WRITES = "picture=Who+writes+it"
 UNTRAINED, PRE_NORM = "model=paper%2C+untrained", "pre_norm%2C+untrained"
 ONE_HEAD, BY_INFLUENCE = "aligned_by=Selected+head", "aligned_by=Influence"
 OTHER_RUN = ("other", "other_model", "other_step", "other_masks")
@@ -136,7 +137,7 @@ MATTERS = {
         target=("score_at=3", "Deux chiens courent."),
         hold=("step=16&score_at=5", False),
         pad_to=("memory_padding=false", 30),
-        score_at=("", 3),
+        score_at=("kind=encoder", 3),
         score_token=("score_at=3", "chien"),
         score_against=("score_at=3", "chien"),
     ),
@@ -166,9 +167,9 @@ MATTERS = {
             shows=("stack=encoder&changes=all%3Duniform", "Before"),
             other=(f"stack=encoder&other=Two+dogs+run.&{OTHERWISE}", "A man sleeps."),
             stack=("", "encoder"),
-            score_at=("", 3),
-            score_token=("score_at=3", "chien"),
-            score_against=("score_at=3", "chien"),
+            score_at=("kind=encoder", 3),
+            score_token=(f"{WRITES}&score_at=3", "chien"),
+            score_against=(f"{WRITES}&score_at=3", "chien"),
         ),
         *OF_A_HEAD,
     ),
@@ -249,6 +250,9 @@ class Screen:
         boxes |= dict.fromkeys(("beginning", "branches"), "branches_box")
         if key.startswith("score") and self.page.locator(".st-key-display").count():
             return "display"
+        if key.startswith("score"):
+            for menu in ("other_token", "more_pictures"):
+                boxes |= dict.fromkeys([key] * self.page.locator(f".st-key-{menu}").count(), menu)
         return boxes.get(key)
 
     def reveal(self, key: str) -> None:

@@ -1,14 +1,11 @@
 """Small controls and displays that Streamlit lacks."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import streamlit as st
 from streamlit.components.v2 import component
 
-from headlight.app.components.colour_key import NEGATIVE, POSITIVE
 from headlight.app.components.scripts import read, script
-from headlight.app.theme import FOCUS
 
 _mount_walk = component(
     "headlight_walk",
@@ -24,9 +21,6 @@ _mount_player = component(
     css=read("shared/button.css")
     + "button { height: 1.5rem; padding: 0 0.6rem; font-size: 0.8rem; vertical-align: top; }",
     js=script("controls/player.js"),
-)
-_mount_bars = component(
-    "headlight_bars", css=read("controls/bars.css"), js=script("controls/bars.js")
 )
 # st.iframe would give the page's scripts our rights, and its frame grows but never shrinks.
 _mount_frame = component(
@@ -56,29 +50,6 @@ def player(steps: Sequence[str], step: str, on_step: Callable[[str], None]) -> N
 
     data = {"steps": list(steps), "step": step}
     _mount_player(data=data, key="player", on_step_change=hear, width="content")
-
-
-@dataclass(frozen=True)
-class Bar:
-    """A number and its name. `chooses`: whether a click on it chooses something; `chosen`: whether
-    it is what was chosen, which has a frame."""
-
-    name: str
-    value: float
-    chooses: bool = False
-    chosen: bool = False
-
-
-def bars(shown: Sequence[Bar], alt: str, key: str, on_choose: Callable[[int], None]) -> None:
-    """Positive and negative numbers as horizontal bars, from top to bottom, on one scale. `alt`
-    says what they show; `on_choose` is called with the place of the bar that was clicked."""
-
-    def hear():
-        on_choose(st.session_state[key].chosen)
-
-    colours = {"colours": [NEGATIVE, POSITIVE], "focus": FOCUS}
-    data = {"bars": [vars(bar) for bar in shown], "alt": alt} | colours
-    _mount_bars(data=data, key=key, on_chosen_change=hear)
 
 
 def html_frame(page: str, key: str, alt: str) -> None:

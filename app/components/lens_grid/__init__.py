@@ -1,0 +1,43 @@
+"""The logit lens as a grid: what a model would predict after each layer."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import streamlit as st
+from streamlit.components.v2 import component
+
+from headlight.app.components.scripts import read, script
+from headlight.app.theme import FOCUS, PAPER, PRIMARY
+from headlight.model.analysis.residual import Lens
+
+_mount = component(
+    "headlight_lens",
+    css=read("shared/button.css") + read("lens_grid/style.css"),
+    js=script("lens_grid/index.js"),
+)
+
+
+def lens_grid(
+    lens: Lens,
+    answers: Sequence[Sequence[str]],
+    after: Sequence[str],
+    row: int,
+    on_row: Callable[[int], None],
+) -> None:
+    """`answers` (depth, row): the likeliest answers of the `lens`, by name; `after`: what each row
+    has read; `row`: the selected one. `on_row` gets the row of a cell that is clicked."""
+    _mount(
+        data={
+            "answers": answers,
+            "after": list(after),
+            "row": row,
+            **{
+                name: np.round(getattr(lens, name), 4).tolist()
+                for name in ("probability", "final", "rank", "settled")
+            },
+            "focus": FOCUS,
+            "palette": {scheme: [PAPER[scheme], PRIMARY[scheme]] for scheme in PAPER},
+        },
+        key="lens",
+        on_row_change=lambda: on_row(st.session_state["lens"].row),
+    )

@@ -1,0 +1,76 @@
+"""A logit as a waterfall: every term a step, from 0 to the logit, and what softmax makes of it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.components.v2 import component
+
+from headlight.app.components.colour_key import PRIMARY_COLOUR
+from headlight.app.components.scripts import read, script
+from headlight.app.theme import DIFFERENCES, FOCUS
+
+LOWERS = f"light-dark({DIFFERENCES['light'][1]}, {DIFFERENCES['dark'][1]})"
+
+_mount = component(
+    "headlight_waterfall",
+    css=read("waterfall/style.css"),
+    js=script("waterfall/index.js"),
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A term of the sum. `part`: what it shares with its neighbours in a `layer` (from 0, None
+    outside the layers), such as the kind of attention; `is_head`: whether it can be selected."""
+
+    name: str
+    value: float
+    layer: int | None
+    part: str
+    is_head: bool
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A token (or class) and its probability; `is_asked`: whether the sum is about it."""
+
+    name: str
+    probability: float
+    is_asked: bool
+
+
+def waterfall(
+    steps: Sequence[Step],
+    total: tuple[str, float],
+    answers: Sequence[Answer],
+    words: Sequence[str],
+    row: int,
+    selected: int | None,
+    key: str,
+    on_row: Callable[[int], None],
+    on_head: Callable[[int], None],
+) -> None:
+    """`total`: the name and the value of what the `steps` add up to; `words`: what each row of the
+    logits predicts, none if there is but one row; `row`: the shown one; `selected`: the step of the
+    selected head. `on_row` gets the row of a word that is chosen, `on_head` the place of a step."""
+
+    def hear(name: str, tell: Callable[[int], None]) -> Callable[[], None]:
+        return lambda: tell(st.session_state[key][name])
+
+    name, value = total
+    _mount(
+        data={
+            "steps": [vars(step) for step in steps],
+            "total": value,
+            "name": name,
+            "answers": [vars(answer) for answer in answers],
+            "words": list(words),
+            "row": row,
+            "selected": selected,
+            "colours": {"focus": FOCUS, "up": PRIMARY_COLOUR, "down": LOWERS},
+        },
+        key=key,
+        on_row_change=hear("row", on_row),
+        on_head_change=hear("head", on_head),
+    )
