@@ -3,7 +3,7 @@
 import numpy as np
 
 from headlight.app import selection
-from headlight.app.components.one_row import HeadRows, one_row
+from headlight.app.components.one_row import ScoredHead, one_row
 from headlight.app.results import head_results, passes
 from headlight.app.state import session
 from headlight.app.state.catalog import ModelView
@@ -27,7 +27,7 @@ def page() -> None:
     one_row(head_rows(view, run, passes.trace_of(view, run)))
 
 
-def head_rows(view: ModelView, run: Run, trace: Pass) -> HeadRows:
+def head_rows(view: ModelView, run: Run, trace: Pass) -> ScoredHead:
     """The selected head; of a model that has weights alone, these."""
     focus = session.focus()
     kind, layer, head = focus.kind, focus.layer, focus.head
@@ -44,10 +44,10 @@ def head_rows(view: ModelView, run: Run, trace: Pass) -> HeadRows:
     }
     if view.checkpoint.lacks:
         note = f"These are the weights alone. {view.checkpoint.lacks}"
-        return HeadRows(scores=weights, mask=weights > 0, notes=[note], **texts)
+        return ScoredHead(scores=weights, mask=weights > 0, notes=[note], **texts)
     steps = head_results.head_steps_of(view, run, trace.kinds[kind][layer], head)
     walk = Walkthrough(view.model, steps, query, key, 0, 0)
-    return HeadRows(
+    return ScoredHead(
         scores=steps.scores,
         mask=steps.mask,
         values=steps.v,

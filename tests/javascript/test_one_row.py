@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from headlight.app.components.one_row import HeadRows, pack
+from headlight.app.components.one_row import ScoredHead, pack
 from headlight.app.state.options import STOPS
 from headlight.app.views.one_row import differing, most_divided
 from headlight.model.presets import PRESETS
@@ -36,7 +36,7 @@ def read(node, shown, is_scaled=True):
 def shown_of(steps, **more):
     names = [f"q{i}" for i in range(len(steps.mask))]
     keys = [f"k{i}" for i in range(steps.mask.shape[1])]
-    return HeadRows(
+    return ScoredHead(
         keys=keys,
         rows=names,
         moments=[],
@@ -91,7 +91,7 @@ def test_what_is_said_are_the_rows_own_numbers(node, largest):
     mask = np.tril(np.ones((4, 6), bool), k=2)
     mask[3] = False
     keys = [f"key{i}" for i in range(6)]
-    shown = HeadRows(keys, [*"ABCD"], [], 0, -1, scores, mask, np.ones((6, width), np.float32))
+    shown = ScoredHead(keys, [*"ABCD"], [], 0, -1, scores, mask, np.ones((6, width), np.float32))
     for is_scaled in (True, False):
         rows = read(node, shown, is_scaled)
         for i, row in enumerate(rows[:3]):

@@ -21,7 +21,7 @@ _mount = component(
 
 
 @dataclass(frozen=True)
-class HeadRows:
+class ScoredHead:
     """The rows of one head. `keys`: tokens; `rows`: what the rows are called; `moments`:
     both words that each row stands for, or nothing; `opening`: the row that is shown until one is
     chosen; `passed_over`: the row that would be, but for having nearly all weight on one key, or
@@ -43,12 +43,12 @@ class HeadRows:
     notes: Sequence[str] = field(default_factory=list)
 
 
-def one_row(shown: HeadRows) -> None:
+def one_row(shown: ScoredHead) -> None:
     """Draw the picture."""
     _mount(data=pack(shown), key=KEY)
 
 
-def pack(shown: HeadRows) -> bytes:
+def pack(shown: ScoredHead) -> bytes:
     """Length of the header (4 bytes, little-endian), header (JSON), scores and values as float32,
     and the mask, a byte each."""
     values = np.zeros((len(shown.keys), 0)) if shown.values is None else shown.values

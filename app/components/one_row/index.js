@@ -6,7 +6,7 @@ import { element, onRecolour, outwards, painted, roomBelow } from "../shared/dom
 import { percent } from "../shared/numbers.js";
 import { places } from "../shared/places.js";
 import { one, power, rowOf, share, STOPS, two, unpack } from "./arithmetic.js";
-import { layout, Picture } from "./picture.js";
+import { layout, MOST_BARS, Picture } from "./picture.js";
 import { Rows } from "./rows.js";
 import { finding } from "./words.js";
 
@@ -74,7 +74,7 @@ class OneRow {
     root.append(this.frame);
     this.frame.style.setProperty("--hl-focus", head.focus);
     this.observer = new ResizeObserver(() => this.fit());
-    for (const node of outwards(this.frame)) this.observer.observe(node);
+    for (const node of [this.panel, ...outwards(this.frame)]) this.observer.observe(node);
     onRecolour(this.frame, () => this.fit(true));
   }
 
@@ -192,16 +192,18 @@ class OneRow {
     if (this.isScaledDrawn !== isScaled) {
       this.isScaledDrawn = isScaled;
       this.rows.weights = this.allWeights(isScaled);
-      if (this.height) this.rows.draw(this.height, row);
-    } else if (this.height) this.rows.mark(row);
+      if (this.rows.height) this.rows.draw(this.rows.height, row);
+    } else if (this.rows.height) this.rows.mark(row);
     this.drawSide();
     this.draw(moves);
   }
 
   legend() {
     const { head, now: { stop, isScaled }, row } = this;
-    const bars = head.keys.length > 40 ? ["the 40 keys with the largest weights"] : [];
-    if (row.allowed.size < head.keys.length) bars.push("hatched: masked");
+    const bars = [];
+    if (row.best.length > MOST_BARS) bars.push(`the ${MOST_BARS} keys with the largest weights`);
+    else if (head.keys.length > MOST_BARS) bars.push("masked keys have no bar");
+    else if (row.best.length < head.keys.length) bars.push("hatched: masked");
     if (stop === "scaled") bars.push(isScaled ? "dotted: before dividing" : `dotted: divided by √${head.width}`);
     if (stop === "exp" && row.best.length) bars.push(`sum ${power(row.logSum)}`);
     if (stop === "weights" && !isScaled) bars.push(`dotted: with √${head.width}`);
@@ -218,9 +220,11 @@ class OneRow {
     const isStacked = getComputedStyle(this.rows.node).display === "none";
     const least = LEAST[Number(isStacked)] * letter;
     const height = Math.max(least, roomBelow(this.panel) - FOOT * letter);
-    const shown = [this.frame.clientWidth, Math.round(height), letter].join();
+    const shown = [this.frame.clientWidth, this.panel.clientWidth, Math.round(height), letter].join();
     if (!isNew && shown === this.shown) return;
     Object.assign(this, { shown, height });
+    const tall = height + this.panel.offsetTop - this.side.offsetTop;
+    this.frame.style.setProperty("--tall", isStacked ? "none" : `${tall}px`);
     if (!isStacked) {
       const room = height + this.panel.getBoundingClientRect().top - this.rows.node.getBoundingClientRect().top;
       this.rows.draw(Math.max(6 * letter, room - this.belowRows()), this.now.row);

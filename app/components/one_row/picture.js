@@ -8,7 +8,7 @@ import { sized } from "../shared/heatmap.js";
 import { shape } from "../shared/svg.js";
 import { one, power, share, two } from "./arithmetic.js";
 
-const MOST_BARS = 40; // of more keys, those with the largest weights have bars
+export const MOST_BARS = 40; // of more keys, those with the largest weights have bars
 const NARROWEST = 0.002; // of the strip: narrower shares have no ribbon
 const FADED = 0.07; // what is left to see of a value without weight
 const SMALL = 0.005; // a weight that is written as <1%

@@ -33,6 +33,7 @@ export class Rows {
 
   draw(height, row) {
     const { head } = this;
+    this.height = height;
     const style = getComputedStyle(this.node);
     const letter = (this.letter = parseFloat(style.fontSize));
     const [count, columns] = [head.rows.length, head.keys.length];
