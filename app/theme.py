@@ -154,6 +154,10 @@ STYLE = f"""
   padding-bottom: {PANEL_FADE}px;
   mask-image: linear-gradient(to top, transparent, black {PANEL_FADE}px);
 }}
+/* Where a picture says all, there is nothing in it. */
+.st-key-body > :has(> .st-key-panel):not(:has(.stElementContainer:not(.st-key-switches *))) {{
+  display: none;
+}}
 .st-key-panel :is(p, li, label) {{ font-size: 0.85rem; line-height: 1.42; }}
 .stVerticalBlock.st-key-switches {{ gap: 1px; }}
 .st-key-panel .stNumberInput {{

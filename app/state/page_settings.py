@@ -29,6 +29,15 @@ PICTURE = Setting(
     look={"label_visibility": "collapsed", "width": "content"},
 )
 
+WITHOUT = Setting(
+    "without",
+    "Leave out",
+    [],
+    "pills",
+    "“positions” is removed from the whole model, the others only from this attention layer.",
+    options=ABLATIONS,
+)
+
 ATTENTION_CONTROLS = (
     Setting("numbers", "Weights as a table", False, "expander"),
     Setting("zoom", "Weights with zoom", False, "expander"),
@@ -177,14 +186,13 @@ INSIDE_CONTROLS = (
     ),
     FOLLOW,
     KEY,
-    Setting(
-        "without",
-        "Leave out",
-        [],
-        "pills",
-        "“positions” is removed from the whole model, the others only from this attention layer.",
-        options=ABLATIONS,
-    ),
+    WITHOUT,
+)
+# Its picture draws them, and keeps them in the address by itself.
+ONE_ROW_CONTROLS = (
+    FOLLOW,
+    WITHOUT,
+    Setting("stop", "Stop", options.STOPS[0], "segmented", options=options.STOPS),
 )
 LOOKUP_CONTROLS = (
     FOLLOW,

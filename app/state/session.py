@@ -21,7 +21,7 @@ from headlight.app.state.history import History
 from headlight.app.state.messages import Stopped
 from headlight.app.state.options import AVERAGES
 from headlight.app.state.pages import EXPORT, HOME, PAGES
-from headlight.app.state.setting import Context
+from headlight.app.state.setting import ABSENT, Context
 from headlight.app.state.settings import MASKS, SETTINGS
 from headlight.model.analysis.reading import Reading
 from headlight.model.sites import Site
@@ -375,6 +375,19 @@ def choose_tokens(**places: int) -> None:
     pages where every row and column is one token."""
     for setting, place in places.items():
         choose(**{setting: f"{place + 1} " if place >= 0 else SETTINGS[setting].default})
+
+
+def take_from_address(*keys: str) -> None:
+    """Settings of a page whose picture keeps them in the address by itself: no widget draws them,
+    and what one of another page had is forgotten."""
+    texts = address.read()
+    for key in keys:
+        if key in st.session_state:
+            del st.session_state[key]
+        values().pop(key, None)
+        value = SETTINGS[key].parse(texts.get(key, ()))
+        if value is not ABSENT and SETTINGS[key].could_be(value):
+            values()[key] = value
 
 
 def chosen_cell() -> dict[str, int]:

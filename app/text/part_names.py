@@ -53,15 +53,22 @@ def following(trace: Pass, reading: Reading) -> Sequence[str]:
     return [tokens[i] for i in first]
 
 
-def moments(trace: Pass, kind: str, reading: Reading = READING) -> Sequence[str]:
-    """For each row of the text that a decoder writes, both words that it stands for, in words;
-    empty for other rows."""
+def both_words(trace: Pass, kind: str, reading: Reading = READING) -> Sequence[tuple[str, str]]:
+    """For each row of the text that a decoder writes, both words that it stands for: the one just
+    read, and the next one; empty for other rows."""
     query, _ = trace.sides_of(kind)
     if query != trace.predicted or not (after := following(trace, reading)):
         return ()
     read, _ = reading.shown(trace.texts[query.name])
-    pairs = zip(read, after, strict=True)
-    return [f"Having read “{word}”, about to write “{next_word}”" for word, next_word in pairs]
+    return list(zip(read, after, strict=True))
+
+
+def moments(trace: Pass, kind: str, reading: Reading = READING) -> Sequence[str]:
+    """`both_words` in words."""
+    return [
+        f"Having read “{word}”, about to write “{next_word}”"
+        for word, next_word in both_words(trace, kind, reading)
+    ]
 
 
 def shared_row_labels(trace: Pass, kind: str, layers: Sequence[int]) -> Sequence[str]:

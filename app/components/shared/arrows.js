@@ -2,7 +2,7 @@
 
 import { places } from "./places.js";
 
-const OTHERS = "input, textarea, select, [role=combobox], [role=slider], [role=radio], " +
+export const OTHERS = "input, textarea, select, [role=combobox], [role=slider], [role=radio], " +
   "[role=application], [role=listbox], [role=tab], [role=toolbar], [contenteditable=true]";
 
 /** For what there is once on a page. Returns `enter(place, step)`, as `places` does: `step` is told

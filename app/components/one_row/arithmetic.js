@@ -1,0 +1,66 @@
+// The arithmetic of one row: what softmax(q·kᵀ / √d)·V does to it, stop by stop.
+
+import { headerOf } from "../shared/packed.js";
+import { minus, percent } from "../shared/numbers.js";
+
+export const STOPS = ["scores", "scaled", "exp", "weights", "output"]; // as in the address
+const SMALL = 1e-4; // below it, and from LARGE on, a power is written as m · 10ⁿ
+const LARGE = 1e5;
+
+/** The bytes of pack(). */
+export function unpack(bytes) {
+  const [header, start] = headerOf(bytes);
+  const [rows, columns] = [header.rows.length, header.keys.length];
+  const [cells, all] = [rows * columns, rows * columns + columns * header.width];
+  const first = bytes.byteOffset + start;
+  const floats = new Float32Array(bytes.buffer.slice(first, first + 4 * all)); // aligned
+  const mask = new Uint8Array(bytes.buffer, first + 4 * all, cells);
+  return { ...header, scores: floats.subarray(0, cells), values: floats.subarray(cells), mask };
+}
+
+/** A row with its scores divided or not: `raw` and `scaled` scores, where nothing is masked;
+ * `logs`: the natural logarithms of sum and powers, which may be too large for a number; `weights`
+ * and `output`. `best`: the keys it may attend to, the largest weight first. */
+export function rowOf(head, row, isScaled) {
+  const { keys: { length: count }, width, values } = head;
+  const scores = [...head.scores.subarray(row * count, (row + 1) * count)];
+  const allowed = [...scores.keys()].filter((key) => head.mask[row * count + key]);
+  const isAllowed = new Set(allowed);
+  if (head.weights_alone) {
+    const best = [...allowed].sort((a, b) => scores[b] - scores[a]);
+    return { weights: scores, allowed: isAllowed, best, isFinite: scores.every(Number.isFinite) };
+  }
+  const scaled = isScaled ? scores.map((score) => score / Math.sqrt(width)) : scores;
+  const best = [...allowed].sort((a, b) => scaled[b] - scaled[a]);
+  const largest = best.length ? scaled[best[0]] : 0;
+  const total = allowed.reduce((sum, key) => sum + Math.exp(scaled[key] - largest), 0);
+  const weights = scaled.map((score, key) =>
+    (isAllowed.has(key) ? Math.exp(score - largest) / total : 0));
+  const output = Array.from({ length: width }, (_, i) =>
+    weights.reduce((sum, weight, key) => sum + weight * values[key * width + i], 0));
+  return { raw: scores, scaled, logSum: largest + Math.log(total), weights, output, best,
+    allowed: isAllowed, isFinite: allowed.every((key) => Number.isFinite(scores[key])) };
+}
+
+/** A share: one digit where whole percents would hide that others have the rest. */
+export const share = (weight) => percent(weight, weight > 0.985 && weight < 0.9995 ? 1 : 0);
+
+const DIGITS = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
+const raised = (exponent) => [...String(exponent)].map((digit) => DIGITS[digit]).join("");
+
+/** e to the power of a score, as it is written. */
+export function power(score) {
+  const value = Math.exp(score);
+  if (value >= SMALL && value < LARGE) {
+    if (value >= 100) return Math.round(value).toLocaleString("en");
+    return value >= 10 ? value.toFixed(1) : value >= 0.01 ? value.toFixed(2) : value.toPrecision(1);
+  }
+  const decimal = score / Math.LN10;
+  let [exponent, mantissa] = [Math.floor(decimal), (10 ** (decimal - Math.floor(decimal))).toFixed(1)];
+  if (mantissa === "10.0") [exponent, mantissa] = [exponent + 1, "1.0"];
+  return `${mantissa}·10${raised(exponent)}`;
+}
+
+const fixed = (digits) => (value) => minus(value.toFixed(digits).replace(/^-(0\.?0*)$/, "$1"));
+export const one = fixed(1);
+export const two = fixed(2);

@@ -1,0 +1,71 @@
+"""One row of a head as bars, from its scores to its output, for the typed sentence."""
+
+import numpy as np
+
+from headlight.app import selection
+from headlight.app.components.one_row import ScoredHead, one_row
+from headlight.app.results import head_results, passes
+from headlight.app.state import session
+from headlight.app.state.catalog import ModelView
+from headlight.app.state.options import STEPS
+from headlight.app.text import part_names
+from headlight.app.views._head_walkthrough import Walkthrough
+from headlight.model.probing.head_steps import HeadSteps
+from headlight.model.probing.run import Run
+from headlight.model.probing.trace import Pass
+
+SHARP = 0.99  # a row with more weight on one key shows little: another one opens
+STEP_OF_STOP = "Scores", "Scaling", "Softmax", "Softmax", "Values"
+APART = 1e-3  # of the model's weights from those of the softmax
+
+
+def page() -> None:
+    session.take_from_address("follow", "without", "stop")
+    selection.tell_unchanged()
+    run = selection.run_unchanged()
+    view = selection.view(run)
+    one_row(head_rows(view, run, passes.trace_of(view, run)))
+
+
+def head_rows(view: ModelView, run: Run, trace: Pass) -> ScoredHead:
+    """The selected head; of a model that has weights alone, these."""
+    focus = session.focus()
+    kind, layer, head = focus.kind, focus.layer, focus.head
+    query, key = (text.tokens for text in trace.texts_of(kind))
+    weights = passes.head_of(view, run, kind, layer, head)
+    first = head_results.opening_row(view, run, kind, layer, head)
+    opening = most_divided(weights) if weights[first].max() > SHARP else first
+    texts = {
+        "keys": key,
+        "rows": trace.row_words(kind, layer, head),
+        "moments": part_names.both_words(trace, kind),
+        "opening": opening,
+        "passed_over": first if opening != first else -1,
+    }
+    if view.checkpoint.lacks:
+        note = f"These are the weights alone. {view.checkpoint.lacks}"
+        return ScoredHead(scores=weights, mask=weights > 0, notes=[note], **texts)
+    steps = head_results.head_steps_of(view, run, trace.kinds[kind][layer], head)
+    walk = Walkthrough(view.model, steps, query, key, 0, 0)
+    return ScoredHead(
+        scores=steps.scores,
+        mask=steps.mask,
+        values=steps.v,
+        differing=differing(steps),
+        code=[walk.step(STEPS.index(name) + 1).code for name in STEP_OF_STOP],
+        **texts,
+    )
+
+
+def most_divided(weights: np.ndarray) -> int:
+    """The row (of query, key) whose second-largest weight is the largest; of a single key any."""
+    return 0 if weights.shape[1] < 2 else int(np.sort(weights)[:, -2].argmax())
+
+
+def differing(steps: HeadSteps) -> list[int]:
+    """Rows whose weights are not the softmax of q·kᵀ ÷ √d_head under the mask."""
+    scores = np.where(steps.mask, steps.scores / np.sqrt(steps.q.shape[1], dtype=float), -np.inf)
+    largest = scores.max(axis=1, keepdims=True, where=steps.mask, initial=-1e300)
+    powers = np.exp(scores - largest)
+    shares = powers / np.maximum(powers.sum(axis=1, keepdims=True), 1e-300)
+    return np.flatnonzero(np.abs(shares - steps.weights).max(axis=1) > APART).tolist()
