@@ -13,10 +13,12 @@ if sys.path[-1] != str(HERE):
     sys.path.append(str(HERE))
 
 from headlight.app import startup  # noqa: E402
-from headlight.app.server import garbage  # noqa: E402
-from headlight.app.shell import layout, screen  # noqa: E402
-from headlight.app.state import session  # noqa: E402
-from headlight.app.state.pages import HOME, PAGES  # noqa: E402
+
+with startup.importing:
+    from headlight.app.server import garbage
+    from headlight.app.shell import layout, screen
+    from headlight.app.state import session
+    from headlight.app.state.pages import HOME, PAGES
 
 ICON = ROOT / "assets" / "icon.svg"  # our own file: a named icon would be loaded from a font server
 session.begin()

@@ -4,13 +4,16 @@ import gc
 import webbrowser
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from threading import Thread
+from threading import Lock, Thread
 
 import streamlit as st
 from streamlit import config, runtime
 from streamlit.web.server.server_util import get_display_address, get_url
 
 from headlight.app.server import lan
+
+# Of packages that two threads import at once, one of them may see a half.
+importing = Lock()
 
 
 @asynccontextmanager
@@ -43,13 +46,14 @@ def open_browser() -> None:
 def import_ahead() -> None:
     """Imports what the first page needs while the browser starts: mainly PyTorch, and the modules
     that PyTorch imports when it first builds a model."""
-    import pandas  # noqa: F401
-    import pyarrow.dataset  # noqa: F401
+    with importing:
+        import pandas  # noqa: F401
+        import pyarrow.dataset  # noqa: F401
 
-    import headlight.app.shell.grid_display
-    import headlight.app.shell.screen  # noqa: F401
-    from headlight.app.state.catalog import DEFAULT_MODEL
-    from headlight.model.checkpoint import load
+        import headlight.app.shell.grid_display
+        import headlight.app.shell.screen  # noqa: F401
+        from headlight.app.state.catalog import DEFAULT_MODEL
+        from headlight.model.checkpoint import load
 
     with suppress(Exception):  # errors are reported when the model is chosen
         load(DEFAULT_MODEL)
