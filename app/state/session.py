@@ -379,13 +379,13 @@ def choose_tokens(**places: int) -> None:
 
 def take_from_address(*keys: str) -> None:
     """Settings of a page whose picture keeps them in the address by itself: no widget draws them,
-    and what one of another page had is forgotten."""
+    and what one of another page had is forgotten, where the address has another value."""
     texts = address.read()
-    for key in keys:
+    for key in filter(texts.__contains__, keys):
         if key in st.session_state:
             del st.session_state[key]
         values().pop(key, None)
-        value = SETTINGS[key].parse(texts.get(key, ()))
+        value = SETTINGS[key].parse(texts[key])
         if value is not ABSENT and SETTINGS[key].could_be(value):
             values()[key] = value
 

@@ -35,6 +35,9 @@ def head_rows(view: ModelView, run: Run, trace: Pass) -> ScoredHead:
     weights = passes.head_of(view, run, kind, layer, head)
     first = head_results.opening_row(view, run, kind, layer, head)
     opening = most_divided(weights) if weights[first].max() > SHARP else first
+    followed = session.chosen_token("follow")  # on a page before, whose address may not have it
+    if 0 <= followed < len(weights):
+        first = opening = followed
     texts = {
         "keys": key,
         "rows": trace.row_words(kind, layer, head),

@@ -277,7 +277,7 @@ class OneRow {
     this.side.classList.toggle("opened", Boolean(this.opened));
     this.side.replaceChildren(...parts.map((part) => element("section",
       { id: part, class: part === this.opened ? "opened" : "" },
-      element("h3", {}, TITLES[part]), this[part]())));
+      element("h2", {}, TITLES[part]), this[part]())));
   }
 
   formula() {
