@@ -12,9 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from headlight.app import notebook
 from headlight.app.components.packing import pack_trace
-from headlight.app.export import bertviz_html, pictures, tables
+from headlight.app.export import bertviz_html, notebook, pictures, tables
 from headlight.app.lessons.sentence_run import NamedHead, SentenceRun
 from headlight.app.state.options import SELECTED_HEAD
 from headlight.app.text import part_names
