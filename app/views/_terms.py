@@ -6,7 +6,7 @@ from itertools import repeat
 
 import numpy as np
 
-from headlight.app.components.waterfall import Answer, Step, waterfall
+from headlight.app.components.waterfall import Likely, Rise, waterfall
 from headlight.app.shell import frame, sweeps
 from headlight.app.state import session
 from headlight.app.state.catalog import ModelView
@@ -55,7 +55,7 @@ def choose_head(heads: Sequence[dict], place: int) -> None:
     session.choose(**heads[place])
 
 
-def answers_of(view: ModelView, trace: Trace | LongTrace, score: Score) -> list[Answer]:
+def answers_of(view: ModelView, trace: Trace | LongTrace, score: Score) -> list[Likely]:
     """The likeliest answers of a score's row, and those that it is about, if their probability is
     known: that of a long text is known of the likeliest."""
     row, about = asked(score)
@@ -70,7 +70,7 @@ def answers_of(view: ModelView, trace: Trace | LongTrace, score: Score) -> list[
         }
     names = names_of(view, trace, row, list(found))
     return [
-        Answer(name, probability, token in about)
+        Likely(name, probability, token in about)
         for name, (token, probability) in zip(names, found.items(), strict=True)
     ]
 
@@ -92,7 +92,7 @@ def draw(view: ModelView, trace: Trace | LongTrace, score: Score, sum_of: Decomp
     frame.finding(finding(names, sum_of))
     waterfall(
         [
-            Step(
+            Rise(
                 part_names.term_name(term),
                 value,
                 term.layer,

@@ -20,7 +20,7 @@ _mount = component(
 
 
 @dataclass(frozen=True)
-class Step:
+class Rise:
     """A term of the sum. `part`: what it shares with its neighbours in a `layer` (from 0, None
     outside the layers), such as the kind of attention; `is_head`: whether it can be selected."""
 
@@ -32,7 +32,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Likely:
     """A token (or class) and its probability; `is_asked`: whether the sum is about it."""
 
     name: str
@@ -41,9 +41,9 @@ class Answer:
 
 
 def waterfall(
-    steps: Sequence[Step],
+    steps: Sequence[Rise],
     total: tuple[str, float],
-    answers: Sequence[Answer],
+    answers: Sequence[Likely],
     words: Sequence[str],
     row: int,
     selected: int | None,
