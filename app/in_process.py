@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import quote
 
 from headlight.model.arguments import whole
-from headlight.model.recording.in_memory import InMemory, in_memory
+from headlight.model.recording.in_memory import in_memory
 from headlight.model.recording.weights import CannotRecord
 
 HOST = "127.0.0.1"
@@ -177,6 +177,3 @@ def _named(named: str) -> tuple:
     if isinstance(value, tuple):
         return value if len(value) > 1 else (*value, found.get(TOKENIZER))
     return value, found.get(TOKENIZER)
-
-
-__all__ = ["CannotOpen", "InMemory", "Opened", "live", "open"]

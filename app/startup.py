@@ -12,7 +12,7 @@ from streamlit.web.server.server_util import get_display_address, get_url
 
 from headlight.app.server import lan
 
-# Of packages that two threads import at once, one of them may see a half.
+# When two threads import a package at once, one of them may see it half initialised.
 importing = Lock()
 
 

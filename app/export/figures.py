@@ -48,7 +48,7 @@ ONE_AT_A_TIME = threading.Lock()  # Matplotlib's settings are global to the proc
 
 
 class TooNarrow(ValueError):
-    """A page whose letters would be too small, in a sentence that names the width that would do."""
+    """The letters would be too small; the message names a width at which they are not."""
 
     def __init__(self, letters: float, inches: float):
         needed = np.ceil(100 * inches * LEAST_LETTERS / letters) / 100

@@ -21,7 +21,7 @@ STOPPED = "You stopped this computation."
 
 
 def needs_more(lacks: str) -> str:
-    """Instead of a page that looks inside a model; `lacks`: see Checkpoint.lacks."""
+    """Shown in place of a page that looks inside the model; `lacks`: see Checkpoint.lacks."""
     pages = "Attention, Lines, Alignment, Find a head, One row, BertViz and Export"
     return f"This page looks inside the model. {lacks} See {pages}."
 

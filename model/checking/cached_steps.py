@@ -1,4 +1,4 @@
-"""A cached step is called once a token, and hands its cache to the next call."""
+"""A cached step is called once for each token, and passes its cache on to the next call."""
 
 from dataclasses import replace
 

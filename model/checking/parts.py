@@ -20,7 +20,7 @@ def m(name: str, sentence: str, note: bool = False, **swaps) -> Mistake:
     return Mistake(name, swaps, sentence, note)
 
 
-# Steps -------------------------------------------------------------------------------------------
+# Steps
 
 
 def products(q, k):
@@ -71,7 +71,7 @@ def over(*axes: int):
     return compute
 
 
-# Scores ------------------------------------------------------------------------------------------
+# Scores
 
 SCALES = (
     m("√d left out", "That is the dot product. Divide it by √d.",
@@ -157,7 +157,7 @@ SCORES = Subject(
     ("batch", "head", "query", "key"), {"products": "dot products", "scores": "scores"},
 )  # fmt: skip
 
-# Softmax under a mask ----------------------------------------------------------------------------
+# Softmax under a mask
 
 MASKINGS = (
     m("True for False", "You hid what may be seen. Here True means: may attend.",
@@ -238,7 +238,7 @@ SOFTMAX = Subject(
     {"masked": "masked scores", "raw": "weights", "weights": "weights"},
 )  # fmt: skip
 
-# Attention ---------------------------------------------------------------------------------------
+# Attention
 
 MIXES = (
     m("weights returned", "You returned the weights. Multiply them with the values.",
@@ -276,7 +276,7 @@ ATTENTION = Subject(
      "weights": "weights", "output": "output"},
 )  # fmt: skip
 
-# Heads -------------------------------------------------------------------------------------------
+# Heads
 
 
 def split(x, n_heads):
@@ -322,7 +322,7 @@ SPLIT = Subject(
         m("view for transpose", VIEW, heads=by_view),
         m("heads interleaved", "Head 1 has every so many-th number. It takes the first d_head of "
           "them, side by side.", heads=interleaved),
-        m("not transposed", "The heads stand behind the tokens: (batch, length, heads, d_head). "
+        m("not transposed", "Your heads come after the tokens: (batch, length, heads, d_head). "
           "transpose(1, 2) brings them to the front.",
           heads=lambda x, n_heads: x.unflatten(-1, (n_heads, -1))),
         m("axes turned", "The last two axes are swapped: (…, length, d_head).",
@@ -491,7 +491,7 @@ MULTI = Subject(
      "p_value": "projected values"},
 )  # fmt: skip
 
-# Masks -------------------------------------------------------------------------------------------
+# Masks
 
 
 def causal(length):
@@ -561,7 +561,7 @@ PADDING = Subject(
     ("batch", "head", "query", "key"), {"mask": "mask"},
 )  # fmt: skip
 
-# Positions ---------------------------------------------------------------------------------------
+# Positions
 
 
 def rates(d_model, base: float = 10000.0):
@@ -685,7 +685,7 @@ ROTARY = Subject(
     ("batch", "head", "token", "number"), {"turned": "turned vectors"},
 )  # fmt: skip
 
-# Norm and feed-forward ---------------------------------------------------------------------------
+# Norm and feed-forward
 
 
 def centred(x):
@@ -810,7 +810,7 @@ FEED_FORWARD = Subject(
     ("batch", "token", "number"), {"first": "first product", "hidden": "hidden numbers"},
 )  # fmt: skip
 
-# A layer -----------------------------------------------------------------------------------------
+# A layer
 
 
 def layer_cases():
@@ -932,7 +932,7 @@ PRE_NORM_LAYER = Subject(
     ENCODER_LAYER.axes, ENCODER_LAYER.titles,
 )  # fmt: skip
 
-# Decoding ----------------------------------------------------------------------------------------
+# Decoding
 
 
 def greedily(row=lambda logits: logits[-1], pick=lambda x: int(x.argmax()), feed=True,

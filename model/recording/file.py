@@ -137,7 +137,7 @@ def _notes(described: Mapping) -> list[str]:
 
 
 def _readable(text: object) -> str:
-    """Text that a browser can be sent: JSON may hold halves of characters."""
+    """Text that can be sent to a browser: JSON may hold lone surrogates."""
     return str(text).encode("utf-8", "replace").decode()
 
 

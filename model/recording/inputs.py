@@ -53,7 +53,7 @@ def _bases(module: nn.Module) -> list[str]:
 
 
 def check_readable(model: nn.Module) -> None:
-    """Raises CannotRecord for a model of which this process has no numbers, or not all."""
+    """Raises CannotRecord unless all weights of the model are in this process."""
     parts = [*model.parameters()]
     if any(type(each).__name__ == "DTensor" or hasattr(each, "ds_id") for each in parts) or any(
         "FullyShardedDataParallel" in _bases(module) for module in model.modules()

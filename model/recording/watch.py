@@ -217,7 +217,7 @@ def _eager_of(kind: type) -> Callable:
 
 
 def has_eager(kind: type) -> bool:
-    """Whether a class of modules has an attention of its own."""
+    """Whether a module class has an eager attention function of its own."""
     try:
         return bool(_eager_of(kind))
     except CannotRecord:

@@ -49,12 +49,18 @@ def test_every_page_shows_it_or_says_what_it_lacks(mine, page, key):
     assert any(LACKS in text for text in said) != PAGES[key].weights
 
 
-def test_a_head_off_moves_a_prediction(mine, page):
-    page.query_params.update(model=mine, changes="decoder.1=off; decoder.2=uniform")
+def test_a_head_off_moves_the_predictions(mine, page):
+    line = "decoder.1=off; decoder.2=uniform"
+    page.query_params.update(model=mine, changes=line)
     page.run()
     assert not page.exception
     (look,) = components(page, "grid_look")
-    assert "next-token probability" in "".join(text for text, _ in look["said"])
+    (moved,) = look["moved"].values()
+    model = catalog.view_of(mine, catalog.FINAL, "cpu").checkpoint
+    before, after = (model.trace(TEXT, changes=each).log_probabilities for each in ("", line))
+    expected = (after - before)[: len(moved) - 1]
+    assert moved[1:] == pytest.approx(expected.tolist(), abs=2e-3)
+    assert max(map(abs, moved[1:])) > 0.05
 
 
 def test_two_models_of_one_tokenizer_can_be_compared(mine, page, tmp_path):
