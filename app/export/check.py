@@ -52,7 +52,7 @@ def matrices_of(verdict: Verdict) -> list[Matrix]:
     options: dict[str, Any] = {
         "row_name": axes[0], "column_name": axes[1],
         "rows": labels.get(axes[0], ())[:MOST], "columns": labels.get(axes[1], ())[:MOST],
-        "follow": row, "column": column, "single": True, "blank": "NaN",
+        "follow": row, "column": column, "single": True, "blank": "NaN", "ends": ("{}", "{}"),
     }  # fmt: skip
     if not fits:
         return [Matrix("ours", flat(ours), **options)]
