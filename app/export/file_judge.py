@@ -2,9 +2,9 @@
 
 The file's code never runs in the app. A child process imports PyTorch and our parts once, and forks
 for each save: what the code does to memory, modules or threads ends with that fork. The fork has
-limits on time, memory and the size of files. On Linux it also has, where the system allows it,
-process numbers and a network of its own: it can signal no other process, reaches no network, and
-whatever it starts ends with it. Systems without fork judge in the child itself, without limits but
+limits on time, memory and the size of files. Where Linux allows it, its process numbers and its
+network are its own: it can signal no other process and reaches no network. Whatever it starts ends
+with it. Systems without fork judge in the child itself, without limits but
 that of time.
 """
 
@@ -35,7 +35,7 @@ from headlight.app.components.matrices import Matrix
 from headlight.app.export import check
 from headlight.app.text.formats import listed
 from headlight.model.checking.calling import Outcome, said, where
-from headlight.model.checking.in_model import KINDS, MASK_PARTS
+from headlight.model.checking.in_model import MASK_PARTS, PLACES
 from headlight.model.checking.parts import PARTS
 from headlight.model.checking.real import SENTENCE
 from headlight.model.checkpoint import Checkpoint, load
@@ -44,7 +44,7 @@ from headlight.model.transformer import Scores
 
 MODEL = "en-fr"
 SECONDS = 10  # by the clock, for one judgement
-LONGEST_START = 120  # seconds, on a busy machine
+LONGEST_START, MOST_STARTS = 120, 3  # seconds, on a busy machine; attempts
 MORE_BYTES = 2 * 10**9  # of memory, beyond that of the child
 FILE_BYTES, LARGEST_SOURCE = 50_000_000, 1_000_000
 LOGITS_WITHIN = 1e-3  # of a model that computes the same
@@ -75,7 +75,7 @@ class JudgedPart:
 
 
 @dataclass(frozen=True)
-class Answer:
+class FileAnswer:
     """All that is known of the file as it was last saved. `in_model`: what its parts do in a
     trained model; `error`: why there is no more; `printed`: by the code."""
 
@@ -91,8 +91,9 @@ class FileJudge:
     new one is made it is that of the save before, and `since` says since when, in seconds."""
 
     def __init__(self, file: Path, model: str = MODEL):
-        self.file, self.model, self.answer = file, model, Answer()
-        self.since, self.is_begun = 0.0, False
+        self.file, self.model, self.answer = file, model, FileAnswer()
+        self.since, self.is_begun, self.starts = 0.0, False, 0
+        self.judged: tuple[int, ...] = ()  # what is known of the file as it was last judged
         self.child: subprocess.Popen[bytes] | None = None
         self.closing = Event()
         Thread(target=self._watch, daemon=True).start()
@@ -102,18 +103,18 @@ class FileJudge:
         self._end_child()
 
     def _watch(self) -> None:
-        judged: tuple[int, ...] = ()
         while not self.closing.wait(INTERVAL):
             try:
                 stat = self.file.stat()
             except OSError:
-                if judged:
-                    judged, self.answer = (), _failed(f"{self.file.name} is not there any more.")
+                if self.judged:
+                    self.judged = ()
+                    self.answer = _failed(f"{self.file.name} is not there any more.")
                 continue
             # Some editors replace the file.
             saved = stat.st_mtime_ns, stat.st_size, stat.st_ino
-            if saved != judged:
-                judged, self.since, self.is_begun = saved, time.monotonic(), False
+            if saved != self.judged:
+                self.judged, self.since, self.is_begun = saved, time.monotonic(), False
                 self._ask()
             elif self.since and time.monotonic() - self.since > self._patience():
                 self._end_child()
@@ -124,24 +125,24 @@ class FileJudge:
         return SECONDS + 5 * CAN_FORK if self.is_begun else LONGEST_START
 
     def _ask(self) -> None:
-        for _ in range(2):  # one that has ended is replaced
-            if self.child is None or self.child.poll() is not None:
-                self.child = _start(self.file, self.model)
-                Thread(target=self._read, args=(self.child,), daemon=True).start()
-            with suppress(OSError):
-                assert self.child.stdin is not None
-                self.child.stdin.write(b"\n")
-                self.child.stdin.flush()
-                return
+        if self.child is None:
+            self.starts += 1
+            self.child = _start(self.file, self.model)
+            Thread(target=self._read, args=(self.child,), daemon=True).start()
+        assert self.child.stdin is not None
+        with suppress(OSError):  # it has ended, as `_read` sees
+            self.child.stdin.write(b"\n")
+            self.child.stdin.flush()
 
     def _read(self, child: "subprocess.Popen[bytes]") -> None:
-        new = Answer()
-        assert child.stdout is not None
-        for line in iter(lambda: child.stdout.readline(MOST_ANSWERED), b""):
+        new, answers = FileAnswer(), child.stdout
+        assert answers is not None
+        while line := answers.readline(MOST_ANSWERED):
             try:
                 found = json.loads(line)
                 if "begin" in found:
-                    new, self.since, self.is_begun = Answer(), time.monotonic(), True
+                    new, self.since = FileAnswer(), time.monotonic()
+                    self.is_begun, self.starts = True, 0
                     continue
                 new = _with(new, found)
             # The code that is judged may have written it.
@@ -152,8 +153,13 @@ class FileJudge:
             if new.is_done:
                 self.since = 0.0
         child.wait()
-        if child is self.child and not self.closing.is_set() and self.since:
-            self.answer, self.since = _failed("Your code ended the process that judges it."), 0.0
+        if child is not self.child or self.closing.is_set():
+            return
+        self.child = None
+        if self.since and not self.is_begun and self.starts < MOST_STARTS:
+            self.judged = ()  # again, by another
+        elif self.since:
+            self.answer, self.since = _failed("The process that judges your code has ended."), 0.0
 
     def _end_child(self) -> None:
         child, self.child = self.child, None
@@ -180,11 +186,11 @@ def _start(file: Path, model: str) -> "subprocess.Popen[bytes]":
     )  # fmt: skip
 
 
-def _failed(error: str) -> Answer:
-    return Answer(error=error, is_done=True)
+def _failed(error: str) -> FileAnswer:
+    return FileAnswer(error=error, is_done=True)
 
 
-def _with(answer: Answer, found: Mapping[str, Any]) -> Answer:
+def _with(answer: FileAnswer, found: Mapping[str, Any]) -> FileAnswer:
     """The answer and a line of the child's more. Raises KeyError, TypeError and ValueError."""
     if "part" in found:
         part = JudgedPart(
@@ -212,13 +218,13 @@ PLAIN = Matrix("", np.zeros((1, 1)), "", "")  # of whose types the values of oth
 
 def _matrix(found: Mapping[str, Any]) -> Matrix:
     values = np.array(found["values"], np.float32)
-    if values.ndim != len(PLAIN.values.shape) or max(values.shape) > check.MOST:
+    if values.ndim != len(PLAIN.values.shape) or max(values.shape) > check.MOST_SHOWN:
         raise ValueError("no matrix")
     options: dict[str, Any] = {}
     for name in found.keys() & vars(PLAIN).keys() - {"values", "choice"}:
         plain = getattr(PLAIN, name)
         if isinstance(plain, tuple):
-            options[name] = tuple(_text(x, 80) for x in found[name][: check.MOST])
+            options[name] = tuple(_text(x, 80) for x in found[name][: check.MOST_SHOWN])
         else:
             options[name] = _text(found[name], 80) if plain == "" else type(plain)(found[name])
     return replace(PLAIN, values=values, **options)
@@ -480,7 +486,7 @@ def _plain(matrix: Matrix) -> dict[str, Any]:
 
 def _in_model(translator: Checkpoint, functions: Mapping[str, Callable], file: Path) -> str:
     """What the model makes of a sentence with these parts in it; "" where none can be."""
-    parts = {n: f for n, f in functions.items() if n in (*KINDS, *MASK_PARTS)}
+    parts = {n: f for n, f in functions.items() if n in (*PLACES, *MASK_PARTS)}
     parts.pop("encoder_layer", None)  # of the paper: the shipped translators norm before
     if "attention" in parts:  # which computes its own
         parts = {n: f for n, f in parts.items() if n not in ("scores", "softmax")}

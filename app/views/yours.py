@@ -5,7 +5,7 @@ import time
 import streamlit as st
 
 from headlight.app.components.matrices import matrices
-from headlight.app.export.file_judge import CAN_FORK, MODEL, Answer, FileJudge, JudgedPart
+from headlight.app.export.file_judge import CAN_FORK, MODEL, FileAnswer, FileJudge
 from headlight.app.shell import frame
 from headlight.app.state import messages
 from headlight.app.state.pages import checked_file
@@ -14,6 +14,7 @@ from headlight.model.checking.parts import PARTS
 
 INTERVAL = 0.2  # seconds between two looks at the answer
 SOON = 0.7  # seconds after which it is said that one waits
+RIGHT, WRONG = ":material/check:", ":material/close:"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 UNPROTECTED = (
     "On this system your code runs without limits on memory, and what it changes in PyTorch stays "
@@ -49,7 +50,8 @@ def page() -> None:
         with st.container(key="yours", gap="small"):
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):
                 for part in answer.parts:
-                    st.badge(escaped(part.name), icon=_icon(part), color=_colour(part))
+                    icon = RIGHT if part.ok else WRONG
+                    st.badge(escaped(part.name), icon=icon, color="green" if part.ok else "red")
                 name = escaped(file.name)
                 st.caption(f"{name} is judged …" if waits else f"{name}, judged whenever you save")
             _draw(answer, file.name)
@@ -57,7 +59,7 @@ def page() -> None:
     draw()
 
 
-def _draw(answer: Answer, name: str) -> None:
+def _draw(answer: FileAnswer, name: str) -> None:
     if not answer.parts and not answer.error:
         st.info("PyTorch and the model are starting. This takes a few seconds.")
         return
@@ -80,11 +82,3 @@ def _draw(answer: Answer, name: str) -> None:
     if answer.printed.strip():
         st.caption(f"{escaped(name)} prints")
         st.code(answer.printed, language=None)
-
-
-def _icon(part: JudgedPart) -> str:
-    return ":material/check:" if part.ok else ":material/close:"
-
-
-def _colour(part: JudgedPart) -> str:
-    return "green" if part.ok else "red"

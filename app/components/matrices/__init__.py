@@ -90,7 +90,8 @@ def compared(two: Mapping[str, np.ndarray], difference: str, **options: Any) -> 
             labelled=False,
             largest=largest,
             scale="difference",
-            **{"ends": ("{}", "{}")} | options,
+            ends=("{}", "{}"),
+            **options,
         ),
     ]
 
