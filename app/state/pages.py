@@ -1,14 +1,12 @@
 """All pages, in the order of the menu: a row of MENU for each, and a module in app/views that
 draws it. The settings that a page draws itself are in page_settings.py."""
 
-import argparse
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 
-from headlight.app.server import lan
+from headlight.app.server.checked_file import YOURS_PATH, checked_file
 from headlight.app.state import page_settings
 from headlight.app.state.page_settings import FOLLOW, KEY, PICTURE
 from headlight.app.state.setting import Setting
@@ -49,7 +47,7 @@ class Page:
         import_module(f"headlight.app.views.{self.module}").page()
 
 
-HOME, EXPORT, YOURS = "attention", "take-away", "yours"
+HOME, EXPORT = "attention", "take-away"
 PADDING_MASKS = "src_padding", "tgt_padding", "memory_padding"
 CHANGES = "what_if", "shows"
 OUTPUT_SETTINGS = "output", "use_new_translation"  # in the state line
@@ -265,7 +263,7 @@ MENU = (
         group=CHECK,
         view="Yours",
         module="yours",
-        path=YOURS,
+        path=YOURS_PATH,
         picture=".st-key-yours_matrices",
         idle=ABOUT_A_RUN,
         weights=True,
@@ -307,17 +305,8 @@ def settings_of(pages: Iterable[Page]) -> tuple[Setting, ...]:
     return tuple(settings.values())
 
 
-def checked_file() -> Path | None:
-    """The file that the page Yours judges: that of `headlight check FILE`. Its code runs on this
-    machine, so no link and no class may name one."""
-    parser = argparse.ArgumentParser(allow_abbrev=False, exit_on_error=False)
-    parser.add_argument("--check", type=Path)
-    file = parser.parse_known_args(sys.argv[1:])[0].check
-    return None if lan.class_address() else file
-
-
 check_modules(MENU, VIEWS.glob("[!_]*.py"))
-PAGES = {page.key: page for page in MENU if page.key != YOURS or checked_file()}
+PAGES = {page.key: page for page in MENU if page.key != YOURS_PATH or checked_file()}
 GROUPS = {  # entry of the menu → its views
     group: [page for page in PAGES.values() if page.group == group]
     for group in dict.fromkeys(page.group for page in MENU)

@@ -6,9 +6,9 @@ import streamlit as st
 
 from headlight.app.components.matrices import matrices
 from headlight.app.export.file_judge import CAN_FORK, MODEL, FileAnswer, FileJudge
+from headlight.app.server.checked_file import checked_file
 from headlight.app.shell import frame
 from headlight.app.state import messages
-from headlight.app.state.pages import checked_file
 from headlight.app.text.formats import escaped
 from headlight.model.checking.parts import PARTS
 

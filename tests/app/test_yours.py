@@ -13,8 +13,9 @@ from streamlit.testing.v1 import AppTest
 from headlight.app.export import file_judge
 from headlight.app.export.file_judge import FileAnswer, FileJudge, JudgedPart, judge
 from headlight.app.server import lan
+from headlight.app.server.checked_file import YOURS_PATH, checked_file
 from headlight.app.server.command import main
-from headlight.app.state.pages import PAGES, YOURS, checked_file
+from headlight.app.state.pages import PAGES
 from headlight.app.text.formats import escaped
 from headlight.model.checkpoint import load
 from tests.app.hostile_files import CRASHES, ENDLESS, ESCAPES, PLAIN
@@ -202,7 +203,7 @@ def test_what_cannot_be_judged_is_refused(tmp_path, capsys, arguments, sentence)
 
 
 def test_the_page_exists_only_if_the_app_was_started_with_a_file(monkeypatch):
-    assert YOURS not in PAGES and checked_file() is None
+    assert YOURS_PATH not in PAGES and checked_file() is None
     monkeypatch.setattr("sys.argv", ["main.py", "--check", "mine.py"])
     assert checked_file() == Path("mine.py")
     monkeypatch.setenv(lan.ADDRESS, "http://192.0.2.1:8501")

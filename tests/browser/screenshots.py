@@ -12,7 +12,8 @@ from playwright.sync_api import Locator, sync_playwright
 from playwright.sync_api import Page as BrowserPage
 
 from headlight.app.live.build import main as build_page
-from headlight.app.state.pages import MENU, PAGES, YOURS
+from headlight.app.server.checked_file import YOURS_PATH
+from headlight.app.state.pages import MENU, PAGES
 from tests.browser.conftest import Visit, launch
 from tests.browser.test_screen import tile
 from tests.conftest import ROOT, serve
@@ -95,12 +96,12 @@ def of_a_file(browser) -> None:
         file = Path(folder, "my_attention.py")
         file.write_text(MINE, encoding="utf-8")
         check = ["--check", str(file)]
-        picture = next(page.picture for page in MENU if page.key == YOURS)
+        picture = next(page.picture for page in MENU if page.key == YOURS_PATH)
         with serve(ROOT, arguments=check) as address, visiting(browser, address) as visit:
-            visit.open(YOURS)
+            visit.open(YOURS_PATH)
             visit.page.locator(picture).wait_for(timeout=60_000)
             rest(visit.page)
-            save(visit.page.screenshot(), YOURS)
+            save(visit.page.screenshot(), YOURS_PATH)
 
 
 def of_the_live_page(browser) -> None:
