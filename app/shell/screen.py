@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from headlight.app import theme
-from headlight.app.components.browser import browser_events
+from headlight.app.components.browser import browser_events, keys_sheet
 from headlight.app.shell import errors, frame, lesson, page_row, panel, regions, running_lesson
 from headlight.app.shell.bar import draw_menu, draw_texts
 from headlight.app.shell.layout import row, shows_head
@@ -19,6 +19,7 @@ from headlight.app.shell.state_strip import draw_state
 from headlight.app.state import catalog, session
 from headlight.app.state.pages import HOME, Page
 from headlight.app.text import formats, notices
+from headlight.app.text.keys import BY_PAGE, EVERYWHERE
 
 LOGO = Path(__file__).resolve().parents[2] / "assets" / "logo.svg"
 
@@ -35,6 +36,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
     running_lesson.open_link()
     with st.container(key="top_bar", gap=None):
         browser_events()  # in no line that Present hides: there it could not see a colour change
+        keys_sheet((*BY_PAGE.get(page.key, ()), *EVERYWHERE))
         bar = row("bar")
         with bar:
             draw_menu(logo(), page)
