@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from importlib import import_module
+from importlib import import_module, metadata
 from pathlib import Path
 
 import headlight
@@ -20,12 +20,19 @@ COMMANDS = {
     "figure": ("headlight.app.export.figure_command", "draw attention weights for a paper"),
     "doctor": ("headlight.app.server.doctor", "check whether this machine has what the app needs"),
 }
+OTHER_PACKAGE = (
+    "The package headlight, a tool for database migrations, shares a folder with Headlight. Run: "
+    "pip uninstall headlight headlight-attention. Then install headlight-attention again."
+)
 LIVE_IS_YOURS = "--live runs your script on this machine alone, so it does not go with --serve."
 SCRIPT = Path(__file__).resolve().parents[1] / "main.py"
 
 
 def main(arguments: Sequence[str] | None = None) -> int | None:
     arguments = sys.argv[1:] if arguments is None else list(arguments)
+    if not hasattr(headlight, "__version__"):  # the other package's file
+        print(OTHER_PACKAGE, file=sys.stderr)
+        return 1
     if arguments[:1] == ["lessons"]:
         return _lessons(arguments[1:])
     if arguments and not arguments[0].startswith("-"):
@@ -58,6 +65,16 @@ def main(arguments: Sequence[str] | None = None) -> int | None:
         return subprocess.run(command, check=False).returncode
     except KeyboardInterrupt:
         return 0
+
+
+def other_package() -> bool:
+    """Whether the other package called headlight is installed here. A checkout that was installed
+    before ours had its name has its command."""
+    try:
+        commands = metadata.distribution("headlight").entry_points
+    except metadata.PackageNotFoundError:
+        return False
+    return all(each.value != f"{__name__}:main" for each in commands)
 
 
 def _lessons(arguments: list[str]) -> int:
