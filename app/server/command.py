@@ -13,6 +13,7 @@ from importlib import import_module, metadata
 from pathlib import Path
 
 import headlight
+from headlight.app.server import embedding
 
 # Started by name, like main.py below: both stand above the server. name → module, help
 COMMANDS = {
@@ -46,19 +47,20 @@ def main(arguments: Sequence[str] | None = None) -> int | None:
             print(LIVE_IS_YOURS, file=sys.stderr)
             return 2
         return import_module("headlight.app.in_process").live(args.live, args.port)
-    folders = ["--models", args.models] if args.models else []
+    options = ["--models", args.models] if args.models else []
     if args.lessons:
-        folders += ["--lessons", args.lessons]
+        options += ["--lessons", args.lessons]
+    options += [text for site in args.embed_in for text in (embedding.FLAG, site)]
     if args.serve:
         from headlight.app.server import serve
 
-        return serve.main(["--port", str(args.port), "--replicas", str(args.replicas), *folders])
+        return serve.main(["--port", str(args.port), "--replicas", str(args.replicas), *options])
     from headlight.app.server import ports
 
     ports.check(args.port)
     # Streamlit has no public function that starts it. -P: no file here is taken for a module.
     command = [sys.executable, "-P", "-m", "streamlit", "run", str(SCRIPT)]
-    command += ["--server.port", str(args.port), "--", *folders]
+    command += ["--server.port", str(args.port), "--", *options]
     if os.name == "posix":  # in our place: whatever ends us ends Streamlit
         os.execv(sys.executable, command)
     try:
@@ -97,6 +99,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = _Parser(
         prog="headlight",
         usage="headlight [--port PORT] [--models DIR] [--lessons FOLDER] [--serve [--replicas N]]\n"
+        "                 [--embed-in ORIGIN]\n"
         "       headlight --live SCRIPT:NAME [--port PORT]\n"
         "       headlight lessons check|report …\n"
         "       headlight COMMAND …",
@@ -119,6 +122,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         metavar="N",
         help="with --serve: number of processes; more than one needs nginx",
     )
+    embedding.add_flag(parser)
     return parser.parse_args(arguments)
 
 
