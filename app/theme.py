@@ -236,7 +236,7 @@ STALE_STYLE = """
   opacity: 0.33 !important; transition: opacity 1s ease-in !important;
 }
 """
-NARROW = 640  # pixels; below this width Streamlit stacks its columns, too
+NARROW = 639  # pixels, at most; as wide Streamlit stacks its columns, too
 # The bar is folded into its first line. A figure keeps a width at which its labels do not overlap,
 # and scrolls.
 FOLDED = ".st-key-top_bar:not(:has(.hl-fold[open]))"
@@ -363,6 +363,16 @@ html {{ font-size: 20px !important; }}
 }}
 [data-bar] .st-key-controls .stButtonGroup button {{ padding-inline: 0.4rem; }}
 [data-bar] .st-key-panel {{ max-height: calc(100vh - {BAR + PRESENT_STATE + ROW_OF_PAGE + 12}px); }}
+"""
+# In a frame of another page: state, finding and picture alone, from 640 × 480 pixels on.
+EMBED_STYLE = """
+:root { --hl-present: 1; --hl-wide: 560; }
+.st-key-bar, .st-key-page, .st-key-body > :has(> .st-key-panel), [data-testid="stSkipToContent"],
+.st-key-state > :is(.st-key-player, .st-key-step) { display: none; }
+.st-key-state > .st-key-open_unframed { flex: none; }
+@media (max-width: 899px) {
+  .st-key-state:has(> .st-key-shows) > .st-key-output { display: none; }
+}
 """
 
 

@@ -13,7 +13,7 @@ from headlight.app import theme
 from headlight.app.components.browser import browser_events, keys_sheet
 from headlight.app.shell import errors, frame, lesson, page_row, panel, regions, running_lesson
 from headlight.app.shell.bar import draw_menu, draw_texts
-from headlight.app.shell.layout import row, shows_head
+from headlight.app.shell.layout import is_picture_alone, row, shows_head
 from headlight.app.shell.output import draw_not_finite
 from headlight.app.shell.state_strip import draw_state
 from headlight.app.state import catalog, session
@@ -48,7 +48,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
             line.controls,
             body,
             lesson=bool(session.values()["lesson"]),
-            presented=session.values()["projector"],
+            presented=is_picture_alone(),
         )
         try:
             style = theme.style(session.values()["projector"], page.idle)

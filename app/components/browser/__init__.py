@@ -40,6 +40,12 @@ _mount_copy = component(
     + "span { display: block; padding-top: 0.3rem; overflow-wrap: anywhere; }",
     js=script("browser/copy_link.js"),
 )
+_mount_unframed = component(
+    "headlight_open_unframed",
+    html='<a target="_blank" rel="noopener">Open in Headlight</a>',
+    css="a { color: var(--st-primary-color); font-size: 0.85rem; white-space: nowrap; }",
+    js=script("browser/open_unframed.js"),
+)
 _mount_follow = component(
     "headlight_follow_link", html="<i></i>", js=script("browser/follow_link.js")
 )
@@ -86,6 +92,11 @@ def local_storage(session: str, text: str | None, on_stored: Callable[[str], Non
 def copy_link() -> None:
     """A button that copies the page's address, which holds every setting."""
     _mount_copy(data={"longest": LONGEST}, key="copy_link", width="content")
+
+
+def open_unframed() -> None:
+    """A link that opens the page in a tab of its own, out of the frame of another page."""
+    _mount_unframed(key="open_unframed", width="content")
 
 
 def follow_link(key: str, count: int) -> None:
