@@ -203,8 +203,10 @@ STYLE = f"""
 .st-key-at button {{ padding: 0.1rem 0.4rem; min-height: 0; }}
 .st-key-at button p {{ font-size: 0.75rem; }}
 .st-key-finding:not(:empty) {{ min-height: {FINDING}px; }}
-.st-key-finding [data-testid="stMarkdownContainer"] {{ margin-bottom: 0; }}
-.st-key-finding p {{ font-size: {FINDING_LETTERS}px; line-height: 1.3; margin: 0; }}
+:is(.st-key-finding, .st-key-verdict) [data-testid="stMarkdownContainer"] {{ margin-bottom: 0; }}
+:is(.st-key-finding, .st-key-verdict) p {{
+    font-size: {FINDING_LETTERS}px; line-height: 1.3; margin: 0;
+}}
 /* Plotly's toolbar stands above its figure, on nothing that is to be read. */
 .stElementContainer:has(.stPlotlyChart) {{ padding-top: {TOOLBAR}px; box-sizing: content-box; }}
 /* So does a table's, where words stand close above it. */
@@ -351,7 +353,7 @@ html {{ font-size: 20px !important; }}
 @media (max-width: 1599px) {{ /* the finding tells where it is another one */
   .st-key-state:has(> .st-key-shows) > .st-key-output {{ display: none; }}
 }}
-.st-key-finding p {{ font-size: 28px; }}
+:is(.st-key-finding, .st-key-verdict) p {{ font-size: 28px; }}
 .st-key-finding:not(:empty) {{ min-height: 76px; }}
 .st-key-panel {{ max-height: calc(100vh - {PRESENT_STATE + 12}px); }}
 :root:not([data-bar]) .st-key-all_heads {{ display: none; }}

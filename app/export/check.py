@@ -12,6 +12,7 @@ import base64
 import html
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,10 @@ from headlight.app.components.scripts import read, script
 from headlight.app.theme import INK, PAPER, PRIMARY
 from headlight.model.checking import judge
 from headlight.model.checking.parts import PARTS
-from headlight.model.checking.real import real
+from headlight.model.checking.real import SENTENCE, real
 from headlight.model.checking.verdict import NotYet, Verdict
+from headlight.model.checkpoint import load
+from headlight.model.probing.trace import Trace
 
 HEIGHT = 420  # pixels of a frame
 MOST = 40  # rows and columns shown
@@ -49,7 +52,7 @@ def matrices_of(verdict: Verdict) -> list[Matrix]:
     options: dict[str, Any] = {
         "row_name": axes[0], "column_name": axes[1],
         "rows": labels.get(axes[0], ())[:MOST], "columns": labels.get(axes[1], ())[:MOST],
-        "follow": row, "column": column, "single": True, "blank": "NaN",
+        "follow": row, "column": column, "single": True, "blank": "NaN", "ends": ("{}", "{}"),
     }  # fmt: skip
     if not fits:
         return [Matrix("ours", flat(ours), **options)]
@@ -103,10 +106,15 @@ class NotRight(NotYet):
         return [str(self.verdict)]
 
 
+@cache
+def _trace(model: str) -> Trace:
+    return load(model).trace(SENTENCE)
+
+
 def verdict(name: str, function: Callable, on: str = "", **how: Any) -> Shown:
     """What is to be said of a part, which is never raised. `on`: a translator, whose numbers on a
     real sentence are one more case, and the picture; `how`: as `judged` takes it."""
-    case = real(name, on) if on else None
+    case = real(name, _trace(on), on) if on else None
     return Shown(**vars(judge.verdict(name, function, case, **how)))
 
 

@@ -1,11 +1,14 @@
 """All pages, in the order of the menu: a row of MENU for each, and a module in app/views that
 draws it. The settings that a page draws itself are in page_settings.py."""
 
+import argparse
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 
+from headlight.app.server import lan
 from headlight.app.state import page_settings
 from headlight.app.state.page_settings import FOLLOW, KEY, PICTURE
 from headlight.app.state.setting import Setting
@@ -46,7 +49,7 @@ class Page:
         import_module(f"headlight.app.views.{self.module}").page()
 
 
-HOME, EXPORT = "attention", "take-away"
+HOME, EXPORT, YOURS = "attention", "take-away", "yours"
 PADDING_MASKS = "src_padding", "tgt_padding", "memory_padding"
 CHANGES = "what_if", "shows"
 OUTPUT_SETTINGS = "output", "use_new_translation"  # in the state line
@@ -258,6 +261,16 @@ MENU = (
         settings=page_settings.BERTVIZ_CONTROLS,
     ),
     Page(
+        title="Yours",
+        group=CHECK,
+        view="Yours",
+        module="yours",
+        path=YOURS,
+        picture=".st-key-yours_matrices",
+        idle=ABOUT_A_RUN,
+        weights=True,
+    ),
+    Page(
         title="Export",
         group=SHARE,  # a menu of its own
         module="export",
@@ -294,10 +307,19 @@ def settings_of(pages: Iterable[Page]) -> tuple[Setting, ...]:
     return tuple(settings.values())
 
 
+def checked_file() -> Path | None:
+    """The file that the page Yours judges: that of `headlight check FILE`. Its code runs on this
+    machine, so no link and no class may name one."""
+    parser = argparse.ArgumentParser(allow_abbrev=False, exit_on_error=False)
+    parser.add_argument("--check", type=Path)
+    file = parser.parse_known_args(sys.argv[1:])[0].check
+    return None if lan.class_address() else file
+
+
 check_modules(MENU, VIEWS.glob("[!_]*.py"))
-PAGES = {page.key: page for page in MENU}
+PAGES = {page.key: page for page in MENU if page.key != YOURS or checked_file()}
 GROUPS = {  # entry of the menu → its views
-    group: [page for page in MENU if page.group == group]
+    group: [page for page in PAGES.values() if page.group == group]
     for group in dict.fromkeys(page.group for page in MENU)
     if group != SHARE
 }

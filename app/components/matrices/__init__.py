@@ -90,8 +90,7 @@ def compared(two: Mapping[str, np.ndarray], difference: str, **options: Any) -> 
             labelled=False,
             largest=largest,
             scale="difference",
-            ends=("{}", "{}"),
-            **options,
+            **{"ends": ("{}", "{}")} | options,
         ),
     ]
 
