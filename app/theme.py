@@ -55,6 +55,9 @@ FINDING_LETTERS = 20  # pixels
 ROOM = f"max(500px, calc(100vh - {BAR + STATE + ROW_OF_PAGE + FINDING + 12}px))"
 # The scatter plot fills what is left below the choice of its axes.
 SCATTER = f"calc({ROOM} - 100px)"
+# The cards below the finding of the grid (head_grid/style.css): where they begin, also on a phone,
+# how high they are, and how much room they leave for the last one.
+CARDS_TOP, CARDS_TOP_NARROW, CARD, MORE = "3.247rem", "5.48rem", "3.02rem", 44
 GRID = 560  # pixels: the grid of heads is higher with any model
 # Pixels: the height of a picture that is fully visible in a window 720 high; the least height of a
 # row.
@@ -247,7 +250,25 @@ STYLE = f"""
 .st-key-panel .katex-display {{ overflow: visible !important; }}
 .st-key-content {{ gap: 0.3rem; }}
 .st-key-page > :has(> .st-key-controls) {{ flex: 0 1 auto; min-width: 0; }}
-.st-key-page > :is(.st-key-what_if, :has(> .st-key-what_if)) {{ margin-left: auto; }}
+.st-key-page > :is(.st-key-what_if, :has(> .st-key-what_if)),
+.st-key-page:not(:has(.st-key-what_if)) > :is(.st-key-display, :has(> .st-key-display)) {{
+  margin-left: auto;
+}}
+/* The last of the cards of the grid, which stand below its finding and leave it this room. */
+.st-key-content {{ position: relative; }}
+:root {{ --hl-more: {MORE}px; --hl-cards-top: {CARDS_TOP}; }}
+.st-key-content:has(.st-key-head_grid) > :has(> .st-key-finding .st-key-what_if) {{
+  position: absolute; z-index: 1; right: 0; top: var(--hl-cards-top); width: {MORE - 6}px;
+  display: var(--hl-cards, block);
+
+  .st-key-finding {{ min-height: 0; }}
+  button {{
+    width: {MORE - 6}px; height: {CARD}; min-height: 0; padding: 0; border-radius: 0.5rem;
+  }}
+  button :is([data-testid="stMarkdownContainer"], button > div > :last-child) {{
+    position: absolute; clip-path: inset(50%);
+  }}
+}}
 .st-key-numbers_panel p {{ margin-bottom: 0.5rem; }}
 .st-key-top_bar .stHorizontalBlock.st-key-controls {{ overflow-x: auto; }}
 .st-key-walk_row :is(p, label, input, button) {{ font-size: {SMALL}; }}
@@ -294,6 +315,7 @@ FOLDED = ".st-key-top_bar:not(:has(.hl-fold[open]))"
 NARROW_STYLE = f"""
 :has(> .stHtml > .hl-fold) {{ display: none; }}
 @media (max-width: {NARROW}px) {{
+  :root {{ --hl-cards-top: {CARDS_TOP_NARROW}; }}
   :has(> .stHtml > .hl-fold) {{ display: block; width: auto; flex: none; }}
   .hl-fold summary {{ cursor: pointer; padding: 0.6rem 0; white-space: nowrap; }}
   .stHorizontalBlock:is(.st-key-bar, .st-key-state, .st-key-page) {{
@@ -387,6 +409,7 @@ DOCUMENT_STYLE = STYLE + STALE_STYLE + BAR_STYLE + RESERVED_STYLE + NARROW_STYLE
 # them, see browser_events.
 PRESENT_STYLE = f"""
 :root {{ --hl-present: 1; --hl-tiles: none; }}
+:root:not([data-bar]) {{ --hl-cards: none; }}
 html {{ font-size: 20px !important; }}
 :root:not([data-bar]) :is(.st-key-bar, .st-key-page),
 :root:not([data-panel]) .st-key-body > :has(> .st-key-panel) {{ display: none; }}

@@ -63,12 +63,13 @@ def settings_after(what: str, **on) -> dict[str, Any]:
 def _swap_word(index: int) -> dict[str, Any]:
     """A comparison with the same sentence in which one token is another word, or its end; `index`
     is that of the token in the first text that the model reads."""
+    if session.values()["other"].strip():
+        return {"other": ""}
     plain = selection.run(changed=False)
     line = word_results.with_similar_word(selection.view(), plain, selection.text(), index)
     if line is None:
         raise CannotChange("No similar word is known.")
-    is_swapped = session.values()["other"].strip() == line
-    return {"other": ""} if is_swapped else {"other": line, "shows": OTHER}
+    return {"other": line, "shows": OTHER}
 
 
 def edit_at(focus: Mapping, what: Mapping) -> None:

@@ -90,8 +90,10 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                         panel.draw_change(page)
                     with state:
                         draw_state(page)
+                    with places.finding if page.key == HOME else line.row:
+                        page_row.draw_what_if(page)
                     with line.row:
-                        page_row.draw_menus(page)
+                        page_row.draw_display(page)
                     if shows_head(page):
                         draw_head(page, places, line.picker)
 

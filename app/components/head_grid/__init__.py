@@ -78,7 +78,8 @@ def head_grid_previews(
     def ask():
         on_ask(st.session_state["head_grid_previews"].asked)
 
-    _mount_previews(data=previews, key="head_grid_previews", height=1, on_asked_change=ask)
+    data = {} if previews is None else {"found": previews}
+    _mount_previews(data=data, key="head_grid_previews", height=1, on_asked_change=ask)
 
 
 def answers() -> None:

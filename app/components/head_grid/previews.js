@@ -4,5 +4,5 @@ import { meeting } from "./meeting.js";
 
 export default function ({ data, setTriggerValue }) {
   meeting.ask = (acts) => setTriggerValue("asked", acts);
-  if (data) meeting.grid?.strip?.setPreviews(data);
+  if (data?.found) meeting.grid?.strip?.setPreviews(data.found);
 }
