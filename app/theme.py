@@ -6,7 +6,7 @@ everywhere, and nothing else is.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +55,9 @@ FINDING_LETTERS = 20  # pixels
 ROOM = f"max(500px, calc(100vh - {BAR + STATE + ROW_OF_PAGE + FINDING + 12}px))"
 # The scatter plot fills what is left below the choice of its axes.
 SCATTER = f"calc({ROOM} - 100px)"
+# The cards below the finding of the grid (head_grid/style.css): where they begin, also on a phone,
+# how high they are, and how much room they leave for the last one.
+CARDS_TOP, CARDS_TOP_NARROW, CARD, MORE = "3.247rem", "5.48rem", "3.02rem", 44
 GRID = 560  # pixels: the grid of heads is higher with any model
 # Pixels: the height of a picture that is fully visible in a window 720 high; the least height of a
 # row.
@@ -64,6 +67,58 @@ PICTURE_HEIGHT, ROW = 440, 12
 # script before it applies one, and what it has drawn by then would jump.
 HEAD_START = 0.2
 
+# The masks as one line of icons: what each hides of a matrix. The switch itself, without ink, lies
+# over its icon, and its name and help come up beside it (Streamlit 1.67).
+MASK_KEYS = ".st-key-causal, .st-key-src_padding, .st-key-tgt_padding, .st-key-memory_padding"
+MASK_LETTERS = {"src_padding": "S", "tgt_padding": "T", "memory_padding": "C"}
+HATCHED = "repeating-linear-gradient(45deg, currentColor 0 1px, transparent 1px 4px)"
+MASKS_STYLE = f"""
+.stVerticalBlock.st-key-switches {{ flex-flow: row wrap; gap: 2px 6px; position: relative; }}
+.st-key-switches > * {{ flex: 0 0 100%; }}
+.st-key-switches .stButton {{ width: fit-content; }}
+.st-key-switches > .stElementContainer:is({MASK_KEYS}) {{
+  flex: none; width: 40px; height: 28px; position: static;
+
+  label {{
+    position: static; width: 40px; height: 28px; margin: 0; padding: 0; cursor: pointer;
+    border: 1px solid color-mix(in srgb, currentColor 30%, transparent); border-radius: 0.4rem;
+  }}
+  label > span:first-child {{
+    position: absolute !important; width: 40px !important; height: 28px !important;
+    clip: auto !important; clip-path: none !important; margin: 0 !important; opacity: 0;
+  }}
+  input {{ width: 100%; height: 100%; margin: 0; cursor: pointer; }}
+  label > div:nth-child(2), .stTooltipIcon {{ display: none; }}
+  [data-testid="stWidgetLabel"] p {{ position: absolute; clip-path: inset(50%); }}
+  label::before {{
+    content: ""; flex: none; width: 18px; height: 18px; margin: auto; display: grid;
+    place-content: center start; padding-left: 1px; font-size: 13px; line-height: 1;
+    box-sizing: border-box; border: 1px solid currentColor;
+    background: {HATCHED} right / 6px 100% no-repeat;
+  }}
+  &.st-key-causal label::before {{
+    background: linear-gradient(to top right, transparent 50%, currentColor 50%);
+  }}
+  label:has(input:not(:checked)) {{
+    border-style: dashed;
+    &::before {{ opacity: 0.45; background: none; }}
+  }}
+  label:has(input:focus-visible) {{ outline: 2px solid var(--st-primary-color, currentColor); }}
+  label::after {{
+    position: absolute; left: 0; right: 0; bottom: calc(100% - 1.3rem); z-index: 3;
+    padding: 0.4rem 0.6rem; pointer-events: none; font-size: 0.82rem;
+    line-height: 1.35; white-space: pre-line; border-radius: 0.4rem;
+    color: light-dark({PAPER["light"]}, {PAPER["dark"]});
+    background: light-dark({INK["light"]}, {INK["dark"]});
+    visibility: hidden;
+  }}
+  label:is(:hover, :has(input:focus-visible))::after {{ visibility: visible; }}
+}}
+"""
+MASKS_STYLE += "".join(
+    f'.st-key-switches > .st-key-{key} label::before {{ content: "{letter}" !important; }}\n'
+    for key, letter in MASK_LETTERS.items()
+)
 SMALL = "0.82rem"  # letters of the bar and of the panel
 # Streamlit's own header is not needed: the bar holds the menu (1.67).
 STYLE = f"""
@@ -71,7 +126,9 @@ STYLE = f"""
 .stMainBlockContainer {{ padding: 0 1rem 1rem; }}
 .stMainBlockContainer > .stVerticalBlock {{ gap: 0.3rem; }}
 [data-testid="stCaptionContainer"] {{ opacity: 0.85; }}
-.stElementContainer:is(.st-key-browser_events, .st-key-local_storage) {{
+.stElementContainer:is(
+  .st-key-browser_events, .st-key-keys_sheet, .st-key-local_storage
+) {{
   position: absolute; visibility: hidden; width: 1px; overflow: hidden;
 }}
 .stMainBlockContainer :is(h2, h3) {{ font-size: 1.3rem; padding: 0.3rem 0; }}
@@ -160,6 +217,7 @@ STYLE = f"""
 }}
 .st-key-panel :is(p, li, label) {{ font-size: 0.85rem; line-height: 1.42; }}
 .stVerticalBlock.st-key-switches {{ gap: 1px; }}
+{MASKS_STYLE}
 .st-key-panel .stNumberInput {{
   display: flex; align-items: center; justify-content: space-between; gap: 0.5rem;
 }}
@@ -194,7 +252,25 @@ STYLE = f"""
 .st-key-panel .katex-display {{ overflow: visible !important; }}
 .st-key-content {{ gap: 0.3rem; }}
 .st-key-page > :has(> .st-key-controls) {{ flex: 0 1 auto; min-width: 0; }}
-.st-key-page > :is(.st-key-what_if, :has(> .st-key-what_if)) {{ margin-left: auto; }}
+.st-key-page > :is(.st-key-what_if, :has(> .st-key-what_if)),
+.st-key-page:not(:has(.st-key-what_if)) > :is(.st-key-display, :has(> .st-key-display)) {{
+  margin-left: auto;
+}}
+/* The last of the cards of the grid, which stand below its finding and leave it this room. */
+.st-key-content {{ position: relative; }}
+:root {{ --hl-more: {MORE}px; --hl-cards-top: {CARDS_TOP}; }}
+.st-key-content:has(.st-key-head_grid) > :has(> .st-key-finding .st-key-what_if) {{
+  position: absolute; z-index: 1; right: 0; top: var(--hl-cards-top); width: {MORE - 6}px;
+  display: var(--hl-cards, block);
+
+  .st-key-finding {{ min-height: 0; }}
+  button {{
+    width: {MORE - 6}px; height: {CARD}; min-height: 0; padding: 0; border-radius: 0.5rem;
+  }}
+  button :is([data-testid="stMarkdownContainer"], button > div > :last-child) {{
+    position: absolute; clip-path: inset(50%);
+  }}
+}}
 .st-key-numbers_panel p {{ margin-bottom: 0.5rem; }}
 .st-key-top_bar .stHorizontalBlock.st-key-controls {{ overflow-x: auto; }}
 .st-key-walk_row :is(p, label, input, button) {{ font-size: {SMALL}; }}
@@ -236,13 +312,14 @@ STALE_STYLE = """
   opacity: 0.33 !important; transition: opacity 1s ease-in !important;
 }
 """
-NARROW = 640  # pixels; below this width Streamlit stacks its columns, too
+NARROW = 639  # pixels, at most; as wide Streamlit stacks its columns, too
 # The bar is folded into its first line. A figure keeps a width at which its labels do not overlap,
 # and scrolls.
 FOLDED = ".st-key-top_bar:not(:has(.hl-fold[open]))"
 NARROW_STYLE = f"""
 :has(> .stHtml > .hl-fold) {{ display: none; }}
 @media (max-width: {NARROW}px) {{
+  :root {{ --hl-cards-top: {CARDS_TOP_NARROW}; }}
   :has(> .stHtml > .hl-fold) {{ display: block; width: auto; flex: none; }}
   .hl-fold summary {{ cursor: pointer; padding: 0.6rem 0; white-space: nowrap; }}
   .stHorizontalBlock:is(.st-key-bar, .st-key-state, .st-key-page) {{
@@ -336,6 +413,7 @@ DOCUMENT_STYLE = STYLE + STALE_STYLE + BAR_STYLE + RESERVED_STYLE + NARROW_STYLE
 # them, see browser_events.
 PRESENT_STYLE = f"""
 :root {{ --hl-present: 1; --hl-tiles: none; }}
+:root:not([data-bar]) {{ --hl-cards: none; }}
 html {{ font-size: 20px !important; }}
 :root:not([data-bar]) :is(.st-key-bar, .st-key-page),
 :root:not([data-panel]) .st-key-body > :has(> .st-key-panel) {{ display: none; }}
@@ -364,6 +442,16 @@ html {{ font-size: 20px !important; }}
 [data-bar] .st-key-controls .stButtonGroup button {{ padding-inline: 0.4rem; }}
 [data-bar] .st-key-panel {{ max-height: calc(100vh - {BAR + PRESENT_STATE + ROW_OF_PAGE + 12}px); }}
 """
+# In a frame of another page: state, finding and picture alone, from 640 × 480 pixels on.
+EMBED_STYLE = """
+:root { --hl-present: 1; --hl-wide: 560; }
+.st-key-bar, .st-key-page, .st-key-body > :has(> .st-key-panel), [data-testid="stSkipToContent"],
+.st-key-state > :is(.st-key-player, .st-key-step) { display: none; }
+.st-key-state > .st-key-open_unframed { flex: none; }
+@media (max-width: 899px) {
+  .st-key-state:has(> .st-key-shows) > .st-key-output { display: none; }
+}
+"""
 
 
 def ramp(palette: list[str], count: int) -> np.ndarray:
@@ -378,6 +466,15 @@ def language_style(code: str) -> str:
     """The language of the model's output, for browser_events to set: Streamlit's elements take no
     attributes."""
     return f":root {{ --output-language: {code or 'en'}; }}"
+
+
+def tooltips(texts: Mapping[str, str]) -> str:
+    """What comes up at the icon of a mask, by its key."""
+    escaped = {key: text.replace('"', "'") for key, text in texts.items()}
+    return "".join(
+        f'.st-key-switches .st-key-{key} label::after {{ content: "{text}"; }}\n'
+        for key, text in escaped.items()
+    )
 
 
 def style(present: bool, idle: Sequence[str]) -> str:

@@ -1,6 +1,7 @@
 """The files of a release agree with one another."""
 
 import re
+import tomllib
 
 import yaml
 
@@ -20,6 +21,19 @@ def test_the_citation_has_what_its_format_requires():
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert {"cff-version", "message", "title", "authors"} <= {*cited}
     assert cited["license"] == "MIT" and (ROOT / "LICENSE").read_text().startswith("MIT License")
+
+
+def test_the_package_asks_for_what_was_tested_and_for_no_less():
+    """Its lower bounds are those of requirements.txt, which may add upper ones."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    tested = [line for line in lines if not line.startswith("#")]
+    assert project["dependencies"] == [line.partition(",<")[0] for line in tested]
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert project["keywords"] == cited["keywords"]
+    assert [each["name"] for each in project["authors"]] == [
+        each["name"] for each in cited["authors"]
+    ]
 
 
 def test_what_contributors_are_told_to_run_exists():

@@ -6,6 +6,7 @@ import streamlit as st
 from streamlit.components.v2 import component
 
 from headlight.app.components.scripts import read, script
+from headlight.app.text.keys import Keys
 
 LONGEST = 6000  # characters of an address; some mail programs and servers cut longer ones
 
@@ -14,6 +15,20 @@ _mount_events = component(
     html="<i></i>",
     css="i { color: var(--st-text-color); }",
     js=script("browser/events.js"),
+)
+_mount_keys = component(
+    "headlight_keys",
+    html="""
+<dialog aria-labelledby="title">
+  <header>
+    <h2 id="title">Keys</h2>
+    <form method="dialog"><button>Close</button></form>
+  </header>
+  <table><tbody></tbody></table>
+</dialog>
+""",
+    css=read("shared/button.css") + read("browser/keys_sheet.css"),
+    js=script("browser/keys_sheet.js"),
 )
 _mount_storage = component(
     "headlight_local_storage", html="<i></i>", js=script("browser/local_storage.js")
@@ -24,6 +39,12 @@ _mount_copy = component(
     css=read("shared/button.css")
     + "span { display: block; padding-top: 0.3rem; overflow-wrap: anywhere; }",
     js=script("browser/copy_link.js"),
+)
+_mount_unframed = component(
+    "headlight_open_unframed",
+    html='<a target="_blank" rel="noopener">Open in Headlight</a>',
+    css="a { color: var(--st-primary-color); font-size: 0.85rem; white-space: nowrap; }",
+    js=script("browser/open_unframed.js"),
 )
 _mount_follow = component(
     "headlight_follow_link", html="<i></i>", js=script("browser/follow_link.js")
@@ -48,6 +69,11 @@ def browser_events() -> None:
     _mount_events(key="browser_events", height=1, on_recoloured_change=lambda: None)
 
 
+def keys_sheet(keys: Keys) -> None:
+    """What ? opens, and a button in a container `keys`."""
+    _mount_keys(data={"keys": keys}, key="keys_sheet", height=1)
+
+
 def local_storage(session: str, text: str | None, on_stored: Callable[[str], None]) -> None:
     """Keep `text` in the browser. While it is None, `on_stored` hears once per `session` what is
     kept, if anything is."""
@@ -66,6 +92,11 @@ def local_storage(session: str, text: str | None, on_stored: Callable[[str], Non
 def copy_link() -> None:
     """A button that copies the page's address, which holds every setting."""
     _mount_copy(data={"longest": LONGEST}, key="copy_link", width="content")
+
+
+def open_unframed() -> None:
+    """A link that opens the page in a tab of its own, out of the frame of another page."""
+    _mount_unframed(key="open_unframed", width="content")
 
 
 def follow_link(key: str, count: int) -> None:
