@@ -19,6 +19,10 @@ from headlight.app.server import embedding
 COMMANDS = {
     "page": ("headlight.app.live.build", "write a model as one HTML file that needs no server"),
     "figure": ("headlight.app.export.figure_command", "draw attention weights for a paper"),
+    "assignment": (
+        "headlight.app.export.assignment",
+        "write an exercise with a starter, a notebook and tests",
+    ),
     "doctor": ("headlight.app.server.doctor", "check whether this machine has what the app needs"),
 }
 OTHER_PACKAGE = (
