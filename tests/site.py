@@ -68,6 +68,8 @@ def write(folder: Path) -> None:
         title = f"Lesson: {found.title}"
         entries.append(_entry(name, title, f"With the model {model}.", size))
     (folder / "README.md").write_text(SPACE + "\n".join(terms) + "\n", encoding="utf-8")
+    names = (DOCS / "llms.txt").read_text(encoding="utf-8").replace("](", "](docs/")
+    (folder / "llms.txt").write_text(names, encoding="utf-8")
     (folder / ".nojekyll").touch()  # GitHub Pages would leave out names that begin with _
     (folder / "index.html").write_text(_landing(folder, entries), encoding="utf-8")
 

@@ -1,6 +1,7 @@
 """The web site: every link of it leads somewhere, it asks nobody else, and it opens as a file as
 well as from a subfolder of a server."""
 
+import re
 import time
 from functools import partial
 from html.parser import HTMLParser
@@ -116,6 +117,14 @@ def test_it_opens_a_live_page_soon_and_asks_nobody_else(at, context, way):
     page.close()
     elsewhere = [url for url in asked if not url.startswith((at[way], "blob:", "data:"))]
     assert {urlsplit(url).path for url in elsewhere} <= {"/favicon.ico"}
+
+
+def test_language_models_are_told_of_pages_that_exist(public):
+    for file in (public / "llms.txt", public / "docs" / "llms.txt"):
+        named = re.findall(r"\]\(([^)]+)\)", file.read_text("utf-8"))
+        assert (
+            len(named) > 10 and [name for name in named if not (file.parent / name).is_file()] == []
+        )
 
 
 def test_hugging_face_reads_its_header(public):
