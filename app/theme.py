@@ -127,9 +127,7 @@ STYLE = f"""
 .stMainBlockContainer {{ padding: 0 1rem 1rem; }}
 .stMainBlockContainer > .stVerticalBlock {{ gap: 0.3rem; }}
 [data-testid="stCaptionContainer"] {{ opacity: 0.85; }}
-.stElementContainer:is(
-  .st-key-browser_events, .st-key-keys_sheet, .st-key-local_storage
-) {{
+.stElementContainer:is(.st-key-browser_events, .st-key-local_storage) {{
   position: absolute; visibility: hidden; width: 1px; overflow: hidden;
 }}
 .stMainBlockContainer :is(h2, h3) {{ font-size: 1.3rem; padding: 0.3rem 0; }}
