@@ -45,6 +45,7 @@ LARGER = 1.3  # factor for the text of figures in Present
 # Pixels: the three lines of the bar (pages and sentence, state, the page's own controls), the
 # finding, and the panel. They keep their height whatever stands in them, so that nothing moves.
 BAR, STATE, ROW_OF_PAGE, FINDING, PANEL = 44, 28, 40, 52, 330
+PANEL_BESIDE_GRID, WIDE = 270, 1500  # the panel in a window narrower than that
 PANEL_FADE = 24  # pixels at its foot
 PRESENT_STATE = 36  # pixels: STATE in Present
 TOOLBAR = 26  # pixels: of Plotly, above a figure
@@ -57,7 +58,7 @@ ROOM = f"max(500px, calc(100vh - {BAR + STATE + ROW_OF_PAGE + FINDING + 12}px))"
 SCATTER = f"calc({ROOM} - 100px)"
 # The cards below the finding of the grid (head_grid/style.css): where they begin, also on a phone,
 # how high they are, and how much room they leave for the last one.
-CARDS_TOP, CARDS_TOP_NARROW, CARD, MORE = "3.247rem", "5.48rem", "3.02rem", 44
+CARDS_TOP, CARDS_TOP_NARROW, CARD, MORE = "3.247rem", "5.48rem", "2.6rem", 44
 GRID = 560  # pixels: the grid of heads is higher with any model
 # Pixels: the height of a picture that is fully visible in a window 720 high; the least height of a
 # row.
@@ -126,9 +127,7 @@ STYLE = f"""
 .stMainBlockContainer {{ padding: 0 1rem 1rem; }}
 .stMainBlockContainer > .stVerticalBlock {{ gap: 0.3rem; }}
 [data-testid="stCaptionContainer"] {{ opacity: 0.85; }}
-.stElementContainer:is(
-  .st-key-browser_events, .st-key-keys_sheet, .st-key-local_storage
-) {{
+.stElementContainer:is(.st-key-browser_events, .st-key-local_storage) {{
   position: absolute; visibility: hidden; width: 1px; overflow: hidden;
 }}
 .stMainBlockContainer :is(h2, h3) {{ font-size: 1.3rem; padding: 0.3rem 0; }}
@@ -203,6 +202,11 @@ STYLE = f"""
 .st-key-body {{ align-items: flex-start; }}
 .st-key-body > :has(> .st-key-content) {{ flex: 1 1 0; min-width: 0; }}
 .st-key-body > :has(> .st-key-panel) {{ flex: 0 0 {PANEL}px; max-width: {PANEL}px; }}
+@media (max-width: {WIDE - 1}px) {{ /* the picture of all heads needs the width */
+  .st-key-body:has(.st-key-head_grid):not(:has(.st-key-lesson_region)) > :has(> .st-key-panel) {{
+    flex-basis: {PANEL_BESIDE_GRID}px; max-width: {PANEL_BESIDE_GRID}px;
+  }}
+}}
 .st-key-panel {{
   font-size: 0.88rem; border-left: 1px solid color-mix(in srgb, currentColor 18%, transparent);
   padding-left: 1rem; max-height: calc(100vh - {BAR + STATE + ROW_OF_PAGE + 12}px);

@@ -1,7 +1,7 @@
 """What if, as cards below the finding: what each act on the selection would give, before it is
 done. A card's act, its preview and its click share one function, edits.settings_after."""
 
-from contextlib import nullcontext
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
@@ -10,13 +10,13 @@ import streamlit as st
 from headlight.app import selection
 from headlight.app.components.head_grid import head_grid_previews
 from headlight.app.results import memoize
+from headlight.app.server.fair_queue import one_asker
 from headlight.app.server.garbage import collect_garbage
 from headlight.app.shell import edits, running_lesson
 from headlight.app.shell.effect import effect
 from headlight.app.shell.layout import concerns
 from headlight.app.state import session
 from headlight.app.state.messages import NothingToShow
-from headlight.app.state.pages import HOME
 from headlight.app.text import findings
 from headlight.model.probing.changes import CannotChange, parse, readable
 from headlight.model.probing.trace import CannotRead
@@ -45,24 +45,25 @@ def cards() -> dict[str, bool] | None:
 
 @st.fragment(key=PREVIEWS)
 def draw_previews() -> None:
-    """A region without anything to see, which brings the previews that the grid has asked for."""
-    alone = not session.is_running()
-    with session.running(HOME) if alone else nullcontext():
-        notes = session.memo()
-        acts, notes.acts = notes.acts, []
+    """A region without anything to see, which brings the previews that the grid has asked for.
+    Alone it goes by the settings as the last run of the page made them valid: the widgets that
+    would show others are not drawn here."""
+    notes = session.memo()
+    acts, notes.acts = notes.acts, []
+    with one_asker():
         head_grid_previews(previews(acts) if acts else None, on_ask=_ask)
-    if alone:
+    if not session.is_running():
         collect_garbage()
 
 
-def _ask(acts: list[dict[str, Any]]) -> None:
+def _ask(acts: Sequence[dict[str, Any]]) -> None:
     session.memo().acts = list(islice(acts, MOST_ACTS))
 
 
 def previews(acts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """For each act, as edits.edit takes it, what would be said of its effect: `said` and `brief` of
-    an Effect; or `why` it cannot be done. Ends early when others wait for a turn; empty for a text
-    that takes long, or while a lesson asks something."""
+    an Effect; or `why` it cannot be done. Ends early when others would have to wait; empty for a
+    text that takes long, or while a lesson asks something."""
     found = []
     try:
         is_long = memoize.token_count(selection.run(changed=False)) >= memoize.SHORT
@@ -71,7 +72,7 @@ def previews(acts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     if is_long or running_lesson.veils():
         return []
     for act in acts:
-        if memoize.QUEUE.waiting:
+        if not memoize.QUEUE.is_free:
             break
         try:
             with session.supposing(**edits.settings_after(**act)):

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from headlight.app import theme
-from headlight.app.components.browser import browser_events, keys_sheet
+from headlight.app.components.browser import browser_events
 from headlight.app.shell import errors, frame, lesson, page_row, panel, regions, running_lesson
 from headlight.app.shell.bar import draw_menu, draw_texts
 from headlight.app.shell.layout import is_picture_alone, row, shows_head
@@ -39,8 +39,8 @@ def draw(page: Page, run: Callable[[], None]) -> None:
     their height meanwhile."""
     running_lesson.open_link()
     with st.container(key="top_bar", gap=None):
-        browser_events()  # in no line that Present hides: there it could not see a colour change
-        keys_sheet((*BY_PAGE.get(page.key, ()), *EVERYWHERE))
+        # In no line that Present hides: there it could not see a colour change.
+        browser_events((*BY_PAGE.get(page.key, ()), *EVERYWHERE))
         bar = row("bar")
         with bar:
             draw_menu(logo(), page)

@@ -21,6 +21,7 @@ BY_PAGE: dict[str, Keys] = {
         ("O", "switch the head off or on"),
         ("L", "widen O from the head to its layer, then to all layers of its kind"),
         ("H, Shift+H", "hide the word from every head, or from this one"),
+        ("N, K, W, T", "no positions, peek ahead, swap the word, blur all heads"),
         ("M", "mask the cell, or allow it"),
         ("+ −", "more or less weight for the cell"),
         ("U, Y, X", "undo, redo, back to the model as trained"),

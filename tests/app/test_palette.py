@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from headlight.app.results import memoize
+from headlight.app.server.fair_queue import FairQueue
 from headlight.app.state import catalog
 from headlight.app.state.options import OTHER
 from headlight.app.text import findings
@@ -106,10 +106,10 @@ def test_nothing_is_computed_where_others_wait_a_lesson_asks_or_nobody_asked(pag
     page.query_params.update(model="induction")
     page.run()
     assert components(page, "previews") == [{}]
-    monkeypatch.setattr(memoize.QUEUE, "waiting", [object()])
     monkeypatch.setattr("headlight.app.shell.palette.effect", pytest.fail)
-    assert previews(page, [act]) == []
-    monkeypatch.setattr(memoize.QUEUE, "waiting", [])
+    with monkeypatch.context() as busy:
+        busy.setattr(FairQueue, "is_free", False)
+        assert previews(page, [act]) == []
     asks = SimpleNamespace(veils=lambda: ["a row"])
     monkeypatch.setattr("headlight.app.shell.palette.running_lesson", asks)
     assert previews(page, [act]) == []

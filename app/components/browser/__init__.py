@@ -12,13 +12,8 @@ LONGEST = 6000  # characters of an address; some mail programs and servers cut l
 
 _mount_events = component(
     "headlight_browser_events",
-    html="<i></i>",
-    css="i { color: var(--st-text-color); }",
-    js=script("browser/events.js"),
-)
-_mount_keys = component(
-    "headlight_keys",
     html="""
+<i></i>
 <dialog aria-labelledby="title">
   <header>
     <h2 id="title">Keys</h2>
@@ -27,8 +22,10 @@ _mount_keys = component(
   <table><tbody></tbody></table>
 </dialog>
 """,
-    css=read("shared/button.css") + read("browser/keys_sheet.css"),
-    js=script("browser/keys_sheet.js"),
+    css="i { color: var(--st-text-color); }"
+    + read("shared/button.css")
+    + read("browser/keys_sheet.css"),
+    js=script("browser/events.js"),
 )
 _mount_storage = component(
     "headlight_local_storage", html="<i></i>", js=script("browser/local_storage.js")
@@ -62,16 +59,13 @@ _mount_offer = component(
 )
 
 
-def browser_events() -> None:
+def browser_events(keys: Keys) -> None:
     """Events that Streamlit does not report: Back restores the scroll position, a change of theme
-    reruns the script (figures are drawn in the theme's ink), and a slow run marks the page as
-    slow."""
-    _mount_events(key="browser_events", height=1, on_recoloured_change=lambda: None)
-
-
-def keys_sheet(keys: Keys) -> None:
-    """What ? opens, and a button in a container `keys`."""
-    _mount_keys(data={"keys": keys}, key="keys_sheet", height=1)
+    reruns the script (figures are drawn in the theme's ink), a slow run marks the page as slow, and
+    ? opens a sheet of the page's `keys`, as does a button in a container `keys`."""
+    _mount_events(
+        data={"keys": keys}, key="browser_events", height=1, on_recoloured_change=lambda: None
+    )
 
 
 def local_storage(session: str, text: str | None, on_stored: Callable[[str], None]) -> None:

@@ -27,13 +27,13 @@ function hear(event) {
   if (!target.matches?.(TEXT)) toggle();
 }
 
-export default function ({ data, parentElement }) {
-  if (!data) return;
-  dialog = parentElement.querySelector("dialog");
-  fill(data.keys);
+/** The sheet with these keys, in the place where the page has it now. */
+export function keysSheet(box, keys) {
+  const isFirst = !dialog;
+  dialog = box.querySelector("dialog");
+  fill(keys);
   dialog.onclick = ({ target }) => target === dialog && dialog.close(); // beside the sheet
-  if (window.headlightKeys) return;
-  window.headlightKeys = true;
+  if (!isFirst) return;
   // What is behind the sheet hears nothing.
   window.addEventListener("keydown", (event) => dialog.open && event.key !== "?" && event.stopPropagation(),
     { capture: true });

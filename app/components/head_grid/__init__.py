@@ -70,7 +70,7 @@ def head_grid(
 
 
 def head_grid_previews(
-    previews: Sequence[Mapping] | None, on_ask: Callable[[Sequence[Mapping]], None]
+    previews: Sequence[Mapping] | None, on_ask: Callable[[Sequence[dict]], None]
 ) -> None:
     """Bring what the acts would give that the grid has asked about, in their order; None where it
     has not. `on_ask` gets those acts, as edits.edit takes them."""
