@@ -41,7 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int | None:
     if arguments[:1] == ["lessons"]:
         return _lessons(arguments[1:])
     if arguments[:1] == ["check"]:
-        arguments[0] = "--check"
+        asks_help = {"-h", "--help"} & {*arguments}
+        arguments = ["--help"] if asks_help else ["--check", *arguments[1:]]
     if arguments and not arguments[0].startswith("-"):
         from headlight.model import commands  # with PyTorch, which takes seconds
 

@@ -99,6 +99,14 @@ def test_a_save_ends_what_the_one_before_is_at(tmp_path):
 
 
 @pytest.mark.long
+def test_it_may_take_some_memory(tmp_path):
+    """Also where the fork has process numbers of its own."""
+    with judging(tmp_path) as judge:
+        large = f"import torch\nx = torch.empty({3 * 10**8})\n{RIGHT}"
+        assert answered(judge, large).parts[0].ok
+
+
+@pytest.mark.long
 def test_an_endless_loop_is_named_by_its_line(tmp_path):
     with judging(tmp_path) as judge:
         answer = answered(judge, "def scores(q, k):\n    while True:\n        pass\n")
