@@ -142,22 +142,35 @@ def test_it_ends_with_the_app(tmp_path):
     assert not left_behind(tmp_path)
 
 
-UNFORKED = """
+CHILD = """
 import sys
 from pathlib import Path
 from headlight.app.export import file_judge
-file_judge.CAN_FORK = False
+file_judge.{} = {}
 file_judge.serve(Path(sys.argv[1]), "")
 """
 
 
-@pytest.mark.long
-def test_without_a_fork_files_are_judged_and_endless_ones_ended(tmp_path, monkeypatch):
+def start_with(name: str, value: object):
+    """A child in which a constant has another value."""
+
     def start(file, model):
-        command = [sys.executable, "-c", UNFORKED, str(file)]
+        command = [sys.executable, "-c", CHILD.format(name, value), str(file)]
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
-    monkeypatch.setattr(file_judge, "_start", start)
+    return start
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="others leave behind what leaves the group")
+def test_without_process_numbers_of_its_own_it_leaves_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr(file_judge, "_start", start_with("CLONE_NEWUSER", -1))
+    check_all(tmp_path, [*ESCAPES, "an endless loop", "all memory", "it exits at once"])
+
+
+@pytest.mark.long
+def test_without_a_fork_files_are_judged_and_endless_ones_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(file_judge, "_start", start_with("CAN_FORK", False))
     monkeypatch.setattr(file_judge, "CAN_FORK", False)
     with judging(tmp_path) as judge:
         assert not answered(judge, WRONG).parts[0].ok
