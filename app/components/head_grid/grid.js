@@ -520,6 +520,10 @@ export class Grid extends GridState {
     this.shade(pointed);
     this.strip?.draw();
     const preview = this.strip?.preview();
+    this.struck?.classList.remove("struck");
+    const hides = this.strip?.hides();
+    this.struck = hides && this.spans[hides.side]?.[hides.index];
+    this.struck?.classList.add("struck");
     this.message.replaceChildren(...nodes(preview ?? message));
     this.message.classList.toggle("would", Boolean(preview));
     this.fitMessage(isSaid || Boolean(preview));
