@@ -3,6 +3,7 @@
 # make bench  speed bars, as ratios          make test-long     the rest: data sets, servers, hours
 # make load   a class of 30 at once          make check         lint, and tests near to a change
 # make lint   ruff, imports, oxlint          make types         basedpyright
+# make site   a web site with live pages     make docs          the documentation alone
 PORT ?= 8501
 PYTHON ?= python3
 DATA ?=
@@ -55,6 +56,12 @@ screenshots: $(VENV)/test.installed chromium
 .PHONY: docs
 docs: $(VENV)/test.installed
 	$(BIN)/python -m tests.documentation
+
+# A web site for any static host: a first page, the documentation and live pages.
+SITE ?= public
+.PHONY: site
+site: $(VENV)/test.installed
+	$(BIN)/python -m tests.site $(SITE)
 
 # Renews the table of seconds by which `make check` fills its minute.
 .PHONY: durations

@@ -281,8 +281,10 @@ STYLE = f"""
 .st-key-at button {{ padding: 0.1rem 0.4rem; min-height: 0; }}
 .st-key-at button p {{ font-size: 0.75rem; }}
 .st-key-finding:not(:empty) {{ min-height: {FINDING}px; }}
-.st-key-finding [data-testid="stMarkdownContainer"] {{ margin-bottom: 0; }}
-.st-key-finding p {{ font-size: {FINDING_LETTERS}px; line-height: 1.3; margin: 0; }}
+:is(.st-key-finding, .st-key-verdict) [data-testid="stMarkdownContainer"] {{ margin-bottom: 0; }}
+:is(.st-key-finding, .st-key-verdict) p {{
+    font-size: {FINDING_LETTERS}px; line-height: 1.3; margin: 0;
+}}
 /* Plotly's toolbar stands above its figure, on nothing that is to be read. */
 .stElementContainer:has(.stPlotlyChart) {{ padding-top: {TOOLBAR}px; box-sizing: content-box; }}
 /* So does a table's, where words stand close above it. */
@@ -314,7 +316,7 @@ STALE_STYLE = """
   opacity: 0.33 !important; transition: opacity 1s ease-in !important;
 }
 """
-NARROW = 640  # pixels; below this width Streamlit stacks its columns, too
+NARROW = 639  # pixels, at most; as wide Streamlit stacks its columns, too
 # The bar is folded into its first line. A figure keeps a width at which its labels do not overlap,
 # and scrolls.
 FOLDED = ".st-key-top_bar:not(:has(.hl-fold[open]))"
@@ -431,7 +433,7 @@ html {{ font-size: 20px !important; }}
 @media (max-width: 1599px) {{ /* the finding tells where it is another one */
   .st-key-state:has(> .st-key-shows) > .st-key-output {{ display: none; }}
 }}
-.st-key-finding p {{ font-size: 28px; }}
+:is(.st-key-finding, .st-key-verdict) p {{ font-size: 28px; }}
 .st-key-finding:not(:empty) {{ min-height: 76px; }}
 .st-key-panel {{ max-height: calc(100vh - {PRESENT_STATE + 12}px); }}
 :root:not([data-bar]) .st-key-all_heads {{ display: none; }}
@@ -443,6 +445,16 @@ html {{ font-size: 20px !important; }}
 }}
 [data-bar] .st-key-controls .stButtonGroup button {{ padding-inline: 0.4rem; }}
 [data-bar] .st-key-panel {{ max-height: calc(100vh - {BAR + PRESENT_STATE + ROW_OF_PAGE + 12}px); }}
+"""
+# In a frame of another page: state, finding and picture alone, from 640 × 480 pixels on.
+EMBED_STYLE = """
+:root { --hl-present: 1; --hl-wide: 560; }
+.st-key-bar, .st-key-page, .st-key-body > :has(> .st-key-panel), [data-testid="stSkipToContent"],
+.st-key-state > :is(.st-key-player, .st-key-step) { display: none; }
+.st-key-state > .st-key-open_unframed { flex: none; }
+@media (max-width: 899px) {
+  .st-key-state:has(> .st-key-shows) > .st-key-output { display: none; }
+}
 """
 
 

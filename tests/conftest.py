@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -121,7 +122,12 @@ def run_apart(coroutine):
 
 @contextmanager
 def serve(
-    models: Path, script: str = "app/main.py", cwd: Path = ROOT, port: int = 0, **environment: str
+    models: Path,
+    script: str = "app/main.py",
+    cwd: Path = ROOT,
+    port: int = 0,
+    arguments: Sequence[str] = (),
+    **environment: str,
 ):
     """The address of a running app, as `streamlit run` starts it in the folder `cwd`, on a free
     port where none is given; only that an exception, of which users are told that there was one,
@@ -134,7 +140,7 @@ def serve(
     command += ["--server.port", str(port), "--server.headless", "true"]
     command += ["--client.showErrorDetails", "full"]
     server = subprocess.Popen(
-        [*command, "--", "--models", str(models)],
+        [*command, "--", "--models", str(models), *arguments],
         cwd=cwd,
         env=os.environ | environment,
         stdout=subprocess.DEVNULL,

@@ -1,7 +1,9 @@
 """The files of a release agree with one another."""
 
 import re
+import tomllib
 
+import pytest
 import yaml
 
 import headlight
@@ -22,10 +24,41 @@ def test_the_citation_has_what_its_format_requires():
     assert cited["license"] == "MIT" and (ROOT / "LICENSE").read_text().startswith("MIT License")
 
 
-def test_what_contributors_are_told_to_run_exists():
-    told = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    targets = {*re.findall(r"make ([\w-]+)", told)}
+def test_the_package_asks_for_what_was_tested_and_for_no_less():
+    """Its lower bounds are those of requirements.txt, which may add upper ones."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    tested = [line for line in lines if not line.startswith("#")]
+    assert project["dependencies"] == [line.partition(",<")[0] for line in tested]
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert project["keywords"] == cited["keywords"]
+    assert [each["name"] for each in project["authors"]] == [
+        each["name"] for each in cited["authors"]
+    ]
+
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+@pytest.mark.parametrize(
+    "told", [ROOT / "CONTRIBUTING.md", ROOT / "AGENTS.md", *WORKFLOWS], ids=lambda file: file.name
+)
+def test_what_is_told_to_be_run_exists(told):
+    text = told.read_text(encoding="utf-8")
+    targets = {*re.findall(r"\bmake ([\w-]+)", text)}
     made = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert targets and all(
         re.search(rf"^{target}:", made, flags=re.MULTILINE) for target in targets
     )
+    named = re.findall(r"(?<![\w/.])(?:tests|docs|app|model|assets)/[\w./-]*\w", text)
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
+def test_a_workflow_may_do_no_more_than_it_needs(file):
+    """It reads; what writes is a job of its own, which runs no code of the checkout."""
+    workflow = yaml.safe_load(file.read_text(encoding="utf-8"))
+    assert workflow["permissions"] == {"contents": "read"}
+    for job in workflow["jobs"].values():
+        writes = "write" in str(job.get("permissions", ""))
+        assert not (writes and any("run" in step for step in job["steps"]))

@@ -206,7 +206,7 @@ def _installed(view: str) -> str:
     for folder in (spec and spec.submodule_search_locations) or ():
         if (path := Path(folder) / f"{view}_view.js").is_file():
             return _read(path)
-    raise CannotDraw("BertViz is not installed. Run: pip install -r requirements.txt")
+    raise CannotDraw("BertViz is not installed. Run: pip install bertviz")
 
 
 def _replace(view: str, script: str, pattern: str, new: str) -> str:
@@ -215,7 +215,7 @@ def _replace(view: str, script: str, pattern: str, new: str) -> str:
         sought = pattern.replace("\\", "")
         raise CannotDraw(
             f"Headlight cannot adapt this version of BertViz: {view}_view.js has “{sought}” "
-            f"{times} times, not once. Run: pip install -r requirements.txt"
+            f"{times} times, not once. Run: pip install 'bertviz<1.5'"
         )
     return script
 

@@ -103,6 +103,7 @@ def page(name: str | Path, most: float = MOST, carried: dict | None = None) -> s
     )
     parts = {
         "title": html.escape(title),
+        "terms": html.escape(str(checkpoint.card.get("terms", "not stated."))),
         "logo": LOGO.read_text(encoding="utf-8"),
         "policy": policy,
         "style": style,

@@ -9,6 +9,7 @@ import { percent } from "../components/shared/numbers.js";
 import { WordLines } from "../components/word_lines/lines.js";
 import { hidden, paintedCell, parse, toggled, VERBS, weighed, written } from "./changes.js";
 import { mark } from "./lesson.js";
+import { hearParent, isEmbedded, tell } from "./embed.js";
 import { drawStep, isOpen, leavesSome } from "./lesson_panel.js";
 import { classMoved, hasMoved, moved, nowWrites, peeking, stays } from "./findings.js";
 
@@ -49,6 +50,7 @@ worker.onmessage = ({ data: { id, part, error, done } }) => {
 
 // The state, its history and the link
 
+document.documentElement.classList.toggle("embedded", isEmbedded);
 const START = { source: data.examples[0] ?? "", target: "", off: [], pad_to: 0, beam: 1, changes: "",
   shows: "after", beginning: "", step: 0, temperature: 1, top_k: 0, seed: 0 };
 let state = START;
@@ -88,6 +90,12 @@ function fragment() {
   if (isPresented()) fields.set("present", "true");
   if (view() !== "attention") fields.set("view", view());
   return `#${fields}`;
+}
+
+/** The address of what is shown, also where it opens without a frame. */
+function keepAddress() {
+  history.replaceState(null, "", fragment());
+  byId("whole").href = location.pathname + location.hash;
 }
 
 /** The length to pad to. Stepping up from no padding jumps to the shortest length that pads; stepping
@@ -155,7 +163,7 @@ const isChanged = () => Boolean(state.changes || state.off.length);
 
 function show() {
   performance.mark("asked");
-  history.replaceState(null, "", fragment());
+  keepAddress();
   controls();
   const shows = isChanged() ? state.shows : "after";
   const look = { ...changedTiles(shows), moved: {},
@@ -491,7 +499,7 @@ function listen() {
   for (const [button, on] of [["present", true], ["leave", false]])
     byId(button).onclick = () => {
       present(on);
-      history.replaceState(null, "", fragment());
+      keepAddress();
     };
   byId("theme").onclick = () => {
     const isDark = getComputedStyle(document.documentElement).colorScheme === "dark" ||
@@ -534,11 +542,28 @@ function listen() {
   };
 }
 
+/** What the page around a frame is told; layers and heads from 1, as in the address. */
+function tellParent() {
+  const { kind, layer, head: at } = options.focus;
+  const finding = view() === "attention" ? grid.message : byId("finding");
+  tell({ sentence: state.source, output: byId("written").lastElementChild?.textContent ?? "",
+    kind, layer: layer + 1, head: at + 1, finding: finding.textContent,
+    error: byId("error").textContent });
+}
+
+/** What the page around a frame asks for. */
+function hear({ sentence, kind, layer, head: at }) {
+  if (typeof sentence === "string" && sentence !== state.source)
+    choose({ source: sentence, target: "", beginning: "" });
+  const asked = head({ kind, layer: layer - 1, head: at - 1 });
+  if (asked) focusOn(asked);
+}
+
 /** Selects a head. */
 function focusOn(tile) {
   redraw({ focus: head(tile), ...drawLesson() });
   byId("picker").value = JSON.stringify(options.focus);
-  history.replaceState(null, "", fragment());
+  keepAddress();
   drawGeneration();
 }
 
@@ -590,6 +615,10 @@ function open(loaded) {
   grid.report = focusOn;
   grid.act = edit;
   listen();
+  hearParent(hear);
+  const said = new MutationObserver(tellParent);
+  for (const node of [grid.live, byId("finding"), byId("written"), byId("error")])
+    said.observe(node, { childList: true });
   if (data.lesson) Object.assign(START, { source: data.lesson.sentence, step: firstStep() });
   state = fromFragment(location.hash);
   byId("picker").value = JSON.stringify(options.focus);

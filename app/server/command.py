@@ -9,10 +9,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from importlib import import_module
+from importlib import import_module, metadata
 from pathlib import Path
 
 import headlight
+from headlight.app.server import embedding
 
 # Started by name, like main.py below: both stand above the server. name → module, help
 COMMANDS = {
@@ -20,44 +21,79 @@ COMMANDS = {
     "figure": ("headlight.app.export.figure_command", "draw attention weights for a paper"),
     "doctor": ("headlight.app.server.doctor", "check whether this machine has what the app needs"),
 }
-LIVE_IS_YOURS = "--live runs your script on this machine alone, so it does not go with --serve."
+OTHER_PACKAGE = (
+    "The package headlight, a tool for database migrations, shares a folder with Headlight. Run: "
+    "pip uninstall headlight headlight-attention. Then install headlight-attention again."
+)
+ON_THIS_MACHINE = "{} runs your code on this machine alone, so it does not go with --serve."
 SCRIPT = Path(__file__).resolve().parents[1] / "main.py"
 
 
 def main(arguments: Sequence[str] | None = None) -> int | None:
     arguments = sys.argv[1:] if arguments is None else list(arguments)
+    if not hasattr(headlight, "__version__"):  # the other package's file
+        print(OTHER_PACKAGE, file=sys.stderr)
+        return 1
     if arguments[:1] == ["lessons"]:
         return _lessons(arguments[1:])
+    if arguments[:1] == ["check"]:
+        arguments[0] = "--check"
     if arguments and not arguments[0].startswith("-"):
         from headlight.model import commands  # with PyTorch, which takes seconds
 
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl+C
         return commands.main(arguments, {**commands.COMMANDS, **COMMANDS})
     args = _parse(arguments)
+    if args.serve and (args.live or args.check):
+        print(ON_THIS_MACHINE.format("--live" if args.live else "check"), file=sys.stderr)
+        return 2
     if args.live:
-        if args.serve:
-            print(LIVE_IS_YOURS, file=sys.stderr)
-            return 2
         return import_module("headlight.app.in_process").live(args.live, args.port)
-    folders = ["--models", args.models] if args.models else []
+    options = ["--models", args.models] if args.models else []
     if args.lessons:
-        folders += ["--lessons", args.lessons]
+        options += ["--lessons", args.lessons]
+    if args.check:
+        file = Path(args.check).resolve()
+        if why := _problem(file):
+            print(why, file=sys.stderr)
+            return 2
+        options += ["--check", str(file)]
+    options += [text for site in args.embed_in for text in (embedding.FLAG, site)]
     if args.serve:
         from headlight.app.server import serve
 
-        return serve.main(["--port", str(args.port), "--replicas", str(args.replicas), *folders])
+        return serve.main(["--port", str(args.port), "--replicas", str(args.replicas), *options])
     from headlight.app.server import ports
 
     ports.check(args.port)
     # Streamlit has no public function that starts it. -P: no file here is taken for a module.
     command = [sys.executable, "-P", "-m", "streamlit", "run", str(SCRIPT)]
-    command += ["--server.port", str(args.port), "--", *folders]
+    command += ["--server.port", str(args.port), "--", *options]
     if os.name == "posix":  # in our place: whatever ends us ends Streamlit
         os.execv(sys.executable, command)
     try:
         return subprocess.run(command, check=False).returncode
     except KeyboardInterrupt:
         return 0
+
+
+def other_package() -> bool:
+    """Whether the other package called headlight is installed here. A checkout that was installed
+    before ours had its name has its command."""
+    try:
+        commands = metadata.distribution("headlight").entry_points
+    except metadata.PackageNotFoundError:
+        return False
+    return all(each.value != f"{__name__}:main" for each in commands)
+
+
+def _problem(file: Path) -> str:
+    """Why a file cannot be judged; "" if it can."""
+    if not file.is_file():
+        return f"There is no file {str(file)[:200]}."
+    if file.suffix != ".py":
+        return f"{file.name[:200]} is not a Python file. Its name has to end in .py."
+    return ""
 
 
 def _lessons(arguments: list[str]) -> int:
@@ -80,7 +116,9 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = _Parser(
         prog="headlight",
         usage="headlight [--port PORT] [--models DIR] [--lessons FOLDER] [--serve [--replicas N]]\n"
+        "                 [--embed-in ORIGIN]\n"
         "       headlight --live SCRIPT:NAME [--port PORT]\n"
+        "       headlight check FILE.py [--port PORT]\n"
         "       headlight lessons check|report …\n"
         "       headlight COMMAND …",
         description="Starts the app, or runs a command.",
@@ -94,6 +132,9 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--live", metavar="SCRIPT:NAME", help="a model in memory, as your script calls it"
     )
+    parser.add_argument(
+        "--check", metavar="FILE", help="judge your parts of the Transformer whenever you save them"
+    )
     parser.add_argument("--serve", action="store_true", help="for a class: open to the network")
     parser.add_argument(
         "--replicas",
@@ -102,6 +143,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         metavar="N",
         help="with --serve: number of processes; more than one needs nginx",
     )
+    embedding.add_flag(parser)
     return parser.parse_args(arguments)
 
 

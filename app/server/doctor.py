@@ -10,10 +10,10 @@ import webbrowser
 from collections.abc import Callable, Sequence
 
 import headlight
-from headlight.app.server import ports
+from headlight.app.server import command, ports
 
 OLDEST_PYTHON = (3, 11)
-TORCH = (2, 6), (2, 14)  # from, and below: as requirements.txt says
+OLDEST_TORCH, NEWER_TORCH = (2, 6), (2, 14)  # from, and below: tested, as in requirements.txt
 PACKAGES = "streamlit", "plotly", "bertviz", "tokenizers", "pandas"
 MODEL, TEXT = "copy", "a b c"  # the smallest shipped model
 ENOUGH_MEMORY, ENOUGH_SPACE = 1.0, 0.5  # GB, for the app on the models that are shipped
@@ -21,6 +21,12 @@ ENOUGH_MEMORY, ENOUGH_SPACE = 1.0, 0.5  # GB, for the app on the models that are
 
 class Problem(Exception):
     """What is wrong, and what to do about it."""
+
+
+def package() -> str:
+    if command.other_package():
+        raise Problem(f"{headlight.__version__}. {command.OTHER_PACKAGE}")
+    return headlight.__version__
 
 
 def python() -> str:
@@ -34,16 +40,13 @@ def pytorch() -> str:
     import torch  # takes seconds
 
     torch_version = torch.__version__
-    oldest, newer = TORCH
     version = tuple(int(number) for number in torch_version.split("+")[0].split(".")[:2])
-    if not oldest <= version < newer:
-        wanted = ",".join(
-            f"{sign}{major}.{minor}"
-            for sign, (major, minor) in zip((">=", "<"), TORCH, strict=True)
-        )
-        raise Problem(f'{torch_version} is not supported. Run: pip install "torch{wanted}"')
+    if version < OLDEST_TORCH:
+        oldest = ".".join(map(str, OLDEST_TORCH))
+        raise Problem(f'{torch_version} is too old. Run: pip install "torch>={oldest}"')
     device = f"CUDA {torch.version.cuda}" if torch.version.cuda else "CPU"
-    return f"{torch_version}, built for {device}"
+    untested = "; newer than those we tested" if version >= NEWER_TORCH else ""
+    return f"{torch_version}, built for {device}{untested}"
 
 
 def packages() -> str:
@@ -54,7 +57,7 @@ def packages() -> str:
         except importlib.metadata.PackageNotFoundError:
             missing.append(name)
     if missing:
-        raise Problem(f"{', '.join(missing)} missing. Run: pip install -r requirements.txt")
+        raise Problem(f"{', '.join(missing)} missing. Run: pip install {' '.join(missing)}")
     return ", ".join(packages)
 
 
@@ -111,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return f"{port} is free"
 
     checks: dict[str, Callable[[], str]] = {
-        "Headlight": lambda: headlight.__version__,
+        "Headlight": package,
         "Python": python,
         "PyTorch": pytorch,
         "packages": packages,
@@ -128,8 +131,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             mark, answer = "ok", check()
         except Problem as problem:
             mark, answer, healthy = "NO", str(problem), False
+        except ModuleNotFoundError as error:
+            mark, answer, healthy = "NO", f"{error}. Run: pip install {error.name}", False
         except ImportError as error:
-            mark, answer, healthy = "NO", f"{error}. Run: pip install -r requirements.txt", False
+            mark, answer, healthy = "NO", f"{error}.", False
         print(f"{mark}  {name:9}  {answer}", flush=True)
     if not healthy:
         sys.exit(1)

@@ -7,9 +7,10 @@ from pathlib import Path
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from headlight.app.theme import DOCUMENT_STYLE
+from headlight.app.theme import DOCUMENT_STYLE, EMBED_STYLE
 
 STYLE = f"<style>{DOCUMENT_STYLE}</style>".encode()
+IN_A_FRAME = f"<style>{EMBED_STYLE}</style>".encode()
 SCRIPT = (Path(__file__).parent / "translation.js").read_bytes()
 # The language of the page, as Streamlit says it (1.67).
 LANGUAGE = b'<html lang="en"'
@@ -31,6 +32,7 @@ class InjectStyle:
         if not reads or "text/html" not in Headers(scope=scope).get("accept", ""):
             await self.app(scope, receive, send)
             return
+        style = STYLE + IN_A_FRAME * (b"embed=true" in scope.get("query_string", b"").split(b"&"))
         start, body = None, b""
 
         async def styled(message: Message) -> None:
@@ -48,7 +50,7 @@ class InjectStyle:
                 return
             if ROOT in body:
                 body = body.replace(LANGUAGE, LANGUAGE + b' translate="no"', 1)
-                body = body.replace(ROOT, STYLE + b"<script>" + SCRIPT + b"</script>" + ROOT, 1)
+                body = body.replace(ROOT, style + b"<script>" + SCRIPT + b"</script>" + ROOT, 1)
                 headers = MutableHeaders(raw=start["headers"])
                 headers["content-length"] = str(len(body))
                 del headers["etag"], headers["last-modified"]  # they describe the original file

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 from streamlit import config, runtime
 
+from headlight.app.server import embedding
 from headlight.app.server.limits import LARGEST_UPLOAD, TOO_LARGE
 
 REFUSED = "Pages on other sites may not use this server."
@@ -27,7 +28,8 @@ CLOSED = ("/_stcore/script-health-check", "/_stcore/metrics")
 READING = {"GET", "HEAD", "OPTIONS"}
 HOST = re.compile(r"[\w.:\[\]-]+")  # checks a Host header before it goes into the policy
 # Streamlit's page, its components and BertViz's page need inline scripts and styles, so these are
-# allowed. Nothing is loaded from or sent to other hosts, and no other site may frame the page.
+# allowed. Nothing is loaded from or sent to other hosts, and no other site may frame the page, but
+# those that whoever starts the app names.
 POLICY = {
     "default-src": "'self'",
     "script-src": "'self' 'unsafe-inline' blob:",
@@ -161,11 +163,13 @@ def policies(host: str) -> dict[str, str]:
     policy = dict(POLICY)
     if HOST.fullmatch(host):  # some browsers do not count WebSockets as 'self'
         policy["connect-src"] += f" ws://{host} wss://{host}"
-    return {
+    hosts = embedding.ancestors()
+    policy["frame-ancestors"] = " ".join((policy["frame-ancestors"], *hosts))
+    # X-Frame-Options knows no list; the policy counts alone where it is left out.
+    return ({} if hosts else {"X-Frame-Options": "SAMEORIGIN"}) | {
         "Content-Security-Policy": "; ".join(
             f"{name} {sources}" for name, sources in policy.items()
         ),
-        "X-Frame-Options": "SAMEORIGIN",
         "X-Content-Type-Options": "nosniff",
         "Referrer-Policy": "no-referrer",  # the address contains the user's text
     }

@@ -17,6 +17,8 @@ from headlight.app.server.replicas import EVERYWHERE, CannotServe, Service
 
 def _check(port: int, replicas: int) -> None:
     """Raises CannotServe."""
+    if sys.platform == "win32":  # no process groups, with which everything ends that was started
+        raise CannotServe("--serve needs Linux or macOS. On Windows, start it in WSL.")
     if replicas > 1 and shutil.which("nginx") is None:
         raise CannotServe(
             "Several processes need nginx, which is not installed. Please run: apt-get install "

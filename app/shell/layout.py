@@ -52,6 +52,16 @@ def st_page(page: Page) -> st.Page:
     return st.Page(page.draw, title=page.title, url_path=page.path, default=page.key == HOME)
 
 
+def is_embedded() -> bool:
+    """Whether the app stands in a frame of another page, with embed=true in its address."""
+    return bool(st.context.is_embedded)
+
+
+def is_picture_alone() -> bool:
+    """Whether bar and panel are hidden: in Present, and in a frame."""
+    return session.values()["projector"] or is_embedded()
+
+
 def shows_head(page: Page) -> bool:
     """Whether the page is about the selected head: Alignment only where that is what aligns."""
     by = session.values().get("aligned_by")

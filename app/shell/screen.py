@@ -13,13 +13,14 @@ from headlight.app import theme
 from headlight.app.components.browser import browser_events
 from headlight.app.shell import errors, frame, lesson, page_row, panel, regions, running_lesson
 from headlight.app.shell.bar import draw_menu, draw_texts
-from headlight.app.shell.layout import row, shows_head
+from headlight.app.shell.layout import is_picture_alone, row, shows_head
 from headlight.app.shell.output import draw_not_finite
 from headlight.app.shell.state_strip import draw_state
 from headlight.app.state import catalog, session
 from headlight.app.state.pages import HOME, Page
 from headlight.app.state.settings import MASKS, SETTINGS
 from headlight.app.text import formats, notices
+from headlight.app.text.keys import BY_PAGE, EVERYWHERE
 
 MASK_TOOLTIPS = theme.tooltips(
     {key: rf"{SETTINGS[key].label}\A {SETTINGS[key].help}" for key in MASKS}
@@ -38,7 +39,8 @@ def draw(page: Page, run: Callable[[], None]) -> None:
     their height meanwhile."""
     running_lesson.open_link()
     with st.container(key="top_bar", gap=None):
-        browser_events()  # in no line that Present hides: there it could not see a colour change
+        # In no line that Present hides: there it could not see a colour change.
+        browser_events((*BY_PAGE.get(page.key, ()), *EVERYWHERE))
         bar = row("bar")
         with bar:
             draw_menu(logo(), page)
@@ -50,7 +52,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
             line.controls,
             body,
             lesson=bool(session.values()["lesson"]),
-            presented=session.values()["projector"],
+            presented=is_picture_alone(),
         )
         try:
             style = theme.style(session.values()["projector"], page.idle)

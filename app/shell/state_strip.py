@@ -8,9 +8,16 @@ from functools import partial
 import streamlit as st
 
 from headlight.app import selection
+from headlight.app.components.browser import open_unframed
 from headlight.app.components.controls import player
 from headlight.app.shell import edits, running_lesson
-from headlight.app.shell.layout import concerns, head_label, shows_head
+from headlight.app.shell.layout import (
+    concerns,
+    head_label,
+    is_embedded,
+    is_picture_alone,
+    shows_head,
+)
 from headlight.app.shell.output import draw_output
 from headlight.app.state import catalog, session, widgets
 from headlight.app.state.messages import NothingToShow
@@ -53,7 +60,9 @@ def draw_state(page: Page) -> None:
         draw_undo()
     if concerns("step"):
         _draw_steps()
-    if session.values()["projector"]:
+    if is_embedded():
+        open_unframed()
+    elif session.values()["projector"]:
         st.button(
             "",
             icon=":material/close:",
@@ -66,10 +75,10 @@ def draw_state(page: Page) -> None:
 
 
 def names_head(page: Page) -> bool:
-    """In Present, where the picker is hidden. On Attention the sentence above the picture does, if
-    it does not say what a change did."""
+    """In Present and in frames, where the picker is hidden. On Attention the sentence above the
+    picture does, if it does not say what a change did."""
     is_said = page.key == HOME and not concerns("shows")
-    return session.values()["projector"] and not is_said and shows_head(page)
+    return is_picture_alone() and not is_said and shows_head(page)
 
 
 def _draw_steps() -> None:

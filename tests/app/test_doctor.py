@@ -11,7 +11,8 @@ import psutil
 import pytest
 import torch
 
-from headlight.app.server import doctor
+import headlight
+from headlight.app.server import command, doctor
 from tests.conftest import ROOT
 
 
@@ -49,8 +50,7 @@ def no_psutil(monkeypatch):
     ("spoil", "line", "says"),
     [
         (lambda m: m.setattr(sys, "version_info", (3, 10)), 1, "Python 3.11 or newer"),
-        (lambda m: m.setattr(torch, "__version__", "2.5.1+cpu"), 2, "2.5.1.*not supported"),
-        (lambda m: m.setattr(torch, "__version__", "2.14.0"), 2, "2.14.0 is not supported"),
+        (lambda m: m.setattr(torch, "__version__", "2.5.1+cpu"), 2, "2.5.1.*too old.*>=2.6"),
         (no_packages, 3, "streamlit, plotly.*missing"),
         (
             lambda m: m.setattr(
@@ -90,9 +90,31 @@ def test_a_port_that_is_taken_is_named(monkeypatch, capsys):
 
 def test_it_asks_for_what_the_requirements_ask_for():
     requirements = (ROOT / "requirements.txt").read_text()
-    (oldest, newer) = (f"{major}.{minor}" for major, minor in doctor.TORCH)
-    assert f"torch>={oldest},<{newer}\n" in requirements
+    bounds = (".".join(map(str, bound)) for bound in (doctor.OLDEST_TORCH, doctor.NEWER_TORCH))
+    assert "torch>={},<{}\n".format(*bounds) in requirements
     required = {re.split(r"[<>=]", line)[0] for line in requirements.splitlines()}
     assert {*doctor.PACKAGES} <= required
     oldest = ".".join(map(str, doctor.OLDEST_PYTHON))
     assert f'requires-python = ">={oldest}"' in (ROOT / "pyproject.toml").read_text()
+
+
+def test_a_newer_pytorch_is_said_and_not_refused(monkeypatch):
+    monkeypatch.setattr(torch, "__version__", "2.15.0+cpu")
+    assert doctor.pytorch().endswith("newer than those we tested")
+
+
+def test_the_other_package_of_this_name_is_said(monkeypatch, tmp_path, capsys):
+    """Installed before ours, it shares a folder with it; after ours, its files stand there."""
+    assert not command.other_package()
+    monkeypatch.syspath_prepend(tmp_path)
+    installed = tmp_path / "headlight-0.1.14.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: headlight\nVersion: 0.1.14\n")
+    for module, is_other in (("headlight.console", True), ("headlight.app.server.command", False)):
+        (installed / "entry_points.txt").write_text(f"[console_scripts]\nheadlight={module}:main\n")
+        assert command.other_package() == is_other
+    monkeypatch.setattr(command, "other_package", lambda: True)
+    with pytest.raises(doctor.Problem, match=r"database migrations.*pip uninstall headlight"):
+        doctor.package()
+    monkeypatch.delattr(headlight, "__version__")
+    assert command.main(["doctor"]) == 1 and capsys.readouterr().err.count("\n") == 1

@@ -14,7 +14,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
 from headlight.app import startup, theme
-from headlight.app.server import lan, limits, security
+from headlight.app.server import command, embedding, lan, limits, security
 from headlight.app.server.inject_style import InjectStyle
 from headlight.app.server.security import SecurityMiddleware, is_own
 from tests.conftest import ROOT, run_apart, serve
@@ -115,6 +115,44 @@ def test_every_page_says_what_it_may_load(elsewhere):
         assert "default-src 'self'" in policy and "frame-ancestors 'self'" in policy
         assert "http:" not in policy and "eval" not in policy and "*" not in policy
         assert headers["X-Frame-Options"] == "SAMEORIGIN"
+
+
+def test_the_sites_that_are_named_may_frame_the_app(monkeypatch):
+    named = ["--embed-in", "https://Moodle.example/", "--models", "x", "--embed-in=http://[::1]:80"]
+    monkeypatch.setattr(sys, "argv", ["main.py", *named])
+    embedding.ancestors.cache_clear()
+    try:
+        headers = security.policies("127.0.0.1")
+    finally:
+        embedding.ancestors.cache_clear()
+    allowed = "frame-ancestors 'self' https://moodle.example http://[::1]:80"
+    assert headers["Content-Security-Policy"].endswith(allowed)
+    assert "X-Frame-Options" not in headers
+
+
+@pytest.mark.parametrize("text", [
+    "", "*", "https://*", "https://*.a.example", "a.example", "https://", "https://a.example/x",
+    "https://a.example; script-src *", "https://a.example http://b.example", "data:", "ftp://a",
+    "https://u@a.example", "https://a_.example", "https://ä.example", "https://a:123456",
+    "https://a.example\nX: y",
+])  # fmt: skip
+def test_what_is_no_site_is_refused_in_a_sentence(text, capsys):
+    with pytest.raises(SystemExit):
+        command.main(["--embed-in", text])
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith("headlight: error: argument --embed-in: ")
+    assert said.endswith("such as https://moodle.example")
+
+
+def test_a_frame_has_its_style_from_the_document_on(elsewhere):
+    asks = {"Accept": "text/html"}
+    for query, is_framed in (
+        ("?embed=true&head=2", True),
+        ("", False),
+        ("?source=embed=true", False),
+    ):
+        text = answer(elsewhere[0], "GET", f"/{query}", **asks).read().decode()
+        assert (theme.EMBED_STYLE in text) == is_framed
 
 
 def test_a_document_has_our_style_whoever_packs_it_or_kept_another(elsewhere):

@@ -46,7 +46,7 @@ def wheel(tmp_path_factory) -> Path:
         shutil.copy(ROOT / name, copy / name, follow_symlinks=False)
     command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
     subprocess.run([*command, "-w", built, copy], check=True, capture_output=True)
-    (file,) = built.glob("headlight-*.whl")
+    (file,) = built.glob("headlight_attention-*.whl")
     return file
 
 

@@ -6,13 +6,25 @@ import streamlit as st
 from streamlit.components.v2 import component
 
 from headlight.app.components.scripts import read, script
+from headlight.app.text.keys import Keys
 
 LONGEST = 6000  # characters of an address; some mail programs and servers cut longer ones
 
 _mount_events = component(
     "headlight_browser_events",
-    html="<i></i>",
-    css="i { color: var(--st-text-color); }",
+    html="""
+<i></i>
+<dialog aria-labelledby="title">
+  <header>
+    <h2 id="title">Keys</h2>
+    <form method="dialog"><button>Close</button></form>
+  </header>
+  <table><tbody></tbody></table>
+</dialog>
+""",
+    css="i { color: var(--st-text-color); }"
+    + read("shared/button.css")
+    + read("browser/keys_sheet.css"),
     js=script("browser/events.js"),
 )
 _mount_storage = component(
@@ -24,6 +36,12 @@ _mount_copy = component(
     css=read("shared/button.css")
     + "span { display: block; padding-top: 0.3rem; overflow-wrap: anywhere; }",
     js=script("browser/copy_link.js"),
+)
+_mount_unframed = component(
+    "headlight_open_unframed",
+    html='<a target="_blank" rel="noopener">Open in Headlight</a>',
+    css="a { color: var(--st-primary-color); font-size: 0.85rem; white-space: nowrap; }",
+    js=script("browser/open_unframed.js"),
 )
 _mount_follow = component(
     "headlight_follow_link", html="<i></i>", js=script("browser/follow_link.js")
@@ -41,11 +59,13 @@ _mount_offer = component(
 )
 
 
-def browser_events() -> None:
+def browser_events(keys: Keys) -> None:
     """Events that Streamlit does not report: Back restores the scroll position, a change of theme
-    reruns the script (figures are drawn in the theme's ink), and a slow run marks the page as
-    slow."""
-    _mount_events(key="browser_events", height=1, on_recoloured_change=lambda: None)
+    reruns the script (figures are drawn in the theme's ink), a slow run marks the page as slow, and
+    ? opens a sheet of the page's `keys`, as does a button in a container `keys`."""
+    _mount_events(
+        data={"keys": keys}, key="browser_events", height=1, on_recoloured_change=lambda: None
+    )
 
 
 def local_storage(session: str, text: str | None, on_stored: Callable[[str], None]) -> None:
@@ -66,6 +86,11 @@ def local_storage(session: str, text: str | None, on_stored: Callable[[str], Non
 def copy_link() -> None:
     """A button that copies the page's address, which holds every setting."""
     _mount_copy(data={"longest": LONGEST}, key="copy_link", width="content")
+
+
+def open_unframed() -> None:
+    """A link that opens the page in a tab of its own, out of the frame of another page."""
+    _mount_unframed(key="open_unframed", width="content")
 
 
 def follow_link(key: str, count: int) -> None:

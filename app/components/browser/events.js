@@ -5,6 +5,7 @@
 // then without bar and panel, then without a selected word or cell, then out of Present.
 
 import { onRecolour } from "../shared/dom.js";
+import { keysSheet } from "./keys_sheet.js";
 
 const PATIENCE = 20_000; // ms in which a page is drawn
 const SLOW = 500; // ms
@@ -128,7 +129,8 @@ function drawAnew(node) {
   node.waiting = setTimeout(() => (idle() ? node.ask() : drawAnew(node)), REST);
 }
 
-export default function ({ parentElement, setTriggerValue }) {
+export default function ({ parentElement, data, setTriggerValue }) {
+  if (data) keysSheet(parentElement, data.keys);
   const node = parentElement.querySelector("i");
   if (!node.ask) onRecolour(node, () => drawAnew(node));
   node.ask = () => setTriggerValue("recoloured", true);

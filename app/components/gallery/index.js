@@ -23,7 +23,7 @@ const ONE_LINE = 150; // px of a map under which name and caption stand beside e
 const TALLEST = 1.05; // height of a map ÷ its width, at most
 const WIDEST = 1.8; // its width ÷ its height, at most
 const LETTER = 17; // px, at most, of what stands below a map
-const PHONE = 640; // px, as NARROW in theme.py
+const PHONE = 640; // px; above NARROW in theme.py
 const PER_ROW = 4; // maps on a phone
 
 const opensElsewhere = ({ button, ctrlKey, metaKey, shiftKey, altKey }) =>

@@ -85,7 +85,7 @@ export class Walk {
     const { both } = this;
     const room = roomBelow(both) - MARGIN;
     both.style.fontSize = "";
-    if (matchMedia("(max-width: 640px)").matches) return;
+    if (matchMedia("(max-width: 639px)").matches) return;
     const share = Math.min(MOST, Math.max(LEAST, room / both.scrollHeight));
     both.style.fontSize = `${share}em`;
     // Larger letters may not fit side by side.

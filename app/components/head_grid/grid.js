@@ -16,7 +16,7 @@ import { GridState } from "./state.js";
 
 const REST = 150; // ms without a key before the server hears of it
 const LEAST_TILE = 56; // px; where they would be smaller, kinds are stacked instead
-const WIDE = 700; // px; a narrower frame has the selected head below the tiles
+const WIDE = 700; // px; a narrower frame has the selected head below the tiles, unless --hl-wide is less
 const LOWEST_STACKED = 8; // px of a tile, where all kinds stand above each other beside the head
 const APART = 6; // px between kinds above each other
 const LARGEST_TILE = 18; // in letters
@@ -167,7 +167,7 @@ export class Grid extends GridState {
     this.ink = style.color;
     this.palette = stopsOf(this.look.palette, this.ink);
     this.family = style.fontFamily;
-    this.wide = this.large && this.frameWidth >= WIDE;
+    this.wide = this.large && this.frameWidth >= (style.getPropertyValue("--hl-wide") || WIDE);
     this.frame.classList.toggle("wide", this.wide);
     this.isPresented = Boolean(style.getPropertyValue("--hl-present"));
     this.width = this.stage.clientWidth;
