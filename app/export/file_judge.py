@@ -288,10 +288,11 @@ def _forked(file: Path, job: Job) -> dict[str, str]:
     where another save has ended it."""
     reading, writing = os.pipe()
     with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as traces:
+        most = psutil.Process().memory_info().vms + MORE_BYTES  # in the fork it has another number
         pid = os.fork()
         if not pid:
             os.close(reading)
-            _guarded(file, job, writing, printed, traces)
+            _guarded(file, job, most, writing, printed, traces)
         os.close(writing)
         ends, asked_again, rest, count = time.monotonic() + SECONDS, False, b"", 0
         while (left := ends - time.monotonic()) > 0:
@@ -363,7 +364,9 @@ def _end_children(pid: int, patience: float) -> int:
     return 128 - status if status < 0 else status
 
 
-def _guarded(file: Path, job: Job, writing: int, printed: IO[bytes], traces: IO[bytes]) -> NoReturn:
+def _guarded(
+    file: Path, job: Job, memory: int, writing: int, printed: IO[bytes], traces: IO[bytes]
+) -> NoReturn:
     """The fork. Where it can be the first of process numbers of its own, it is so in a fork once
     more, and all of these end with it."""
     try:
@@ -376,7 +379,7 @@ def _guarded(file: Path, job: Job, writing: int, printed: IO[bytes], traces: IO[
                 status = os.waitstatus_to_exitcode(os.waitpid(inner, 0)[1])
                 os._exit(128 - status if status < 0 else status)
             _set(PR_SET_PDEATHSIG, signal.SIGKILL)
-        _limit(traces)
+        _limit(memory, traces)
         nothing = os.open(os.devnull, os.O_RDONLY)
         for descriptor, to in ((nothing, 0), (printed.fileno(), 1), (printed.fileno(), 2)):
             os.dup2(descriptor, to)
@@ -395,12 +398,11 @@ def _memory() -> str:
     return f"Your code needs more than {MORE_BYTES / 1e9:.0f} GB of memory."
 
 
-def _limit(traces: IO[bytes]) -> None:
+def _limit(memory: int, traces: IO[bytes]) -> None:
     import faulthandler
     import resource
 
     faulthandler.dump_traceback_later(SECONDS - 1, file=traces)
-    memory = psutil.Process().memory_info().vms + MORE_BYTES
     limits = {
         "RLIMIT_AS": memory,
         "RLIMIT_CPU": SECONDS + 1,

@@ -19,6 +19,10 @@ from headlight.app.server import embedding
 COMMANDS = {
     "page": ("headlight.app.live.build", "write a model as one HTML file that needs no server"),
     "figure": ("headlight.app.export.figure_command", "draw attention weights for a paper"),
+    "assignment": (
+        "headlight.app.export.assignment",
+        "write an exercise with a starter, a notebook and tests",
+    ),
     "doctor": ("headlight.app.server.doctor", "check whether this machine has what the app needs"),
 }
 OTHER_PACKAGE = (
@@ -37,7 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int | None:
     if arguments[:1] == ["lessons"]:
         return _lessons(arguments[1:])
     if arguments[:1] == ["check"]:
-        arguments[0] = "--check"
+        asks_help = {"-h", "--help"} & {*arguments}
+        arguments = ["--help"] if asks_help else ["--check", *arguments[1:]]
     if arguments and not arguments[0].startswith("-"):
         from headlight.model import commands  # with PyTorch, which takes seconds
 

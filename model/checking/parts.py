@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from headlight.model.checking.part import Case, Mistake, Subject
+from headlight.model.misconceptions import OF_ATTENTION, OF_MASKS
 
 INF = math.inf
 
@@ -18,6 +19,14 @@ def drawn(*shape: int, seed: int = 0, scale: float = 1.0) -> Tensor:
 
 def m(name: str, sentence: str, note: bool = False, **swaps) -> Mistake:
     return Mistake(name, swaps, sentence, note)
+
+
+def of_attention(name: str, **swaps) -> Mistake:
+    return m(name, OF_ATTENTION[name], **swaps)
+
+
+def of_masks(name: str, **swaps) -> Mistake:
+    return m(name, OF_MASKS[name], **swaps)
 
 
 # Steps
@@ -74,13 +83,13 @@ def over(*axes: int):
 # Scores
 
 SCALES = (
-    m("√d left out", "That is the dot product. Divide it by √d.",
+    of_attention("√d left out",
       scores=lambda products: products),
-    m("divided by d", "You divided by d. Divide by its square root.",
+    of_attention("divided by d",
       scores=lambda products, q: products / q.shape[-1]),
-    m("√d_model", "You used the whole token's d_model. Use the d of one head.",
+    of_attention("√d_model",
       scores=lambda products, q: products / math.sqrt(q.shape[-1] * q.shape[1])),
-    m("multiplied by √d", "Divide by √d instead: large sums should become smaller.",
+    of_attention("multiplied by √d",
       scores=lambda products, q: products * math.sqrt(q.shape[-1])),
     m("√ of the keys", "You took the root of the number of keys. Take that of d, the length of a "
       "query.", scores=lambda products, k: products / math.sqrt(k.shape[-2])),
@@ -140,13 +149,13 @@ SCORES = Subject(
     {"products": products, "scores": scores}, score_cases,
     (
         *SCALES,
-        m("rows for columns", "You transposed it: rows are queries, columns are keys.",
+        of_attention("rows for columns",
           products=lambda q, k: k @ q.transpose(-2, -1)),
-        m("vectors, not tokens", "You multiplied Qᵀ K. It is Q Kᵀ: every query with every key.",
+        of_attention("vectors, not tokens",
           products=lambda q, k: q.transpose(-2, -1) @ k),
         m("weights returned", "These are weights already. Return the scores, before the softmax.",
           scores=lambda products, q: scores(products, q).softmax(-1)),
-        m("entries added", "The entries are multiplied, not added.",
+        of_attention("entries added",
           products=lambda q, k: q.sum(-1, keepdim=True) + k.sum(-1)[..., None, :]),
         m("distance", "That is a distance. A score is a dot product.",
           products=lambda q, k: torch.cdist(q, k)),
@@ -192,7 +201,7 @@ SOFTMAXES = (
       raw=over(-2, -1)),
     m("zero after the softmax", "The masked share is missing: your row adds up to less than 100%. "
       "Mask the scores, before the softmax.", raw=unmasked),
-    m("no exponential", "You shared out the scores themselves. First raise e to each.",
+    of_attention("no exponential",
       raw=lambda masked: (lambda s: s / s.sum(-1, keepdim=True))(
           masked.masked_fill(masked == -INF, 0.0))),
     m("not divided", "These are the powers. Divide by the sum of their row.",
@@ -205,7 +214,7 @@ SOFTMAXES = (
       "sum(-1, keepdim=True).",
       raw=lambda masked: (lambda e: e / e.sum(-1))(
           (masked - masked.amax(-1, keepdim=True)).exp())),
-    m("winner takes all", "Attention mixes; it does not pick one.",
+    of_attention("winner takes all",
       raw=lambda masked: torch.zeros_like(masked).scatter(
           -1, masked.argmax(-1, keepdim=True), 1.0)),
     m("sigmoid", "A sigmoid knows each score alone. Weights of a row share 1.",
@@ -245,14 +254,14 @@ MIXES = (
       output=lambda weights: weights),
     m("keys for values", "You mixed the keys. Mix the values.",
       output=lambda weights, k: weights @ k),
-    m("plain mean", "You counted each value equally. Weight them.",
+    of_attention("plain mean",
       output=lambda weights, v: v.mean(-2, keepdim=True).expand(
           *v.shape[:2], weights.shape[-2], -1)),
     m("column for row", "You transposed the weights before mixing: rows are queries.",
       output=lambda weights, v: weights.transpose(-2, -1) @ v),
     m("scores for weights", "You mixed the values with the scores. The softmax is missing.",
       output=lambda masked, v: masked.masked_fill(masked == -INF, 0.0) @ v),
-    m("sum of values", "Multiply by the weights first.",
+    of_attention("sum of values",
       output=lambda weights, v: v.sum(-2, keepdim=True).expand(
           *v.shape[:2], weights.shape[-2], -1)),
 )  # fmt: skip
@@ -504,11 +513,11 @@ CAUSAL = Subject(
     lambda: [Case("5 tokens", {"length": 5}), Case("3 tokens", {"length": 3}),
              Case("1 token", {"length": 1})],
     (
-        m("True for False", "Those are the masked ones. Here True means: may attend.",
+        of_masks("True for False",
           mask=lambda length: ~causal(length)),
-        m("without the diagonal", "A token may attend to itself: the diagonal is allowed.",
+        of_masks("without the diagonal",
           mask=lambda length: causal(length) & ~torch.eye(length, dtype=torch.bool)),
-        m("rows for columns", "You swapped rows and columns. A row is the token that attends.",
+        of_masks("rows for columns",
           mask=lambda length: causal(length).T),
         m("one too many", "A row may attend to itself and what came before, not to the next token.",
           mask=lambda length: torch.ones(length, length, dtype=torch.bool).tril(1)),
@@ -537,7 +546,7 @@ PADDING = Subject(
                        "pad": 3}),
     ],
     (
-        m("True for False", "Those are the masked ones. Here True means: may attend.",
+        of_masks("True for False",
           mask=lambda ids, pad: ~visible(ids, pad)),
         m("queries masked", "You masked the rows, which attend. Padding must not be attended to: "
           "mask the columns, (batch, 1, 1, key).",
@@ -1045,7 +1054,7 @@ CACHED_STEP = Subject(
         m("mask of one row", "The causal mask of 1 query and n keys is the last row of the mask of "
           "n tokens. Yours is its first row: it sees the first key alone. With a cache no mask is "
           "needed.", output=cached(_append, _one_row)),
-        m("√d left out", "That is the dot product. Divide it by √d.",
+        of_attention("√d left out",
           output=cached(_append, lambda q, k, v: (q @ k.transpose(-2, -1)).softmax(-1) @ v)),
         m("the newest left out", "The newest token may attend to itself: put its key into the "
           "cache before you attend.",

@@ -1,6 +1,8 @@
 """`headlight check FILE.py`: what it starts, whom it refuses, and what becomes of hostile files."""
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -97,6 +99,14 @@ def test_a_save_ends_what_the_one_before_is_at(tmp_path):
 
 
 @pytest.mark.long
+def test_it_may_take_some_memory(tmp_path):
+    """Also where the fork has process numbers of its own."""
+    with judging(tmp_path) as judge:
+        large = f"import torch\nx = torch.empty({3 * 10**8})\n{RIGHT}"
+        assert answered(judge, large).parts[0].ok
+
+
+@pytest.mark.long
 def test_an_endless_loop_is_named_by_its_line(tmp_path):
     with judging(tmp_path) as judge:
         answer = answered(judge, "def scores(q, k):\n    while True:\n        pass\n")
@@ -130,6 +140,31 @@ def test_it_ends_with_the_app(tmp_path):
         child.stdin.close()
         assert child.wait(10) == 0
     assert not left_behind(tmp_path)
+
+
+UNFORKED = """
+import sys
+from pathlib import Path
+from headlight.app.export import file_judge
+file_judge.CAN_FORK = False
+file_judge.serve(Path(sys.argv[1]), "")
+"""
+
+
+@pytest.mark.long
+def test_without_a_fork_files_are_judged_and_endless_ones_ended(tmp_path, monkeypatch):
+    def start(file, model):
+        command = [sys.executable, "-c", UNFORKED, str(file)]
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    monkeypatch.setattr(file_judge, "_start", start)
+    monkeypatch.setattr(file_judge, "CAN_FORK", False)
+    with judging(tmp_path) as judge:
+        assert not answered(judge, WRONG).parts[0].ok
+        assert "longer than 10 seconds" in answered(judge, "while True: pass").error
+        assert answered(judge, f"print('not our answer')\n{RIGHT}").parts[0].ok
+        assert "has ended" in answered(judge, "import os; os._exit(1)").error
+        assert answered(judge, RIGHT).parts[0].ok
 
 
 def lines_of(tmp_path, text: str, model: str = "") -> list[dict]:

@@ -26,6 +26,7 @@ from headlight.app.lessons.question import (
 )
 from headlight.app.lessons.question_types.attention import row_values
 from headlight.app.lessons.sentence_run import NoQuestion
+from headlight.model.misconceptions import OF_ATTENTION, chosen
 
 MOST_DRAWS = 10_000
 NONE_FOUND = "No numbers were found whose right and wrong answers are far enough apart."
@@ -49,13 +50,16 @@ class ScoreType(QuestionType):
         "of the head": NUMBER,
     }
     sentences: ClassVar = {
-        "√d left out": "That is the dot product. Divide it by √d.",
-        "divided by d": "You divided by d. Divide by its square root.",
-        "√d_model": "You used the whole token's d_model. Use the d of one head.",
-        "multiplied by √d": "Divide by √d instead: large sums should become smaller.",
+        **chosen(
+            OF_ATTENTION,
+            "√d left out",
+            "divided by d",
+            "√d_model",
+            "multiplied by √d",
+            "entries added",
+        ),
         "signs lost": "Check the signs: a positive times a negative is negative.",
         "sums multiplied": "Multiply entry by entry first, then add.",
-        "entries added": "The entries are multiplied, not added.",
         "longest key": "A long key can point away. Direction counts too.",
         "sign ignored": "A large negative product is a bad fit.",
         "nearest": "The nearest key need not win: dot products reward length too.",
@@ -195,7 +199,7 @@ class SoftmaxType(QuestionType):
         ("weight", "masked", "temperature", "ratio", "mix", "table"), NUMBER
     )
     sentences: ClassVar = {
-        "no exponential": "You shared out the scores themselves. First raise e to each.",
+        **chosen(OF_ATTENTION, "no exponential", "winner takes all", "plain mean", "sum of values"),
         "not divided": "That is the power. Divide by the sum of all of them.",
         "over the largest": "Divide by the sum, not by the largest.",
         "wrong axis": "You normalised a column. The softmax runs along a row.",
@@ -207,9 +211,6 @@ class SoftmaxType(QuestionType):
         "no effect": "Temperature keeps the order, not the shares.",
         "ratio of scores": "Weights depend on the difference of scores, not on their ratio.",
         "difference": "Now raise e to that power.",
-        "plain mean": "You counted each value equally. Weight them.",
-        "largest takes all": "Attention mixes; it does not pick one.",
-        "sum of values": "Multiply by the weights first.",
     }
     SHARE, MIXTURE = 0.02, 0.05  # tolerances
     TEMPERATURES = ((80, 20, 2), (90, 10, 2), (80, 20, 0.5), (60, 40, 0.5), (75, 25, 0.5))
@@ -353,7 +354,7 @@ class SoftmaxType(QuestionType):
             answer = sum(w * v for w, v in zip(weights, values, strict=True)) / 100
             answers = {
                 "plain mean": sum(values) / 3,
-                "largest takes all": float(values[int(np.argmax(weights))]),
+                "winner takes all": float(values[int(np.argmax(weights))]),
                 "sum of values": float(sum(values)),
             }
             if apart([answer, *answers.values()], 0.25):
@@ -384,10 +385,9 @@ class ShapeType(QuestionType):
         "cross-attention scores": CHOOSE,
     }
     sentences: ClassVar = {
-        "rows for columns": "You transposed it: rows are queries, columns are keys.",
+        **chosen(OF_ATTENTION, "rows for columns", "vectors, not tokens"),
         "d_head for keys": "That is the shape of the queries. Their products with keys leave "
         "(query, key).",
-        "vectors, not tokens": "You multiplied Qᵀ K. It is Q Kᵀ: every query with every key.",
         "whole d_model": "That is all heads together.",
         "one text only": "Queries come from one text, keys from the other.",
         "heads for size": "That is how many heads there are. How long is a query?",

@@ -17,6 +17,7 @@ from headlight.app.lessons.question import (
 )
 from headlight.app.lessons.question_types.attention import row_values
 from headlight.app.lessons.sentence_run import NoQuestion, names_of
+from headlight.model.misconceptions import OF_MASKS, chosen
 
 PAINTABLE_MASKS = ("causal", "padding", "window")
 
@@ -47,9 +48,7 @@ class MaskType(QuestionType):
         "row as booleans": CHOOSE,
     }
     sentences: ClassVar = {
-        "True for False": "Those are the masked ones. Here True means: may attend.",
-        "rows for columns": "You swapped rows and columns. A row is the token that attends.",
-        "without the diagonal": "A token may attend to itself: the diagonal is allowed.",
+        **chosen(OF_MASKS, "True for False", "rows for columns", "without the diagonal"),
         "padding rows closed too": "Masking the columns is enough. The output of a *<pad>* row "
         "is not used.",
         "itself left out": "You left out the token itself.",

@@ -1,0 +1,183 @@
+"""Writes an exercise to hand out: `headlight assignment NAME --into DIR`.
+
+    headlight assignment attention --into week3
+
+DIR gets what students need: README.md, a starter NAME.py, the same as a notebook NAME.ipynb, and
+tests with points, which `pytest` runs. DIR-solutions gets the same with the solution, and is not to
+be handed out. Nothing that exists is overwritten.
+
+NAME is one of ours, or a Markdown file of your own. Its code blocks begin with ```python and a
+word: `solution NAME`, in which students see nothing between # BEGIN SOLUTION and # END SOLUTION;
+`see`, for the notebook alone; or `test POINTS TITLE`.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from headlight.model.arguments import parser_of
+from headlight.model.files import read_within, replace_file
+from headlight.model.messages import short
+
+EXERCISES = Path(__file__).with_name("exercises")
+LARGEST_EXERCISE = 1_000_000  # bytes
+IMPORTS = "from headlight import check, load\n"
+BLOCK = re.compile(r"^```python ([^\n]+)\n(.*?)^```\n?", re.M | re.S)
+SOLUTION = re.compile(r"^( *)# BEGIN SOLUTION\n.*?# END SOLUTION\n", re.M | re.S)
+MARKS = re.compile(r"^ *# (BEGIN|END) SOLUTION\n", re.M)
+TEST = re.compile(r"(\d{1,3}) (.+)")
+POINTS = '''"""Counts the points of the tests that pass."""
+
+import pytest
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "points(n): what a test is worth")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    mark = item.get_closest_marker("points")
+    report.user_properties.append(("points", mark.args[0] if mark else 0))
+    return report
+
+
+def pytest_terminal_summary(terminalreporter):
+    def points(*outcomes):
+        reports = [r for name in outcomes for r in terminalreporter.stats.get(name, [])]
+        return sum(n for r in reports for name, n in r.user_properties if name == "points")
+
+    got = points("passed")
+    terminalreporter.write_line(f"{got} of {got + points('failed', 'error')} points")
+'''
+
+
+class CannotAssign(ValueError):
+    """Why an exercise cannot be written, in a sentence."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """`kind`: "text", "solution", "see" or "test". `title`: of a solution the name of what is
+    written, of a test what it shows."""
+
+    kind: str
+    text: str
+    title: str = ""
+    points: int = 0
+
+
+def cells_of(source: str) -> list[Cell]:
+    """Raises CannotAssign."""
+    cells, at = [], 0
+    for block in BLOCK.finditer(source):
+        cells.append(Cell("text", source[at : block.start()].strip()))
+        at = block.end()
+        kind, _, title = block[1].strip().partition(" ")
+        test = TEST.fullmatch(title)
+        if kind == "test" and test:
+            cells.append(Cell(kind, block[2].strip(), test[2], int(test[1])))
+        elif kind == "see" or (kind == "solution" and title.isidentifier()):
+            cells.append(Cell(kind, block[2].strip(), title))
+        else:
+            line = source.count("\n", 0, block.start()) + 1
+            raise CannotAssign(
+                f"Line {line}: a block begins with “solution NAME”, “see” or “test POINTS TITLE”, "
+                f"not with “{block[1][:60]}”."
+            )
+    cells.append(Cell("text", source[at:].strip()))
+    if not any(cell.kind == "solution" for cell in cells):
+        raise CannotAssign("The exercise has no block that begins with ```python solution NAME.")
+    return [cell for cell in cells if cell.text]
+
+
+def starter(text: str) -> str:
+    return SOLUTION.sub(r"\1raise NotImplementedError\n", f"{text}\n").rstrip()
+
+
+def solved(text: str) -> str:
+    return MARKS.sub("", f"{text}\n").rstrip()
+
+
+def files_of(name: str, cells: Sequence[Cell], is_solved: bool) -> dict[str, str]:
+    """Name → content of each file of a folder."""
+    shown = solved if is_solved else starter
+    code = "\n\n\n".join(shown(cell.text) for cell in cells if cell.kind == "solution")
+    texts = "\n\n".join(cell.text for cell in cells if cell.kind == "text")
+    most = sum(cell.points for cell in cells)
+    return {
+        "README.md": f"{texts}\n\nWrite `{name}.py`. See it with `headlight check {name}.py`, test "
+        f"it with `pytest`: {most} points.\n",
+        f"{name}.py": f"{code}\n",
+        f"{name}.ipynb": _notebook(name, cells, shown),
+        f"tests/test_{name}.py": _tests(name, cells),
+        "conftest.py": POINTS,
+    }
+
+
+def _tests(name: str, cells: Sequence[Cell]) -> str:
+    names = ", ".join(cell.title for cell in cells if cell.kind == "solution")
+    lines = ["import pytest", f"{IMPORTS}from {name} import {names}\n"]
+    for i, cell in enumerate([cell for cell in cells if cell.kind == "test"], 1):
+        body = "\n    ".join(cell.text.split("\n"))
+        lines += [f"\n@pytest.mark.points({cell.points})\ndef test_{name}_{i}():",
+                  f"    # {cell.title}\n    {body}\n"]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _notebook(name: str, cells: Sequence[Cell], shown) -> str:
+    made = [_cell("code", IMPORTS.strip(), f"{name}-imports")]
+    for i, cell in enumerate(cells):
+        kind = "markdown" if cell.kind == "text" else "code"
+        text = shown(cell.text) if cell.kind == "solution" else cell.text
+        if cell.kind == "test":
+            text = f"# {cell.title} ({cell.points} points)\n{text}"
+        made.append(_cell(kind, text, f"{name}-{i}"))
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    notebook = {"cells": made, "metadata": {"kernelspec": kernel}, "nbformat": 4}
+    return json.dumps(notebook | {"nbformat_minor": 5}, ensure_ascii=False, indent=1) + "\n"
+
+
+def _cell(kind: str, text: str, name: str) -> dict:
+    cell = {"cell_type": kind, "id": name, "metadata": {}, "source": text}
+    return cell if kind == "markdown" else cell | {"execution_count": None, "outputs": []}
+
+
+def write(source: Path, into: Path) -> list[Path]:
+    """The folders: for students, and the one with the solution. Raises CannotAssign and OSError."""
+    name = source.stem
+    if not name.isidentifier():
+        raise CannotAssign(f"{short(source.name)} cannot be the name of a Python file.")
+    try:
+        cells = cells_of(read_within(source, LARGEST_EXERCISE).decode("utf-8"))
+    except UnicodeDecodeError:
+        raise CannotAssign(f"{short(source)} is not UTF-8.") from None
+    folders = [into, into.with_name(f"{into.name}-solutions")]
+    for folder in folders:
+        if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
+            raise CannotAssign(f"{short(folder)} is not an empty folder. Choose another.")
+    for folder, is_solved in zip(folders, (False, True), strict=True):
+        for file, text in files_of(name, cells, is_solved).items():
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            replace_file(folder / file, text)
+    return folders
+
+
+def main(arguments: list[str] | None = None) -> None:
+    names = sorted(file.stem for file in EXERCISES.glob("*.md"))
+    parser = parser_of("assignment", __doc__)
+    parser.add_argument("name", help=f"{', '.join(names)}, or a Markdown file")
+    parser.add_argument("--into", type=Path, required=True, metavar="DIR")
+    args = parser.parse_args(arguments)
+    source = EXERCISES / f"{args.name}.md" if args.name in names else Path(args.name)
+    if not source.is_file():
+        sys.exit(f"There is no exercise {short(args.name)!r}. Choose from {', '.join(names)}.")
+    try:
+        students, solutions = write(source, args.into.resolve())
+    except ValueError as error:
+        sys.exit(str(error))
+    print(f"For students: {students}\nNot for students: {solutions}")
