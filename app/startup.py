@@ -11,6 +11,7 @@ from streamlit import config, runtime
 from streamlit.web.server.server_util import get_display_address, get_url
 
 from headlight.app.server import lan
+from headlight.app.server.checked_file import YOURS_PATH, checked_file
 
 # When two threads import a package at once, one of them may see it half initialised.
 importing = Lock()
@@ -40,7 +41,8 @@ def open_browser() -> None:
     """Opens the app in a browser unless headless, as Streamlit does for a plain script."""
     if not config.get_option("server.headless"):
         address = config.get_option("server.address") or "localhost"
-        webbrowser.open(get_url(get_display_address(address)))
+        page = f"/{YOURS_PATH}" if checked_file() else ""
+        webbrowser.open(f"{get_url(get_display_address(address)).rstrip('/')}{page}")
 
 
 def import_ahead() -> None:

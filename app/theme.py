@@ -6,7 +6,7 @@ everywhere, and nothing else is.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +45,7 @@ LARGER = 1.3  # factor for the text of figures in Present
 # Pixels: the three lines of the bar (pages and sentence, state, the page's own controls), the
 # finding, and the panel. They keep their height whatever stands in them, so that nothing moves.
 BAR, STATE, ROW_OF_PAGE, FINDING, PANEL = 44, 28, 40, 52, 330
+PANEL_BESIDE_GRID, WIDE = 270, 1500  # the panel in a window narrower than that
 PANEL_FADE = 24  # pixels at its foot
 PRESENT_STATE = 36  # pixels: STATE in Present
 TOOLBAR = 26  # pixels: of Plotly, above a figure
@@ -55,6 +56,9 @@ FINDING_LETTERS = 20  # pixels
 ROOM = f"max(500px, calc(100vh - {BAR + STATE + ROW_OF_PAGE + FINDING + 12}px))"
 # The scatter plot fills what is left below the choice of its axes.
 SCATTER = f"calc({ROOM} - 100px)"
+# The cards below the finding of the grid (head_grid/style.css): where they begin, also on a phone,
+# how high they are, and how much room they leave for the last one.
+CARDS_TOP, CARDS_TOP_NARROW, CARD, MORE = "3.247rem", "5.48rem", "2.6rem", 44
 GRID = 560  # pixels: the grid of heads is higher with any model
 # Pixels: the height of a picture that is fully visible in a window 720 high; the least height of a
 # row.
@@ -64,6 +68,58 @@ PICTURE_HEIGHT, ROW = 440, 12
 # script before it applies one, and what it has drawn by then would jump.
 HEAD_START = 0.2
 
+# The masks as one line of icons: what each hides of a matrix. The switch itself, without ink, lies
+# over its icon, and its name and help come up beside it (Streamlit 1.67).
+MASK_KEYS = ".st-key-causal, .st-key-src_padding, .st-key-tgt_padding, .st-key-memory_padding"
+MASK_LETTERS = {"src_padding": "S", "tgt_padding": "T", "memory_padding": "C"}
+HATCHED = "repeating-linear-gradient(45deg, currentColor 0 1px, transparent 1px 4px)"
+MASKS_STYLE = f"""
+.stVerticalBlock.st-key-switches {{ flex-flow: row wrap; gap: 2px 6px; position: relative; }}
+.st-key-switches > * {{ flex: 0 0 100%; }}
+.st-key-switches .stButton {{ width: fit-content; }}
+.st-key-switches > .stElementContainer:is({MASK_KEYS}) {{
+  flex: none; width: 40px; height: 28px; position: static;
+
+  label {{
+    position: static; width: 40px; height: 28px; margin: 0; padding: 0; cursor: pointer;
+    border: 1px solid color-mix(in srgb, currentColor 30%, transparent); border-radius: 0.4rem;
+  }}
+  label > span:first-child {{
+    position: absolute !important; width: 40px !important; height: 28px !important;
+    clip: auto !important; clip-path: none !important; margin: 0 !important; opacity: 0;
+  }}
+  input {{ width: 100%; height: 100%; margin: 0; cursor: pointer; }}
+  label > div:nth-child(2), .stTooltipIcon {{ display: none; }}
+  [data-testid="stWidgetLabel"] p {{ position: absolute; clip-path: inset(50%); }}
+  label::before {{
+    content: ""; flex: none; width: 18px; height: 18px; margin: auto; display: grid;
+    place-content: center start; padding-left: 1px; font-size: 13px; line-height: 1;
+    box-sizing: border-box; border: 1px solid currentColor;
+    background: {HATCHED} right / 6px 100% no-repeat;
+  }}
+  &.st-key-causal label::before {{
+    background: linear-gradient(to top right, transparent 50%, currentColor 50%);
+  }}
+  label:has(input:not(:checked)) {{
+    border-style: dashed;
+    &::before {{ opacity: 0.45; background: none; }}
+  }}
+  label:has(input:focus-visible) {{ outline: 2px solid var(--st-primary-color, currentColor); }}
+  label::after {{
+    position: absolute; left: 0; right: 0; bottom: calc(100% - 1.3rem); z-index: 3;
+    padding: 0.4rem 0.6rem; pointer-events: none; font-size: 0.82rem;
+    line-height: 1.35; white-space: pre-line; border-radius: 0.4rem;
+    color: light-dark({PAPER["light"]}, {PAPER["dark"]});
+    background: light-dark({INK["light"]}, {INK["dark"]});
+    visibility: hidden;
+  }}
+  label:is(:hover, :has(input:focus-visible))::after {{ visibility: visible; }}
+}}
+"""
+MASKS_STYLE += "".join(
+    f'.st-key-switches > .st-key-{key} label::before {{ content: "{letter}" !important; }}\n'
+    for key, letter in MASK_LETTERS.items()
+)
 SMALL = "0.82rem"  # letters of the bar and of the panel
 # Streamlit's own header is not needed: the bar holds the menu (1.67).
 STYLE = f"""
@@ -71,7 +127,9 @@ STYLE = f"""
 .stMainBlockContainer {{ padding: 0 1rem 1rem; }}
 .stMainBlockContainer > .stVerticalBlock {{ gap: 0.3rem; }}
 [data-testid="stCaptionContainer"] {{ opacity: 0.85; }}
-.stElementContainer:is(.st-key-browser_events, .st-key-local_storage) {{
+.stElementContainer:is(
+  .st-key-browser_events, .st-key-keys_sheet, .st-key-local_storage
+) {{
   position: absolute; visibility: hidden; width: 1px; overflow: hidden;
 }}
 .stMainBlockContainer :is(h2, h3) {{ font-size: 1.3rem; padding: 0.3rem 0; }}
@@ -146,6 +204,11 @@ STYLE = f"""
 .st-key-body {{ align-items: flex-start; }}
 .st-key-body > :has(> .st-key-content) {{ flex: 1 1 0; min-width: 0; }}
 .st-key-body > :has(> .st-key-panel) {{ flex: 0 0 {PANEL}px; max-width: {PANEL}px; }}
+@media (max-width: {WIDE - 1}px) {{ /* the picture of all heads needs the width */
+  .st-key-body:has(.st-key-head_grid):not(:has(.st-key-lesson_region)) > :has(> .st-key-panel) {{
+    flex-basis: {PANEL_BESIDE_GRID}px; max-width: {PANEL_BESIDE_GRID}px;
+  }}
+}}
 .st-key-panel {{
   font-size: 0.88rem; border-left: 1px solid color-mix(in srgb, currentColor 18%, transparent);
   padding-left: 1rem; max-height: calc(100vh - {BAR + STATE + ROW_OF_PAGE + 12}px);
@@ -160,6 +223,7 @@ STYLE = f"""
 }}
 .st-key-panel :is(p, li, label) {{ font-size: 0.85rem; line-height: 1.42; }}
 .stVerticalBlock.st-key-switches {{ gap: 1px; }}
+{MASKS_STYLE}
 .st-key-panel .stNumberInput {{
   display: flex; align-items: center; justify-content: space-between; gap: 0.5rem;
 }}
@@ -194,15 +258,35 @@ STYLE = f"""
 .st-key-panel .katex-display {{ overflow: visible !important; }}
 .st-key-content {{ gap: 0.3rem; }}
 .st-key-page > :has(> .st-key-controls) {{ flex: 0 1 auto; min-width: 0; }}
-.st-key-page > :is(.st-key-what_if, :has(> .st-key-what_if)) {{ margin-left: auto; }}
+.st-key-page > :is(.st-key-what_if, :has(> .st-key-what_if)),
+.st-key-page:not(:has(.st-key-what_if)) > :is(.st-key-display, :has(> .st-key-display)) {{
+  margin-left: auto;
+}}
+/* The last of the cards of the grid, which stand below its finding and leave it this room. */
+.st-key-content {{ position: relative; }}
+:root {{ --hl-more: {MORE}px; --hl-cards-top: {CARDS_TOP}; }}
+.st-key-content:has(.st-key-head_grid) > :has(> .st-key-finding .st-key-what_if) {{
+  position: absolute; z-index: 1; right: 0; top: var(--hl-cards-top); width: {MORE - 6}px;
+  display: var(--hl-cards, block);
+
+  .st-key-finding {{ min-height: 0; }}
+  button {{
+    width: {MORE - 6}px; height: {CARD}; min-height: 0; padding: 0; border-radius: 0.5rem;
+  }}
+  button :is([data-testid="stMarkdownContainer"], button > div > :last-child) {{
+    position: absolute; clip-path: inset(50%);
+  }}
+}}
 .st-key-numbers_panel p {{ margin-bottom: 0.5rem; }}
 .st-key-top_bar .stHorizontalBlock.st-key-controls {{ overflow-x: auto; }}
 .st-key-walk_row :is(p, label, input, button) {{ font-size: {SMALL}; }}
 .st-key-at button {{ padding: 0.1rem 0.4rem; min-height: 0; }}
 .st-key-at button p {{ font-size: 0.75rem; }}
 .st-key-finding:not(:empty) {{ min-height: {FINDING}px; }}
-.st-key-finding [data-testid="stMarkdownContainer"] {{ margin-bottom: 0; }}
-.st-key-finding p {{ font-size: {FINDING_LETTERS}px; line-height: 1.3; margin: 0; }}
+:is(.st-key-finding, .st-key-verdict) [data-testid="stMarkdownContainer"] {{ margin-bottom: 0; }}
+:is(.st-key-finding, .st-key-verdict) p {{
+    font-size: {FINDING_LETTERS}px; line-height: 1.3; margin: 0;
+}}
 /* Plotly's toolbar stands above its figure, on nothing that is to be read. */
 .stElementContainer:has(.stPlotlyChart) {{ padding-top: {TOOLBAR}px; box-sizing: content-box; }}
 /* So does a table's, where words stand close above it. */
@@ -241,6 +325,7 @@ FOLDED = ".st-key-top_bar:not(:has(.hl-fold[open]))"
 NARROW_STYLE = f"""
 :has(> .stHtml > .hl-fold) {{ display: none; }}
 @media (max-width: {NARROW}px) {{
+  :root {{ --hl-cards-top: {CARDS_TOP_NARROW}; }}
   :has(> .stHtml > .hl-fold) {{ display: block; width: auto; flex: none; }}
   .hl-fold summary {{ cursor: pointer; padding: 0.6rem 0; white-space: nowrap; }}
   .stHorizontalBlock:is(.st-key-bar, .st-key-state, .st-key-page) {{
@@ -334,6 +419,7 @@ DOCUMENT_STYLE = STYLE + STALE_STYLE + BAR_STYLE + RESERVED_STYLE + NARROW_STYLE
 # them, see browser_events.
 PRESENT_STYLE = f"""
 :root {{ --hl-present: 1; --hl-tiles: none; }}
+:root:not([data-bar]) {{ --hl-cards: none; }}
 html {{ font-size: 20px !important; }}
 :root:not([data-bar]) :is(.st-key-bar, .st-key-page),
 :root:not([data-panel]) .st-key-body > :has(> .st-key-panel) {{ display: none; }}
@@ -349,7 +435,7 @@ html {{ font-size: 20px !important; }}
 @media (max-width: 1599px) {{ /* the finding tells where it is another one */
   .st-key-state:has(> .st-key-shows) > .st-key-output {{ display: none; }}
 }}
-.st-key-finding p {{ font-size: 28px; }}
+:is(.st-key-finding, .st-key-verdict) p {{ font-size: 28px; }}
 .st-key-finding:not(:empty) {{ min-height: 76px; }}
 .st-key-panel {{ max-height: calc(100vh - {PRESENT_STATE + 12}px); }}
 :root:not([data-bar]) .st-key-all_heads {{ display: none; }}
@@ -386,6 +472,15 @@ def language_style(code: str) -> str:
     """The language of the model's output, for browser_events to set: Streamlit's elements take no
     attributes."""
     return f":root {{ --output-language: {code or 'en'}; }}"
+
+
+def tooltips(texts: Mapping[str, str]) -> str:
+    """What comes up at the icon of a mask, by its key."""
+    escaped = {key: text.replace('"', "'") for key, text in texts.items()}
+    return "".join(
+        f'.st-key-switches .st-key-{key} label::after {{ content: "{text}"; }}\n'
+        for key, text in escaped.items()
+    )
 
 
 def style(present: bool, idle: Sequence[str]) -> str:

@@ -6,11 +6,11 @@ import dataclasses
 import hashlib
 import json
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -27,6 +27,7 @@ from headlight.model.analysis.decomposition import Decomposition
 from headlight.model.analysis.decomposition import decomposition as decomposed
 from headlight.model.arguments import kind_of, whole
 from headlight.model.card import markdown
+from headlight.model.checking.in_model import with_student_parts
 from headlight.model.checks import check_card, check_means, check_sizes
 from headlight.model.decoding.generate import Generation, Greedy, How, generated
 from headlight.model.decoding.search import first_token, greedy_decode
@@ -144,6 +145,13 @@ class Checkpoint:
             why = str(error).splitlines()[0].rstrip(".")
             raise CannotLoad(f"Device {device} cannot be used: {why}.") from None
         return self
+
+    def with_parts(self, **parts: Callable[..., Any]) -> "Checkpoint":
+        """The checkpoint with functions of yours in place of ours, by the names that `check` gives
+        parts (checking/in_model.py), such as `attention=mine`; this one stays as it is. Raises
+        ValueError and TypeError; what uses it raises CannotRead, with your line, where a part
+        fails. It decodes without a cache where a part could notice."""
+        return replace(self, model=with_student_parts(self.model, parts))
 
     @property
     def classes(self) -> tuple[str, ...]:

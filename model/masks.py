@@ -1,8 +1,9 @@
 """Which query may attend to which key. A mask is boolean; True = may attend; it broadcasts to
 (batch, heads, query, key)."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import torch
 from torch import Tensor
@@ -52,27 +53,38 @@ class Masks:
         kinds = {site.kind: site for site in model.sites()}
         special = model.config.special_ids
         return tuple(
-            self.of(site, texts[site.query_side], texts[site.key_side], *special(site.key_side)[:2])
+            self.of(
+                site, texts[site.query_side], texts[site.key_side], *special(site.key_side)[:2],
+                makers=model.mask_makers,
+            )
             for site in kinds.values()
-        )
+        )  # fmt: skip
 
     def over(self, written: Iterable[int], pad_id: int) -> "Masks":
         """Masks for generated text: a generated `<pad>` is an ordinary token."""
         return replace(self, tgt_padding=False) if pad_id in written else self
 
     def of(
-        self, site: Site, query: Tensor, key: Tensor, pad_id: int, bos_id: int | None = None
+        self,
+        site: Site,
+        query: Tensor,
+        key: Tensor,
+        pad_id: int,
+        bos_id: int | None = None,
+        makers: Mapping[str, Callable[..., Tensor]] = MappingProxyType({}),
     ) -> Tensor | None:
-        """The mask of the attention at a site, from query and key ids, (batch, length)."""
+        """The mask of the attention at a site, from query and key ids, (batch, length). `makers`:
+        see ProbedModel."""
         on = [name for name in site.masks if getattr(self, name)]
         mask = None
         if "causal" in on:
-            mask = causal_mask(query.shape[1], query.device)[None, None]
+            make = makers.get("causal_mask", causal_mask)
+            mask = make(query.shape[1], query.device)[None, None]
         if site.window:
             near = local_mask(query.shape[1], site.window, query.device)[None, None]
             mask = near if mask is None else mask & near
         if any(name != "causal" for name in on):
-            visible = padding_mask(key, pad_id, bos_id)
+            visible = makers.get("padding_mask", padding_mask)(key, pad_id, bos_id)
             if not visible.all():
                 mask = visible if mask is None else mask & visible
         return mask

@@ -1,8 +1,9 @@
 """What a model says of itself: the texts it reads (`Side`), where attention happens (`Site`), and
 the class of all models that do (`ProbedModel`)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from torch import Tensor, nn
@@ -112,6 +113,8 @@ class ProbedModel(nn.Module):
 
     config: "Config"
     generator: nn.Module
+    # What makes masks in place of the functions of these names in masks.py.
+    mask_makers: Mapping[str, Callable[..., Tensor]] = MappingProxyType({})
 
     def sides(self) -> tuple[Side, ...]:
         """The texts that the model reads."""

@@ -149,7 +149,7 @@ class MultiHeadAttention(nn.Module):
         k, v = self.keys_values(key, value)
         weights = self.softmax(self.scores(q, k), mask)  # (batch, heads, query, key)
         heads = self.dropout(weights) @ v  # (batch, heads, query, d_head)
-        return self.output(heads.transpose(1, 2).flatten(2))
+        return self.output(self.merge(heads))
 
     def keys_values(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Projected keys and values, each (batch, heads, key, d_head)."""
@@ -158,6 +158,10 @@ class MultiHeadAttention(nn.Module):
     def split(self, x: Tensor) -> Tensor:
         """(batch, length, d_model) → (batch, heads, length, d_head)"""
         return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
+
+    def merge(self, heads: Tensor) -> Tensor:
+        """(batch, heads, length, d_head) → (batch, length, heads · d_head)"""
+        return heads.transpose(1, 2).flatten(2)
 
 
 # Feed-forward (section 3.3)

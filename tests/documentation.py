@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from importlib import import_module
 from inspect import isfunction
 from pathlib import Path
@@ -24,6 +25,7 @@ import headlight
 from headlight.app.lessons.lesson import load_folder
 from headlight.app.lessons.question_types import TYPES
 from headlight.app.server.command import COMMANDS as OF_APP
+from headlight.app.text.keys import BY_PAGE
 from headlight.model.card import parameter_count, wilson
 from headlight.model.checkpoint import SHIPPED, CannotLoad, load
 from headlight.model.commands import COMMANDS as OF_MODEL
@@ -246,6 +248,14 @@ GENERATED: dict[str, Callable[[], str]] = {
     "results": lambda: entries(results()),
     "scores": scores,
 }
+
+
+def keys(page: str) -> str:
+    rows = [f"| {names} | {does} |" for names, does in BY_PAGE[page]]
+    return "\n".join(["| key | what it does |", "|---|---|", *rows])
+
+
+GENERATED |= {f"keys-{page}": partial(keys, page) for page in BY_PAGE}
 
 
 def renewed(page: str) -> str:

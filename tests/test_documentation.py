@@ -19,7 +19,7 @@ from PIL import Image, ImageSequence
 
 import headlight
 from headlight.app.lessons import class_plan
-from headlight.app.state.pages import PAGES
+from headlight.app.state.pages import MENU
 from headlight.app.state.settings import SETTINGS
 from headlight.model import Masks, load, transformer
 from headlight.model.analysis.alignment import WordWeights
@@ -248,7 +248,7 @@ def test_links_into_the_app_say_what_the_app_reads():
 
 
 def test_every_page_of_the_app_is_described_and_pictured():
-    for page in PAGES.values():
+    for page in MENU:
         file = DOCS / "pages" / f"{page.key or 'attention'}.md"
         pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", file.read_text("utf-8"))
         assert pictures, page.title

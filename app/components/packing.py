@@ -76,6 +76,8 @@ class GridOptions:
     `points_at`: the row {side, index} that is marked while nothing else is pointed at, and from
     then on over these tokens; otherwise the grid marks a row that tells much, but not `in_lesson`,
     where it could answer a question.
+    `cards`: the acts that stand below the finding, besides those on a head or a token, and whether
+    each is done; None where nothing can be changed.
     `cell`: the row of the selected head, and the column, that are selected, each −1 where none
     is."""
 
@@ -96,6 +98,7 @@ class GridOptions:
     said: Sequence[tuple[str, str]] = ()
     veil: Sequence[Mapping] = ()
     points_at: Mapping = field(default_factory=dict)
+    cards: Mapping | None = None
     cell: Mapping = field(default_factory=dict)
     in_lesson: bool = False
     session: str = ""

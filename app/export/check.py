@@ -12,6 +12,7 @@ import base64
 import html
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,13 @@ from headlight.app.components.scripts import read, script
 from headlight.app.theme import INK, PAPER, PRIMARY
 from headlight.model.checking import judge
 from headlight.model.checking.parts import PARTS
-from headlight.model.checking.real import real
+from headlight.model.checking.real import SENTENCE, real
 from headlight.model.checking.verdict import NotYet, Verdict
+from headlight.model.checkpoint import load
+from headlight.model.probing.trace import Trace
 
 HEIGHT = 420  # pixels of a frame
-MOST = 40  # rows and columns shown
+MOST_SHOWN = 40  # rows and columns shown
 RIGHT, WRONG = "#17692f, #7bd389", "#a3230c, #ffb9a6"  # light, dark
 
 
@@ -40,7 +43,7 @@ def matrices_of(verdict: Verdict) -> list[Matrix]:
 
     def flat(x):
         x = x.float()[lead] if x.dim() > 2 else x.float()
-        return np.atleast_2d(x.numpy())[:MOST, :MOST]
+        return np.atleast_2d(x.numpy())[:MOST_SHOWN, :MOST_SHOWN]
 
     axes = ("", "", *verdict.axes)[-2:]
     rows, columns = (verdict.case.rows, verdict.case.columns) if verdict.case else ((), ())
@@ -48,7 +51,8 @@ def matrices_of(verdict: Verdict) -> list[Matrix]:
     row, column = verdict.index[-2:] if len(verdict.index) >= 2 else (-1, -1)
     options: dict[str, Any] = {
         "row_name": axes[0], "column_name": axes[1],
-        "rows": labels.get(axes[0], ())[:MOST], "columns": labels.get(axes[1], ())[:MOST],
+        "rows": labels.get(axes[0], ())[:MOST_SHOWN],
+        "columns": labels.get(axes[1], ())[:MOST_SHOWN],
         "follow": row, "column": column, "single": True, "blank": "NaN",
     }  # fmt: skip
     if not fits:
@@ -57,10 +61,12 @@ def matrices_of(verdict: Verdict) -> list[Matrix]:
     if axes == ("query", "key") and min(x.min() for x in map(np.nan_to_num, two.values())) >= 0:
         return compared(two, "yours − ours", **options)
     most = float(np.nanmax(np.abs(two["ours"]), initial=0)) or 1.0
-    plain = [Matrix(t, x, largest=most, scale="value", labelled=t == "yours", **options)
+    ends = ("{}", "{}")
+    plain = [Matrix(t, x, largest=most, scale="value", ends=ends, labelled=t == "yours", **options)
              for t, x in two.items()]  # fmt: skip
     apart = np.nan_to_num(two["yours"]) - two["ours"]
-    return [*plain, Matrix("yours − ours", apart, labelled=False, numbers=False, **options)]
+    return [*plain, Matrix("yours − ours", apart, ends=ends, labelled=False, numbers=False,
+                             **options)]  # fmt: skip
 
 
 def document(verdict: Verdict) -> str:
@@ -103,10 +109,15 @@ class NotRight(NotYet):
         return [str(self.verdict)]
 
 
+@cache
+def _trace(model: str) -> Trace:
+    return load(model).trace(SENTENCE)
+
+
 def verdict(name: str, function: Callable, on: str = "", **how: Any) -> Shown:
     """What is to be said of a part, which is never raised. `on`: a translator, whose numbers on a
     real sentence are one more case, and the picture; `how`: as `judged` takes it."""
-    case = real(name, on) if on else None
+    case = real(name, _trace(on), on) if on else None
     return Shown(**vars(judge.verdict(name, function, case, **how)))
 
 

@@ -1,7 +1,9 @@
-"""Draws one head, or all heads of a kind, for a paper: `headlight figure MODEL TEXT --out FILE`.
+"""Draws one head, all heads of a kind, or a word alignment, for a paper:
+`headlight figure MODEL TEXT --out FILE`.
 
     headlight figure en-de "A dog runs." --layer 3 --head 3 --out fig.pdf
     headlight figure en-de "A dog runs." --kind encoder --whole --width page --out fig.svg
+    headlight figure en-de "A dog runs." --alignment --out fig.pdf
     headlight figure mine.safetensors --kind decoder --numbers --width 84mm --out fig.png
 
 MODEL is the name of a shipped model, a folder, or a recording: then TEXT is one of its own, or left
@@ -13,13 +15,15 @@ are refused. A caption for the figure is printed.
 import sys
 from pathlib import Path
 
-from headlight.app.export.paper import Figure, ending_of, inches_of, place_of
+from headlight.app.export.paper import AlignmentFigure, Figure, ending_of, inches_of, place_of
 from headlight.model.arguments import parser_of
 from headlight.model.messages import LONGEST_MESSAGE, MOST_OF_REASON, reason, short
 from headlight.model.recording.checkpoint import load_recorded
 from headlight.model.surveys.trace_command import opened
 
 RECORDING = ".safetensors"
+OF_HEADS = "kind", "layer", "head", "whole", "numbers", "changes"
+ALONE = "An alignment takes the heads that align words: leave out --{}."
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -35,6 +39,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--layer", type=int, metavar="N", help="default: the first")
     parser.add_argument("--head", type=int, metavar="N", help="default: 1")
     parser.add_argument("--whole", action="store_true", help="all heads of the kind")
+    parser.add_argument("--alignment", action="store_true",
+                        help="which source word each target word goes back to")  # fmt: skip
     parser.add_argument("--numbers", action="store_true", help="weights in the cells that fit them")
     parser.add_argument("--changes", default="", metavar="LINE",
                         help="changes to the model, such as cross.1.2=off")  # fmt: skip
@@ -52,9 +58,16 @@ def main(arguments: list[str] | None = None) -> None:
             checkpoint, text = opened(args.model, "cpu"), args.text
         else:
             raise ValueError("Give a text for the model to read.")
-        trace = checkpoint.trace(text, args.target, changes=args.changes)
-        place = place_of(trace, args.kind, args.layer, args.head)
-        figure = Figure(trace, *place, whole=args.whole, numbers=args.numbers)
+        if args.alignment:
+            for name in OF_HEADS:
+                if getattr(args, name) != parser.get_default(name):
+                    raise ValueError(ALONE.format(name))
+            words = checkpoint.align(text, args.target)
+            figure = AlignmentFigure(words, checkpoint.card.get("title", args.model))
+        else:
+            trace = checkpoint.trace(text, args.target, changes=args.changes)
+            place = place_of(trace, args.kind, args.layer, args.head)
+            figure = Figure(trace, *place, whole=args.whole, numbers=args.numbers)
         caption = figure.save(args.out, args.width)
     except (ValueError, LookupError) as error:
         stop(str(error))

@@ -23,6 +23,7 @@ from headlight.model.pause import pause
 INK, PAPER = theme.INK["light"], theme.PAPER["light"]
 CORNER = 10  # pixels
 BORDER = "#c8c8c8"
+GREY_LINE, LEAST_LINE = "#b0b0b0", 0.05  # between words, and the least weight that is drawn
 HATCH_UNIT = 12  # pixels from line to line that Matplotlib leaves for one stroke of "/"
 SHARP, MOST_SHARP = 2, 3_000_000  # pixels of tiles; larger pictures are not rendered sharper
 LARGEST_CELL, SMALLEST_LETTERS, SMALL = 34, 8, 14
@@ -173,6 +174,45 @@ def _printed_cell(
     sizes = numbered or sizes
     good = (cell for cell in sizes if letters(cell) >= GOOD_LETTERS)
     return next(good, max(sizes, key=letters))
+
+
+def alignment(
+    ending: str,
+    metadata: str,
+    title: str,
+    columns: Sequence[Sequence[str]],
+    weights: np.ndarray,
+    inches: float,
+) -> bytes:
+    """Two columns of words, the source on the left, joined by lines: the larger the weight, (target
+    word, source word), the thicker. The largest of each target word is black. `columns`: the
+    heading of each, then its words. The rest as for `head`."""
+    across, row = 9 * FONT, 1.6 * FONT
+    with sheet(ending, title, inches=inches) as drawing:
+        labels = [[short(word) for word in words] for words in columns]
+        left, right = (max(drawing.width(word, FONT) for word in words) for words in labels)
+        start = FONT + left + 6
+        end, top = start + across, 2.2 * FONT
+        heights = [len(words) - 1 for words in labels]
+
+        def middle(side: int, i: int) -> float:
+            return top + row * (1 + i + (max(heights) - heights[side]) / 2)
+
+        best = weights.argmax(axis=1)
+        shown = np.argwhere(
+            (weights >= LEAST_LINE) | (np.arange(weights.shape[1]) == best[:, None])
+        )
+        for j, i in sorted(shown.tolist(), key=lambda at: at[1] == best[at[0]]):  # black on top
+            colour = INK if i == best[j] else GREY_LINE
+            ends = (middle(0, i), middle(1, j))
+            drawing.line((start, end), ends, 1 + 3 * float(weights[j, i]), colour)
+        for side, (words, x, align) in enumerate(
+            ((labels[0], start - 6, "right"), (labels[1], end + 6, "left"))
+        ):
+            drawing.write(x, top - 0.2 * row, words[0], SMALL, align)
+            for i, word in enumerate(words[1:]):
+                drawing.write(x, middle(side, i) + 0.35 * FONT, word, FONT, align)
+        return drawing.file(end + 6 + right + FONT, top + row * (max(heights) + 1), metadata)
 
 
 def grid(
@@ -451,6 +491,12 @@ class Sheet:
         """Outlines of rectangles (x, y, width, height), all in one path."""
         self._path(boxes, edgecolor=colour, linewidth=thick, joinstyle="miter")
 
+    def line(self, across, down, thick: float, colour: str) -> None:
+        """A line from (across[0], down[0]) to (across[1], down[1])."""
+        from matplotlib.lines import Line2D
+
+        self.axes.add_artist(Line2D(across, down, color=colour, linewidth=thick, clip_on=False))
+
     def hatch(self, boxes) -> None:
         """Hatched rectangles, all in one path: one path for each would be slow and large."""
         share = round(100 * MASKED["opacity"])
@@ -460,14 +506,9 @@ class Sheet:
 
     def cross(self, boxes) -> None:
         """Rectangles (x, y, width, height) crossed out."""
-        from matplotlib.lines import Line2D
-
         for x, y, width, height in boxes:
             for ends in ((y, y + height), (y + height, y)):
-                line = Line2D(
-                    (x, x + width), ends, color=FOCUS, linewidth=MASKED["cross"], clip_on=False
-                )
-                self.axes.add_artist(line)
+                self.line((x, x + width), ends, MASKED["cross"], FOCUS)
 
     def corners(self, points) -> None:
         """A triangle in the upper right corner of each tile; a point is that corner."""

@@ -2,6 +2,7 @@
 caption."""
 
 import json
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from headlight.app.components.packing import halved
 from headlight.app.export import figures
 from headlight.app.text import part_names
 from headlight.app.theme import MASKED
+from headlight.model.analysis.alignment import WordWeights
 from headlight.model.analysis.reading import LabelledWeights, Reading
 from headlight.model.files import replace_file
 from headlight.model.messages import MOST_OF_REASON, reason, short
@@ -72,8 +74,31 @@ def place_of(
     return kind, numbers.index(layer), head - 1
 
 
+class Printed(ABC):
+    """What can be printed, with a caption."""
+
+    @abstractmethod
+    def drawn(self, ending: str, inches: float) -> bytes:
+        """As "svg", "pdf" or "png", this wide."""
+
+    @abstractmethod
+    def caption(self) -> str:
+        """What the figure shows, in sentences."""
+
+    def save(self, path: str | Path, width: str = "column") -> str:
+        """Write the figure as .svg, .pdf or .png. Returns a caption for it. Raises CannotPrint, and
+        TooNarrow where its letters could not be read."""
+        path, inches = Path(path), inches_of(width)
+        drawn = self.drawn(ending_of(path), inches)
+        try:
+            replace_file(path, drawn)
+        except OSError as error:
+            raise CannotPrint(f"{short(path)} cannot be written: {reason(error)}.") from None
+        return self.caption()
+
+
 @dataclass(frozen=True)
-class Figure:
+class Figure(Printed):
     """Weights of a trace, or what they are more than those of `minus`, another trace over the same
     texts. `whole`: all heads of the kind; `layer` and `head` index the trace's arrays."""
 
@@ -90,19 +115,7 @@ class Figure:
         if self.minus is not None:
             check_comparable(self.trace, self.minus)
 
-    def save(self, path: str | Path, width: str = "column") -> str:
-        """Write the figure as .svg, .pdf or .png. Returns a caption for it. Raises CannotPrint, and
-        TooNarrow where its letters could not be read."""
-        path, inches = Path(path), inches_of(width)
-        drawn = self.drawn(ending_of(path), inches)
-        try:
-            replace_file(path, drawn)
-        except OSError as error:
-            raise CannotPrint(f"{short(path)} cannot be written: {reason(error)}.") from None
-        return self.caption()
-
     def drawn(self, ending: str, inches: float) -> bytes:
-        """As "svg", "pdf" or "png"."""
         trace, kind = self.trace, self.kind
         picture, signed = self._picture()
         about = json.dumps({"caption": self.caption()})
@@ -122,7 +135,7 @@ class Figure:
         )  # fmt: skip
 
     def caption(self) -> str:
-        """What the figure shows: which weights, of which model, texts and changes."""
+        """Which weights, of which model, texts and changes."""
         trace, kind = self.trace, self.kind
         name = self._name()
         name = name[:1].lower() + name[1:]
@@ -180,6 +193,35 @@ class Figure:
             return shown
         small = (shown.weights > 0) & (shown.weights < hidden)  # hidden, not masked
         return replace(read(hidden), weights=np.where(small, 1e-9, shown.weights))
+
+
+@dataclass(frozen=True)
+class AlignmentFigure(Printed):
+    """Which source word each target word goes back to: what `Checkpoint.align` gives, with the name
+    of its model."""
+
+    words: WordWeights
+    origin: str = ""
+
+    def drawn(self, ending: str, inches: float) -> bytes:
+        words = self.words
+        if not words.weights.size:
+            raise CannotPrint("There are no words to align.")
+        columns = ("source", *words.source), ("target", *words.target)
+        about = json.dumps({"caption": self.caption()})
+        return figures.alignment(ending, about, "Word alignment", columns, words.weights, inches)
+
+    def caption(self) -> str:
+        words = self.words
+        source, target = (
+            short(" ".join(each), MOST_OF_TEXT) for each in (words.source, words.target)
+        )
+        of = f" by the model “{short(self.origin, MOST_OF_TEXT)}”" if self.origin else ""
+        return (
+            f"Word alignment{of}, from “{source}” (left) to “{target}” (right). Black: the source "
+            "word with the largest weight for each target word; grey: the others from "
+            f"{figures.LEAST_LINE:.0%} on. Thicker: larger weight."
+        )
 
 
 def check_comparable(trace: Trace, minus: Trace) -> None:

@@ -1,6 +1,7 @@
 // The live page: what the user does becomes a state, the worker answers it, the app's own grid draws.
 
 import { Walk } from "../components/generation/steps.js";
+import { Cards } from "../components/head_grid/cards.js";
 import { Grid } from "../components/head_grid/grid.js";
 import { element, painted } from "../components/shared/dom.js";
 import { shortName } from "../components/shared/names.js";
@@ -153,7 +154,7 @@ const grid = new Grid(true);
 let options = {
   focus: null, show: "all", scale: "linear", order: {}, average: "", least: 0,
   palette: data.palette, colour: data.colour, faded: {}, off: {}, marked: {}, hidden: {}, moved: {},
-  acts: true, said: [], session: "", heard: 0,
+  acts: true, cards: {}, said: [], session: "", heard: 0,
 };
 
 const NOTHING_FOUND = { first: [], last: () => [] };
@@ -608,6 +609,7 @@ function open(loaded) {
       `other sentences: ${names}. For ${percent(together)} of ${words} target words, they pick ` +
       "the source word that the model needs most. Thicker: more attention.";
   }
+  grid.strip = new Cards(grid);
   grid.mount(byId("grid"));
   grid.placeAnswers(byId("answers"));
   grid.report = focusOn;

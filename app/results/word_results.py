@@ -1,8 +1,15 @@
 """Words: alignment between source and target, attribution of a prediction."""
 
-from headlight.app.results.memoize import CORES, SMALL_RESULT, memoize_pass, per_run
+import re
+from itertools import chain
+
+import torch
+from torch import nn
+
+from headlight.app.results.memoize import CORES, SMALL_RESULT, memoize, memoize_pass, per_run
 from headlight.app.results.passes import donor_of, whole_trace_of
 from headlight.app.results.sweep_results import check_removals
+from headlight.app.state import catalog
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.progress import reporting
 from headlight.model.analysis import alignment
@@ -11,7 +18,10 @@ from headlight.model.analysis.attribution import Attribution, attribution
 from headlight.model.analysis.decomposition import Decomposition, decomposition
 from headlight.model.probing.run import FINAL, Run
 from headlight.model.probing.sweeps import Score
+from headlight.model.probing.trace import read_of
 
+WHOLE_WORD = re.compile(r"[^\W\d_]{2,}")
+SAME_BEGINNING = 3  # letters that the forms of one word share
 REMOVALS = "Removing one source token at a time"
 
 
@@ -69,3 +79,60 @@ def attribution_of(
         return attribution(
             view.model, run, score.position, score.wanted, head, score.against, given
         )
+
+
+def with_similar_word(view: ModelView, run: Run, line: str, index: int) -> str | None:
+    """The line that a model reads first in a run, with another word in place of its token `index`,
+    from 0: the word of the model's example sentences whose embedding has the largest cosine with
+    the token's. None where the token is no whole word, or no other word of one token is there."""
+    side = view.model.sides()[0]
+    text = read_of(view.model, run)[side.name]
+    if index >= len(text.ids) or text.roles[index]:
+        return None
+    words = _whole_words(view)
+    start, end = text.offsets[index]
+    token, token_id = line[start:end], text.ids[index]
+    if words.get(token_id) != token:
+        words = words | _words_in(view, line)
+    if words.get(token_id) != token:
+        return None
+    others = [each for each, word in words.items() if _is_another(word, token)]
+    if not others:
+        return None
+    module = view.model.get_submodule(side.embedding)
+    table = next(part for part in module.modules() if isinstance(part, nn.Embedding)).weight
+    with torch.no_grad():
+        cosines = nn.functional.cosine_similarity(table[others].float(), table[token_id].float())
+    for at in cosines.argsort(descending=True).tolist():
+        swapped = line[:start] + words[others[at]] + line[end:]
+        ids = list(view.checkpoint.encode(swapped).ids)
+        if len(ids) == len(run.texts[0].ids) and others[at] in ids:
+            return swapped
+    return None
+
+
+def _is_another(word: str, token: str) -> bool:
+    """Whether it can stand where the token does, and is no other form of it: “dog”, “dogs”."""
+    alike = word[:SAME_BEGINNING].lower() == token[:SAME_BEGINNING].lower()
+    return not alike and word[0].isupper() == token[0].isupper()
+
+
+def _whole_words(view: ModelView) -> dict[int, str]:
+    """Token → word, for the words of the model's example sentences that are one token."""
+
+    def make():
+        lines = [*catalog.examples(view.name), *chain(*catalog.pairs(view.name))]
+        return {key: word for line in lines for key, word in _words_in(view, line).items()}
+
+    return memoize(("whole words", view.name, view.stamp), make, lambda words: 100 * len(words))
+
+
+def _words_in(view: ModelView, line: str) -> dict[int, str]:
+    text = view.checkpoint.encode(line)
+    return {
+        token_id: line[start:end]
+        for token_id, (start, end) in zip(text.ids, text.offsets, strict=True)
+        if WHOLE_WORD.fullmatch(line[start:end])
+        and not line[max(0, start - 1) : start].isalnum()
+        and not line[end : end + 1].isalnum()
+    }

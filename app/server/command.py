@@ -25,7 +25,7 @@ OTHER_PACKAGE = (
     "The package headlight, a tool for database migrations, shares a folder with Headlight. Run: "
     "pip uninstall headlight headlight-attention. Then install headlight-attention again."
 )
-LIVE_IS_YOURS = "--live runs your script on this machine alone, so it does not go with --serve."
+ON_THIS_MACHINE = "{} runs your code on this machine alone, so it does not go with --serve."
 SCRIPT = Path(__file__).resolve().parents[1] / "main.py"
 
 
@@ -36,20 +36,28 @@ def main(arguments: Sequence[str] | None = None) -> int | None:
         return 1
     if arguments[:1] == ["lessons"]:
         return _lessons(arguments[1:])
+    if arguments[:1] == ["check"]:
+        arguments[0] = "--check"
     if arguments and not arguments[0].startswith("-"):
         from headlight.model import commands  # with PyTorch, which takes seconds
 
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl+C
         return commands.main(arguments, {**commands.COMMANDS, **COMMANDS})
     args = _parse(arguments)
+    if args.serve and (args.live or args.check):
+        print(ON_THIS_MACHINE.format("--live" if args.live else "check"), file=sys.stderr)
+        return 2
     if args.live:
-        if args.serve:
-            print(LIVE_IS_YOURS, file=sys.stderr)
-            return 2
         return import_module("headlight.app.in_process").live(args.live, args.port)
     options = ["--models", args.models] if args.models else []
     if args.lessons:
         options += ["--lessons", args.lessons]
+    if args.check:
+        file = Path(args.check).resolve()
+        if why := _problem(file):
+            print(why, file=sys.stderr)
+            return 2
+        options += ["--check", str(file)]
     options += [text for site in args.embed_in for text in (embedding.FLAG, site)]
     if args.serve:
         from headlight.app.server import serve
@@ -79,6 +87,15 @@ def other_package() -> bool:
     return all(each.value != f"{__name__}:main" for each in commands)
 
 
+def _problem(file: Path) -> str:
+    """Why a file cannot be judged; "" if it can."""
+    if not file.is_file():
+        return f"There is no file {str(file)[:200]}."
+    if file.suffix != ".py":
+        return f"{file.name[:200]} is not a Python file. Its name has to end in .py."
+    return ""
+
+
 def _lessons(arguments: list[str]) -> int:
     """A program of its own, as the app is."""
     folders = [str(Path(headlight.__file__).parent), os.environ.get("PYTHONPATH")]
@@ -101,6 +118,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         usage="headlight [--port PORT] [--models DIR] [--lessons FOLDER] [--serve [--replicas N]]\n"
         "                 [--embed-in ORIGIN]\n"
         "       headlight --live SCRIPT:NAME [--port PORT]\n"
+        "       headlight check FILE.py [--port PORT]\n"
         "       headlight lessons check|report …\n"
         "       headlight COMMAND …",
         description="Starts the app, or runs a command.",
@@ -113,6 +131,9 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--lessons", metavar="FOLDER", help="a folder with your own lessons")
     parser.add_argument(
         "--live", metavar="SCRIPT:NAME", help="a model in memory, as your script calls it"
+    )
+    parser.add_argument(
+        "--check", metavar="FILE", help="judge your parts of the Transformer whenever you save them"
     )
     parser.add_argument("--serve", action="store_true", help="for a class: open to the network")
     parser.add_argument(

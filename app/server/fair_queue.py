@@ -78,6 +78,12 @@ class FairQueue:
         """Whether it is this thread's turn."""
         return get_ident() in self.computing
 
+    @property
+    def is_free(self) -> bool:
+        """Whether a turn would begin at once, and nobody waits for one."""
+        with self.changed:
+            return not self.waiting and len(self.computing) < self.at_once
+
     @contextmanager
     def turn(
         self,

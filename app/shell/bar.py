@@ -104,16 +104,21 @@ def _live_page(folder: Path) -> bytes:
 
 
 def draw_more() -> None:
-    """The device, the address for a class, and what each model is."""
-    look = {"icon": ":material/more_vert:", "help": "Device for all models", "type": "tertiary"}
+    """The keys, the device, the address for a class, and what each model is."""
+    look = {"icon": ":material/more_vert:", "help": "Keys, device, models", "type": "tertiary"}
     with menu("", "more", **look) as more:
-        if more.open:
-            widgets.draw("device")
-        if more.open and (address := lan.class_address()):
+        if not more.open:
+            return
+        st.button("Keys", key="keys", icon=":material/keyboard:")
+        widgets.draw("device")
+        if address := lan.class_address():
             st.markdown(f"Address for the class: **{address}**")
             st.image(lan.qr_code(address), width=260)
-        if more.open:
-            for name, card in catalog.cards().items():
+        cards, chosen = catalog.cards(), session.values()["model"]
+        if chosen in cards:
+            st.markdown(f"**{formats.escaped(chosen)}**: {cards.pop(chosen)}")
+        with st.expander("Other models"):
+            for name, card in cards.items():
                 st.markdown(f"**{formats.escaped(name)}**: {card}")
 
 

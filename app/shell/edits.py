@@ -3,9 +3,12 @@
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
+from headlight.app import selection
+from headlight.app.results import word_results
 from headlight.app.state import session
-from headlight.app.state.options import AFTER, BEFORE
+from headlight.app.state.options import AFTER, DIFFERENCE, OTHER, THIS
 from headlight.app.state.session import choose, context, values
 from headlight.model.probing import editing
 from headlight.model.probing.changes import (
@@ -19,6 +22,7 @@ from headlight.model.probing.changes import (
     written,
 )
 from headlight.model.probing.editing import Changes
+from headlight.model.probing.trace import CannotRead
 
 
 def set_changes(changes: Iterable[Change]) -> None:
@@ -39,10 +43,33 @@ def undo_or_redo(by: int) -> None:
 def edit(what: str, **on) -> None:
     """Apply an edit made on the tiles to a head, a token or a cell. A callback. Changes that cannot
     be parsed are left as they are, and a late message from another model is ignored."""
-    with suppress(CannotChange):
-        set_changes(EDITS[what](parse(session.values()["changes"]), **on))
-        if session.values()["shows"] == BEFORE:
-            session.choose(shows=AFTER)
+    with suppress(CannotChange, CannotRead):
+        session.choose(**settings_after(what, **on))
+
+
+def settings_after(what: str, **on) -> dict[str, Any]:
+    """The settings that an edit chooses. Raises CannotChange and CannotRead."""
+    chosen = session.values()
+    if what == "swap":
+        return _swap_word(**on)
+    if what == "causal":
+        given = {"causal": not chosen["causal"]}
+    else:
+        given = {"changes": written(EDITS[what](parse(chosen["changes"]), **on))}
+    # What is shown must be what was changed.
+    return given if chosen["shows"] in (THIS, AFTER, DIFFERENCE) else given | {"shows": AFTER}
+
+
+def _swap_word(index: int) -> dict[str, Any]:
+    """A comparison with the same sentence in which one token is another word, or its end; `index`
+    is that of the token in the first text that the model reads."""
+    if session.values()["other"].strip():
+        return {"other": ""}
+    plain = selection.run(changed=False)
+    line = word_results.with_similar_word(selection.view(), plain, selection.text(), index)
+    if line is None:
+        raise CannotChange("No similar word is known.")
+    return {"other": line, "shows": OTHER}
 
 
 def edit_at(focus: Mapping, what: Mapping) -> None:
@@ -90,12 +117,41 @@ def _scope(kind: str, layer: int, head: int) -> Scope:
     return Scope(kind, site.layer, head)
 
 
+def _toggle_positions(now: Changes) -> Changes:
+    """Take the positions out of the first text, or bring them back."""
+    return _toggle_line(now, no_positions())
+
+
+def _toggle_temperature(now: Changes) -> Changes:
+    """Flatten the weights of every head, or end that."""
+    return _toggle_line(now, BLUR)
+
+
+def _toggle_line(now: Changes, line: str) -> Changes:
+    for change in parse(line):
+        now = editing.toggled(now, change)
+    return now
+
+
+def no_positions() -> str:
+    """The change that takes the positions out of the first text."""
+    return f"{session.context().known.sides[0].title}=positions:none"
+
+
+BLUR = "all=temperature:4"
 SCOPES = {  # "head", "layer" or "kind" → the scope, given that of one head
     "head": lambda scope: scope,
     "layer": lambda scope: replace(scope, head=None),
     "kind": lambda scope: Scope(scope.kind),
 }
-EDITS = {"off": _toggle_head, "hide": _hide_token, "paint": _paint_mask, "weigh": _set_weight}
+EDITS = {
+    "off": _toggle_head,
+    "hide": _hide_token,
+    "paint": _paint_mask,
+    "weigh": _set_weight,
+    "positions": _toggle_positions,
+    "temperature": _toggle_temperature,
+}
 
 
 def add_change(of: str, verb: str) -> None:

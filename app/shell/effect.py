@@ -13,7 +13,7 @@ from headlight.app.results import passes
 from headlight.app.results.memoize import per_run
 from headlight.app.state import catalog, messages, session
 from headlight.app.state.catalog import ModelView
-from headlight.app.state.options import AFTER, BEFORE, THIS
+from headlight.app.state.options import AFTER, BEFORE, OTHER, THIS, TO_OTHER
 from headlight.app.text import findings, formats, output_texts
 from headlight.app.text.formats import Parts
 from headlight.model.probing.changes import CannotChange, written
@@ -25,11 +25,13 @@ ModelRun = tuple[ModelView, Run]
 
 @dataclass(frozen=True)
 class Effect:
-    """What is said of an effect. `row`: the token after which a probability moved most; None if
-    none moved, or if the picture shows neither the current nor the changed model."""
+    """What is said of an effect, and `brief`ly, in a few words. `row`: the token after which a
+    probability moved most; None if none moved, or if the picture shows neither the current nor the
+    changed model."""
 
     said: Parts = field(default_factory=list)
     row: int | None = None
+    brief: Parts = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -66,26 +68,29 @@ def effect() -> Effect:
     """What masks, padding and changes do to the output, compared with the model as trained over the
     same text; or what another run, or an earlier training step, does otherwise. Empty where nothing
     is compared, or where the model as trained is shown."""
-    if session.values()["shows"] == BEFORE:
+    shows = session.values()["shows"]
+    if shows == BEFORE:
         return Effect()
     with suppress(CannotChange, CannotRead, messages.NothingToShow):  # the page says why
         run = selection.run(changed=True)
-        if run != (plain := replace(passes.as_trained(run), pad_to=0, other=None)):
-            said, row = _of_changes(plain, run)
-        elif session.context().has_other:
-            said, row = _other()
+        plain = replace(passes.as_trained(run), pad_to=0, other=None)
+        if session.context().has_other and (run == plain or shows in (OTHER, TO_OTHER)):
+            found = _other()
+        elif run != plain:
+            found = _of_changes(plain, run)
         elif run.step != FINAL:
             final = replace(run, step=FINAL)
             before, after = ((selection.view(each), each) for each in (final, run))
-            said, row = _moved(before, after, translated_lines(before, after))
-            said = findings.after_lead("Compared with the final weights, ", said)
+            found = _moved(before, after, translated_lines(before, after))
+            lead = "Compared with the final weights, "
+            found = replace(found, said=findings.after_lead(lead, found.said))
         else:
             return Effect()
-        return Effect(said, row if session.values()["shows"] in (THIS, AFTER) else None)
+        return found if shows in (THIS, AFTER) else replace(found, row=None)
     return Effect()
 
 
-def _other() -> tuple[Parts, int | None]:
+def _other() -> Effect:
     """The output of the other run's model for its own text, and what moved most, with its row.
     The target of either run may differ from its output: it may be typed, or written by another
     training step."""
@@ -96,8 +101,9 @@ def _other() -> tuple[Parts, int | None]:
     line, other_line = chosen["line"], chosen["other"].strip()
     lines = [line, other_line or line] if both[1][0].checkpoint.writes else []
     lead = findings.with_other(other_line, chosen["other_model"], chosen["other_step"])
-    said, row = _moved(*both, lines)
-    return findings.after_lead(lead, said), row
+    found = _moved(*both, lines)
+    brief = findings.brief_swap(formats.differences(line, other_line or line), found.brief)
+    return replace(found, said=findings.after_lead(lead, found.said), brief=brief)
 
 
 def translation(view: ModelView, line: str, run: Run) -> str:
@@ -107,7 +113,7 @@ def translation(view: ModelView, line: str, run: Run) -> str:
     return view.tokenizer.target.decode(ids)
 
 
-def _of_changes(plain: Run, run: Run) -> tuple[Parts, int | None]:
+def _of_changes(plain: Run, run: Run) -> Effect:
     """What the model writes now, and the next-token probability that changed most; and its row."""
     view = selection.view(run)
     parts, stays, after = [], findings.STAYS, findings.AFTER
@@ -119,8 +125,8 @@ def _of_changes(plain: Run, run: Run) -> tuple[Parts, int | None]:
         after = findings.FINISHED  # which it did not when it wrote the text
     both = (view, plain), (view, run)
     texts = {"stays": stays, "start": after, "former": findings.FORMER}
-    moved, row = _moved(*both, translated_lines(*both), findings.SAID["now"], **texts)
-    return [*parts, *moved], row
+    found = _moved(*both, translated_lines(*both), findings.SAID["now"], **texts)
+    return replace(found, said=[*parts, *found.said])
 
 
 def translated_lines(before: ModelRun, after: ModelRun) -> list[str]:
@@ -137,14 +143,15 @@ def _moved(
     stays: str = findings.STAYS,
     start: str = findings.AFTER,
     former: str = findings.AFTER,
-) -> tuple[Parts, int | None]:
+) -> Effect:
     """What differs between two runs that translate these lines, if any: the texts, the class, or
     the next-token probability that changed most; and the token after which it did. `lead` comes
     before what `after` writes; `stays` says that this is the text of `before`. `start` comes before
     a row, or `former` where the texts differ, since the row belongs to the text of `before`."""
     if moved := class_moved(before, after):
-        return findings.class_moved(moved.row, moved.token, moved.before, moved.after), None
-    parts = []
+        classes = moved.row, moved.token, moved.before, moved.after
+        return Effect(findings.class_moved(*classes), brief=findings.brief_class(*classes))
+    parts, brief = [], []
     if lines:
         was, now = (
             translation(view, line, run)
@@ -153,7 +160,9 @@ def _moved(
         if was == now:
             parts.append((stays, ""))
         else:
-            parts += findings.writes(lead, formats.differences(was, now), now)
+            differences = formats.differences(was, now)
+            parts += findings.writes(lead, differences, now)
+            brief = findings.first_difference(differences)
             start = former
     moved = moved_most(before, after)
     if moved is None:
@@ -161,13 +170,14 @@ def _moved(
             output_texts.output(*each, partial(passes.trace_of, *each))[1]
             for each in (before, after)
         )
-        if now == was:
-            return parts or [(findings.SAME_OUTPUT, "")], None
-        return parts or [(f"The output changes: {was} → {now}", "")], None
+        said = findings.SAME_OUTPUT if now == was else f"The output changes: {was} → {now}"
+        brief = brief or [("output stays" if now == was else f"→ {now}", "")]
+        return Effect(parts or [(said, "")], brief=brief)
+    brief = brief or findings.brief_move(moved.token, moved.before, moved.after)
     if moved.by <= findings.NOTHING:
-        return [*parts, (findings.NO_CHANGE, "")], None
+        return Effect([*parts, (findings.NO_CHANGE, "")], brief=brief)
     told = findings.moved(moved.row, moved.token, moved.before, moved.after, start)
-    return [*parts, *told], moved.at
+    return Effect([*parts, *told], moved.at, brief)
 
 
 def peek() -> Peek | None:

@@ -8,7 +8,7 @@ import numpy as np
 from headlight.app import selection, theme
 from headlight.app.components.packing import GridOptions, order_by
 from headlight.app.results import head_results, passes
-from headlight.app.shell import frame, running_lesson, sweeps
+from headlight.app.shell import frame, palette, running_lesson, sweeps
 from headlight.app.state import session
 from headlight.app.state.catalog import ModelView
 from headlight.model.analysis import head_metrics
@@ -50,6 +50,7 @@ def grid_options(model_view: ModelView, run: Run) -> GridOptions:
         said=() if veils else frame.effect().said,
         veil=[vars(veil) for veil in veils],
         points_at=_points_at(are_tokens),
+        cards=palette.cards(),
         cell=session.chosen_cell(),
         in_lesson=running_lesson.running() is not None,
         session=session.memo().session,

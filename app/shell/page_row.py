@@ -1,5 +1,5 @@
 """The line of a page: its title and views, the picker of the selected head, its own controls, and
-the menus What if and Display."""
+the menus What if and Display. On Attention, What if stands behind the last of its cards."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -23,7 +23,7 @@ from headlight.app.shell.layout import (
 from headlight.app.state import catalog, messages, session, widgets
 from headlight.app.state.options import ABLATION, CLEAREST_ROW, LARGEST_WEIGHT, PATCHING
 from headlight.app.state.pages import EXPORT, GROUPS, HOME, Page
-from headlight.model.probing.changes import VERBS, CannotChange, readable
+from headlight.model.probing.changes import VERBS, CannotChange
 from headlight.model.probing.trace import CannotRead
 
 OTHER_RUN = ("other", "other_model", "other_step", "other_masks")
@@ -94,9 +94,7 @@ def _draw_cell(is_open: bool, options: Mapping) -> None:
             widgets.draw_token(key, tokens, firsts[key], options, names.get(key, ()))
 
 
-def draw_menus(page: Page) -> None:
-    if session.context().can_change:
-        _draw_what_if(page)
+def draw_display(page: Page) -> None:
     if page.reading:
         with menu("Display", "display", icon=":material/tune:") as display:
             draw_where_open(display, READING, page)
@@ -104,9 +102,12 @@ def draw_menus(page: Page) -> None:
                 _draw_score()
 
 
-def _draw_what_if(page: Page) -> None:
+def draw_what_if(page: Page) -> None:
+    """What no card offers, where anything can be changed."""
+    if not session.context().can_change:
+        return
     _close_after_change()
-    with menu("What if", "what_if", icon=":material/science:") as what_if:
+    with menu("What if", "what_if", icon=":material/terminal:") as what_if:
         draw_where_open(what_if, ("changes",), page)
         if what_if.open or any(map(is_chosen, OTHER_RUN)) or page.key == EXPORT:
             with st.container(horizontal=True):
@@ -114,7 +115,6 @@ def _draw_what_if(page: Page) -> None:
         if what_if.open:
             if page.head:
                 draw_ready_made()
-            draw_no_positions()
             draw_minimal_pairs()
             st.markdown(CHANGES_HELP)
 
@@ -163,21 +163,6 @@ def _take_ready_made() -> None:
     if verb := st.session_state["ready_made"]:
         edits.add_change(st.session_state["change_of"], verb)
         session.choose(ready_made=None)
-
-
-def draw_no_positions() -> None:
-    """A button that takes the positions out of the first text, if the model adds any there."""
-    structure = session.context().known
-    side = structure.sides[0].title
-    change = f"{side}=positions:none"
-    if readable(change, structure.parts):
-        st.button(
-            f"No positions in the {side}",
-            on_click=edits.add,
-            args=(change,),
-            disabled=change in session.values()["changes"],
-            key="no_positions",
-        )
 
 
 def _take_pair() -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from headlight.app import theme
-from headlight.app.components.browser import browser_events
+from headlight.app.components.browser import browser_events, keys_sheet
 from headlight.app.shell import errors, frame, lesson, page_row, panel, regions, running_lesson
 from headlight.app.shell.bar import draw_menu, draw_texts
 from headlight.app.shell.layout import is_picture_alone, row, shows_head
@@ -18,8 +18,13 @@ from headlight.app.shell.output import draw_not_finite
 from headlight.app.shell.state_strip import draw_state
 from headlight.app.state import catalog, session
 from headlight.app.state.pages import HOME, Page
+from headlight.app.state.settings import MASKS, SETTINGS
 from headlight.app.text import formats, notices
+from headlight.app.text.keys import BY_PAGE, EVERYWHERE
 
+MASK_TOOLTIPS = theme.tooltips(
+    {key: rf"{SETTINGS[key].label}\A {SETTINGS[key].help}" for key in MASKS}
+)
 LOGO = Path(__file__).resolve().parents[2] / "assets" / "logo.svg"
 
 
@@ -35,6 +40,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
     running_lesson.open_link()
     with st.container(key="top_bar", gap=None):
         browser_events()  # in no line that Present hides: there it could not see a colour change
+        keys_sheet((*BY_PAGE.get(page.key, ()), *EVERYWHERE))
         bar = row("bar")
         with bar:
             draw_menu(logo(), page)
@@ -51,7 +57,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
         try:
             style = theme.style(session.values()["projector"], page.idle)
             language = theme.language_style(catalog.language(session.values()["model"]))
-            st.html(f"<style>{style}{language}</style>")
+            st.html(f"<style>{style}{language}{MASK_TOOLTIPS}</style>")
             if session.is_new_to_browser("styled", True) and style:
                 time.sleep(theme.HEAD_START)
             with frame.of_page(places), errors.errors_as_messages():
@@ -86,8 +92,10 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                         panel.draw_change(page)
                     with state:
                         draw_state(page)
+                    with places.finding if page.key == HOME else line.row:
+                        page_row.draw_what_if(page)
                     with line.row:
-                        page_row.draw_menus(page)
+                        page_row.draw_display(page)
                     if shows_head(page):
                         draw_head(page, places, line.picker)
 

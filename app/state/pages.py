@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 
+from headlight.app.server.checked_file import YOURS_PATH, checked_file
 from headlight.app.state import page_settings
 from headlight.app.state.page_settings import FOLLOW, KEY, PICTURE
 from headlight.app.state.setting import Setting
@@ -258,6 +259,16 @@ MENU = (
         settings=page_settings.BERTVIZ_CONTROLS,
     ),
     Page(
+        title="Yours",
+        group=CHECK,
+        view="Yours",
+        module="yours",
+        path=YOURS_PATH,
+        picture=".st-key-yours_matrices",
+        idle=ABOUT_A_RUN,
+        weights=True,
+    ),
+    Page(
         title="Export",
         group=SHARE,  # a menu of its own
         module="export",
@@ -295,9 +306,9 @@ def settings_of(pages: Iterable[Page]) -> tuple[Setting, ...]:
 
 
 check_modules(MENU, VIEWS.glob("[!_]*.py"))
-PAGES = {page.key: page for page in MENU}
+PAGES = {page.key: page for page in MENU if page.key != YOURS_PATH or checked_file()}
 GROUPS = {  # entry of the menu → its views
-    group: [page for page in MENU if page.group == group]
+    group: [page for page in PAGES.values() if page.group == group]
     for group in dict.fromkeys(page.group for page in MENU)
     if group != SHARE
 }

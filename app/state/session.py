@@ -95,6 +95,7 @@ class Memo:
     # Browser
     sent: dict[str, Any] = field(default_factory=dict)  # see `is_new_to_browser`
     heard: int = 0  # the number of the last selection in the grid
+    acts: list[dict[str, Any]] = field(default_factory=list)  # whose previews the grid waits for
 
     # Pages
     block: tuple | None = None  # clicked in the model map
@@ -307,6 +308,18 @@ def context() -> Context:
 def values() -> dict[str, Any]:
     """The values of all settings of the top bar, and of the pages' own as far as they are known."""
     return context().values
+
+
+@contextmanager
+def supposing(**chosen) -> Iterator[None]:
+    """The settings in the block are those that there would be if these were chosen."""
+    notes = memo()
+    before = notes.context, notes.runs
+    notes.context, notes.runs = settings.valid({**values(), **chosen}, catalog), {}
+    try:
+        yield
+    finally:
+        notes.context, notes.runs = before
 
 
 def choose(**chosen) -> None:

@@ -264,6 +264,7 @@ SETTINGS = {
             concerns=lambda context: context.can_change,
             run=True,
             header="comparison sentence: {}",
+            badge="Another sentence",
             look={"placeholder": "same"},
         ),
         Setting(

@@ -49,7 +49,9 @@ def draw(key: str, box: Box = st, widget_options: Mapping = MappingProxyType({})
     if _is_chosen_by_code(key) or must_send or value != st.session_state.get(key, allowed.default):
         st.session_state[key] = value
     if setting.address and value != allowed.default:
-        address.write(key, setting.as_text(value))
+        # Streamlit finds an option by its label (1.67); any other text it takes out.
+        name = widget_options.get("format_func")
+        address.write(key, str(name(value)) if name else setting.as_text(value))
     shown = _widget(setting, allowed, box, widget_options)
     current = shown.open if setting.widget == "expander" else shown
     if current != value:

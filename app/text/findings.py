@@ -4,6 +4,7 @@ Those that a live page says, too, are templates in strings.json."""
 import math
 import re
 import sys
+from itertools import dropwhile, takewhile
 
 from headlight.app.text import STRINGS
 from headlight.app.text.formats import Parts, signed
@@ -12,6 +13,7 @@ from headlight.model.rounding import percent
 SAID = STRINGS["findings"]
 NOTHING = SAID["nothing"]  # a probability that moves by no more is said not to move
 NO_CHANGE, SAME_OUTPUT = SAID["no_change"], SAID["same_output"]
+LEAST_BRIEF = 0.05  # a probability that moves by less is not worth a card's few words
 # Templates of `moved`, of a row; FORMER where the model now writes another text, FINISHED where
 # rows see the whole text.
 AFTER, FORMER, FINISHED = "after", "former", "finished"
@@ -74,6 +76,44 @@ def moved(row: str, token: str, before: float, after: float, start: str = AFTER)
 def class_moved(old: str, new: str, before: float, after: float) -> Parts:
     name = "class_stays" if old == new else "class_changes"
     return said(name, now=new, before=percent(before), after=percent(after))
+
+
+def first_difference(differences: Parts) -> Parts:
+    """In a few words the first place where two texts differ, of the parts that
+    `formats.differences` gives."""
+    rest = dropwhile(lambda part: not part[1], differences)
+    place = list(takewhile(lambda part: part[1] or not part[0].strip(), rest))
+    is_lost = all(mark != "b" for _, mark in place)
+    return [*place, ("is lost", "")] if is_lost else place
+
+
+def would(parts: Parts) -> Parts:
+    """A finding on what was changed, as one on what would be."""
+    return [(text.replace(SAID["now"], SAID["would"]), mark) for text, mark in parts]
+
+
+def brief_move(token: str, before: float, after: float) -> Parts:
+    """“*rouge* 86% → 12%”, or that nothing moves much."""
+    if abs(after - before) < LEAST_BRIEF:
+        return [("hardly any change", "")]
+    return [word(token), (_arrow(before, after), "")]
+
+
+def brief_swap(words: Parts, brief: Parts) -> Parts:
+    """In a few words what another sentence does: its one new word, of the differences of both
+    sentences, and what is new in the output."""
+    new = [text for text, mark in words if mark == "b"]
+    kept = [part for part in brief if part[1] == "b"] or brief
+    return [(f"{new[0]}: ", ""), *kept] if len(new) == 1 else brief
+
+
+def _arrow(before: float, after: float) -> str:
+    return f" {percent(before).removesuffix('%')} → {percent(after)}"
+
+
+def brief_class(old: str, new: str, before: float, after: float) -> Parts:
+    how = "" if old == new else "→ "
+    return [(how, ""), word(new), (_arrow(before, after), "")]
 
 
 def peeking(layer: int, head: int, row: str, next_token: str, weight: float) -> Parts:

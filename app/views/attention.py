@@ -11,7 +11,7 @@ from headlight.app.charts import Axis
 from headlight.app.components.figure import figure
 from headlight.app.components.head_grid import answers, head_grid
 from headlight.app.results import head_results, passes
-from headlight.app.shell import edits, frame, regions, running_lesson
+from headlight.app.shell import edits, frame, palette, regions, running_lesson
 from headlight.app.shell.grid_display import grid_options
 from headlight.app.state import messages, session, widgets
 from headlight.app.text import findings, head_card, notices, output_texts, part_names
@@ -94,6 +94,7 @@ def page() -> None:
         on_act=edits.edit_at,
         fresh=session.is_new_to_browser("grid", hash(packed)),
     )
+    palette.draw_previews()
     maps = "" if chosen["projector"] else SMALL_MAPS
     bars = MOVED_EXPLAINED if options.acts and any(map(any, options.moved.values())) else ""
     tokens = [token for text in trace.texts.values() for token in text.tokens]

@@ -15,7 +15,9 @@ from torch import Tensor, nn
 
 from headlight.model.checking.steps_seen import Seen
 
-SIZES = re.compile(r"\(([\d, x]+) and ([\d, x]+)\)|size of tensor a \((\d+)\).*?\((\d+)\)")
+SIZES = re.compile(
+    r"size of tensor a \((\d+)\).*?\((\d+)\)|tensor to be: \[\d+, (\d+)\] but got: \[\d+, (\d+)"
+)
 
 
 @dataclass
@@ -120,6 +122,8 @@ def said(outcome: Outcome) -> str:
     place = f"Line {outcome.line}: " if outcome.line else ""
     if isinstance(error, NotImplementedError):
         return f"{place}not written yet."
+    if isinstance(error, SyntaxError):
+        return f"{place}{error.msg}. ({outcome.text})"
     if isinstance(error, RecursionError):
         return f"{place}it calls itself without an end."
     if isinstance(error, MemoryError) or "allocate memory" in message:
@@ -127,14 +131,15 @@ def said(outcome: Outcome) -> str:
     if isinstance(error, TypeError | AttributeError) and "NoneType" in message:
         return f"{place}an input may be None, as a mask that hides nothing. ({outcome.text})"
     sizes = SIZES.search(message)
-    if isinstance(error, RuntimeError) and sizes and sizes[3]:
-        return f"{place}sizes {sizes[3]} and {sizes[4]} meet on one axis. ({outcome.text})"
+    if isinstance(error, RuntimeError) and sizes:
+        one, other = filter(None, sizes.groups())
+        return f"{place}sizes {one} and {other} meet on one axis. ({outcome.text})"
     if "with a bool tensor is not supported" in message:
         return f"{place}the mask holds booleans; for 1 − mask write ~mask. ({outcome.text})"
     if isinstance(error, TypeError) and "positional argument" in message:
         return f"{place}{message}."
     text = f" ({outcome.text})" if outcome.text else ""
-    return f"{place}{type(error).__name__}: {message[:200]}.{text}"
+    return f"{place}{type(error).__name__}: {message[:200].rstrip('.')}.{text}"
 
 
 def wants_numpy(function: Callable) -> bool:

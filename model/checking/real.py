@@ -1,25 +1,17 @@
 """A real sentence as a case: what one head of a trained model gets, with its tokens."""
 
-from functools import cache
-
 import torch
 
 from headlight.model.checking.part import Case
-from headlight.model.checkpoint import load
 from headlight.model.probing.trace import Trace
 
 SENTENCE = "She has never seen the red car of my sister."
 KIND, LAYER, HEAD = "cross", 2, 2  # from 0
 
 
-@cache
-def _trace(name: str) -> Trace:
-    return load(name).trace(SENTENCE)
-
-
-def real(part: str, name: str) -> Case | None:
-    """For the parts that a head has, of a shipped translator or of a folder; else None."""
-    trace = _trace(name)
+def real(part: str, trace: Trace, model: str) -> Case | None:
+    """For the parts that a head has, of a trace over SENTENCE by the model of this name; else
+    None."""
     query, key = trace.texts_of(KIND)
     at = LAYER, slice(HEAD, HEAD + 1)
     q, k = (torch.tensor(x[KIND][at])[None] for x in (trace.query, trace.key))
@@ -31,6 +23,6 @@ def real(part: str, name: str) -> Case | None:
         "softmax": {"scores": q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5, "mask": mask},
         "attention": {"q": q, "k": k, "v": one, "mask": mask},
     }
-    title = f"“{SENTENCE}”, {KIND} {LAYER + 1}.{HEAD + 1} of {name}"
+    title = f"“{SENTENCE}”, {KIND} {LAYER + 1}.{HEAD + 1} of {model}"
     found = inputs.get(part)
     return Case(title, found, rows=query.tokens, columns=key.tokens) if found else None

@@ -111,7 +111,7 @@ def judged(
         return Verdict(
             part.name, True, f"It agrees with ours in {sum(fits)} of {len(own)} cases"
             + (f", to {most:.0e}." if most else ", exactly."), notes=tuple(notes), difference=most,
-            axes=part.axes, case=own[-1],
+            axes=_axes(part, own[-1], rights[-1]), case=own[-1],
             yours=outcomes[-1].value, ours=rights[-1],
         )  # fmt: skip
     named = _misconception(part, outcomes, [*part.drawn])
@@ -188,6 +188,14 @@ def _apart(one: Any, other: Any) -> float:
     return float(gap[gap.isfinite()].max()) if gap.isfinite().any() else 0.0
 
 
+def _axes(part: Subject, case: Case, result: Any) -> tuple[str, ...]:
+    """Those of a result; of a real sentence, whose values are an identity, the last are keys."""
+    if not isinstance(result, Tensor):
+        return part.axes
+    axes = part.axes[max(len(part.axes) - result.dim(), 0) :]
+    return (*axes[:-1], "key") if case.columns and result.shape[-1] == len(case.columns) else axes
+
+
 def _wrong(part, cases, outcomes, rights, name, sentence, named=(), step="", line=0) -> Verdict:
     """With the first cell that differs, in the first case that does."""
     step = step or next((s for s in part.steps if any(s in m.swaps for m in named)), "")
@@ -200,9 +208,7 @@ def _wrong(part, cases, outcomes, rights, name, sentence, named=(), step="", lin
         shown, ours = (squeezed(yours), squeezed(right)) if part.loose else (yours, right)
         if shown.shape == ours.shape and not close(shown.float(), ours.float()).all():
             index = tuple(int(i) for i in (~close(shown.float(), ours.float())).nonzero()[0])
-            axes = part.axes[len(part.axes) - len(index) :]
-            if case.columns and shown.shape[-1] == len(case.columns):
-                axes = (*axes[:-1], "key")
+            axes = _axes(part, case, shown)
             return Verdict(part.name, False, sentence, name, (), step, index, line, case, shown,
                            ours, _apart(shown, ours), axes)  # fmt: skip
     case, outcome, right = next((c, o, r) for c, o, r in zip(cases, outcomes, rights, strict=True))

@@ -127,6 +127,8 @@ def steps_for(
     its prompt."""
     if cached and not masks.causal:
         raise ValueError("a key-value cache needs the causal mask")
+    # With a cache nobody asks for a causal mask, so it would be ours.
+    cached = cached and "causal_mask" not in model.mask_makers
     if len(model.sides()) == 1:
         capacity += src.shape[1]
         return Continuations(model, masks, capacity, cached and cache.fits(model))

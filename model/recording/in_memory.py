@@ -19,11 +19,12 @@ from headlight.model.probing.changes import Change, parse
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import Part
 from headlight.model.probing.trace import TooLong, check_memory, read_of
-from headlight.model.recording.inputs import device_of, theirs, written
+from headlight.model.recording.inputs import device_of, given, theirs, written
 from headlight.model.recording.live import (
     asks_table,
     placed,
     record_model,
+    record_pass,
 )
 from headlight.model.recording.recording import Recording
 from headlight.model.recording.texts import Names
@@ -170,10 +171,11 @@ class InMemory(Checkpoint):
         check_memory(self.model.sites(), texts)
         names = ("input_ids", "decoder_input_ids")
         ids = {name: self._ids(text) for name, text in zip(names, texts.values(), strict=False)}
-        given = zip(("tokens", "target_tokens"), texts.values(), strict=False)
-        traced = record_model(
-            self.model.given, self.tokenizer.theirs, inputs=ids, changes=run.changes,
-            **dict(given),
+        source, *target = texts.values()
+        traced = record_pass(
+            self.model.given, given(ids, 0), self.tokenizer.names,
+            (source, target[0] if target else None), run.changes,
+            kinds=self._calls() if self.parts() else None,
         )  # fmt: skip
         return replace(traced, run=run)
 

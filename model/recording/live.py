@@ -147,18 +147,28 @@ def record_model(
         if changes:
             kinds = _renamed(kinds, read_modules(model, read, placed(kinds, changes)))
         return _of_calls(origin, kinds, read, Names(None), words, changes, row)
-    origin = type(own).__name__
     if inputs is None:
         if text is None:
             raise CannotRecord("Give a text, token ids, or what it is called with, as inputs.")
         read = read_of(model, tokenizer, text, target)
     else:
         read = given(inputs, row)
-    names, words = Names(tokenizer), (tokens, target_tokens)
+    return record_pass(model, read, Names(tokenizer), (tokens, target_tokens), changes, row)
+
+
+def record_pass(
+    model: nn.Module, read: Read, names: Names, words: tuple[Words, Words],
+    changes: Sequence[Change], row: int = 0, kinds: dict[str, list[Call]] | None = None,
+) -> Recording:  # fmt: skip
+    """What `record_model` gives of a model of transformers. `kinds`: kind → its calls, where they
+    are known, which saves the pass without changes."""
+    own: Any = theirs(model)
+    origin = type(own).__name__
     asks, calls, output = asks_table(model), [], None
     if True in asks:
         register()
-        calls, output = _pass(model, read, {})
+        places = placed(kinds, changes) if kinds else {}
+        calls, output = _pass(model, read, places)
     if not calls:
         if changes:
             raise CannotChange(ONLY_READ.format(changes[0], origin))
@@ -172,10 +182,13 @@ def record_model(
             origin=origin,
         )  # fmt: skip
         return with_predictions(made, own, output, read, names, row)
-    kinds = kinds_of_calls(calls)
-    if changes:
-        again, output = _pass(model, read, placed(kinds, changes))
-        kinds = _renamed(kinds, again)
+    if kinds:
+        kinds = _renamed(kinds, calls)
+    else:
+        kinds = kinds_of_calls(calls)
+        if changes:
+            again, output = _pass(model, read, placed(kinds, changes))
+            kinds = _renamed(kinds, again)
     notes = (IN_PART.format(origin),) if False in asks else ()
     made = _of_calls(origin, kinds, read, names, words, changes, row, notes)
     return with_predictions(made, own, output, read, names, row)

@@ -183,11 +183,6 @@ def test_what_if_closes_over_what_a_change_does(changed):
     assert page.session_state["what_if"]  # to be mended
     page.text_input(key="changes").set_value("cross.1.1=off").run()
     assert not page.session_state["what_if"] and not page.exception
-    page.session_state["what_if"] = True
-    page.run()
-    page.button(key="no_positions").click().run()
-    assert page.session_state["changes"] == "cross.1.1=off; source=positions:none"
-    assert not page.session_state["what_if"] and not page.exception
 
 
 def test_undo_and_redo_walk_the_lines_there_were(changed):

@@ -276,7 +276,9 @@ class Visit:
         return self
 
     def switch(self, label: str) -> "Visit":
-        self.page.get_by_text(label, exact=True).click()
+        # A mask is an icon without its name.
+        named = self.page.get_by_label if label.endswith(" mask") else self.page.get_by_text
+        named(label, exact=True).click()
         return self.idle()
 
     def go(self, title: str) -> "Visit":

@@ -12,7 +12,8 @@ from playwright.sync_api import Locator, sync_playwright
 from playwright.sync_api import Page as BrowserPage
 
 from headlight.app.live.build import main as build_page
-from headlight.app.state.pages import PAGES
+from headlight.app.server.checked_file import YOURS_PATH
+from headlight.app.state.pages import MENU, PAGES
 from tests.browser.conftest import Visit, launch
 from tests.browser.test_screen import tile
 from tests.conftest import ROOT, serve
@@ -28,6 +29,12 @@ MORE = {  # name → address, size, scheme
     "dark": ("", SIZE, "dark"),
     "phone": ("", PHONE, "light"),
 }
+MINE = """def attention(q, k, v, mask=None):
+    scores = q @ k.transpose(-2, -1) / q.shape[-1]
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -float("inf"))
+    return scores.softmax(-1) @ v
+"""
 AT_REST = (2, 600)  # of the pointer: it points at nothing there
 POINTER = [(0, 0), (0, 17), (4, 13), (7, 20), (10, 19), (7, 12), (12, 12)]
 STEPS, STEP = 8, 40  # frames of a way of the pointer, and milliseconds of each
@@ -82,6 +89,19 @@ def of_a_lesson(browser, address: str) -> None:
             visit.settle()
         rest(visit.page)
         save(visit.page.screenshot(), "lesson")
+
+
+def of_a_file(browser) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "my_attention.py")
+        file.write_text(MINE, encoding="utf-8")
+        check = ["--check", str(file)]
+        picture = next(page.picture for page in MENU if page.key == YOURS_PATH)
+        with serve(ROOT, arguments=check) as address, visiting(browser, address) as visit:
+            visit.open(YOURS_PATH)
+            visit.page.locator(picture).wait_for(timeout=60_000)
+            rest(visit.page)
+            save(visit.page.screenshot(), YOURS_PATH)
 
 
 def of_the_live_page(browser) -> None:
@@ -175,6 +195,7 @@ def main() -> None:
     with serve(ROOT) as address, sync_playwright() as playwright, launch(playwright) as browser:
         of_pages(browser, address)
         of_a_lesson(browser, address)
+        of_a_file(browser)
         of_the_live_page(browser)
         film(browser, address)
 

@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from headlight.app import theme
+from headlight.app.text.keys import BY_PAGE, EVERYWHERE
 
 pytestmark = pytest.mark.browser
 
@@ -81,3 +82,23 @@ def test_what_is_reserved_is_what_bar_and_grid_take(visit):
 def test_a_click_on_a_cell_of_a_sweep_selects_its_head(visit):
     visit.open("ablation?model=uneven&source=the+dog&kind=cross&layer=1&head=1")
     visit.click_cell("effects", 2, (2, 1)).go("Attention").expect_head("Cross-attention", 3, 2)
+
+
+def test_a_question_mark_opens_the_keys_of_the_page(visit):
+    visit.open("row?projector=true")
+    sheet = visit.page.get_by_role("dialog", name="Keys")
+    visit.page.keyboard.press("?")
+    assert sheet.get_by_role("row").count() == len(BY_PAGE["row"]) + len(EVERYWHERE)
+    stop = visit.page.get_by_role("tab", selected=True).inner_text()
+    for key in ("ArrowRight", "Escape"):  # neither reaches the page behind it
+        expect(sheet).to_be_visible()
+        visit.page.keyboard.press(key)
+    expect(sheet).to_be_hidden()
+    assert visit.page.get_by_role("tab", selected=True).inner_text() == stop
+    assert "projector=true" in visit.page.url
+    visit.open().menu("more")
+    visit.page.get_by_role("button", name="Keys").click()
+    assert sheet.get_by_text(BY_PAGE["attention"][2][1]).is_visible()
+    sheet.get_by_role("button", name="Close").click()
+    visit.page.get_by_role("textbox", name="Source sentence").press("?")
+    expect(sheet).to_be_hidden()

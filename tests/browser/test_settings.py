@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from headlight.app.shell.sweeps import WHOLE
+from headlight.app.shell.sweeps import FIRST, WHOLE
 from headlight.app.state.pages import EXPORT, HOME, PAGES
 from headlight.app.state.settings import SETTINGS
 from tests.browser.conftest import PAGES as PATHS
@@ -210,6 +210,7 @@ UNSEEN = (
     | {
         ("generate", "branches"): "the branches stand below what is written",
         ("tokenizer", "pad_to"): "a token of padding is a row of the table",
+        ("residual", "score_at"): "the grid shows all rows; the selected one gets an outline",
         ("family", "step"): "the notebook's example is below the fold",
     }
 )
@@ -297,7 +298,7 @@ class Screen:
                 box.get_by_role("combobox").click()
                 name, exact = str(value) or "the same result", True
                 if isinstance(value, int):  # a row, with its tokens behind the number, or none
-                    name, exact = re.compile(f"^{value} " if value else WHOLE), False
+                    name, exact = re.compile(f"^{value} " if value else f"{WHOLE}|{FIRST}"), False
                 self.page.get_by_role("option", name=name, exact=exact).click()
             case "steps" | "slider":
                 slider = box.get_by_role("slider")

@@ -70,6 +70,7 @@ def calls():
         "max_length": lambda v: greedy_decode(decoder, IDS, v),
         "ids": lambda v: greedy_decode(decoder, torch.tensor([[v]])) if type(v) is int else None,
         "preset": headlight.build,
+        "parts": lambda v: model.with_parts(scores=v),
         "trace": headlight.show,
         "port": lambda v: headlight.open(None, None, port=v),
         "shown layer": lambda v: headlight.show(trace, layer=v),

@@ -6,6 +6,7 @@ import streamlit as st
 from streamlit.components.v2 import component
 
 from headlight.app.components.scripts import read, script
+from headlight.app.text.keys import Keys
 
 LONGEST = 6000  # characters of an address; some mail programs and servers cut longer ones
 
@@ -14,6 +15,20 @@ _mount_events = component(
     html="<i></i>",
     css="i { color: var(--st-text-color); }",
     js=script("browser/events.js"),
+)
+_mount_keys = component(
+    "headlight_keys",
+    html="""
+<dialog aria-labelledby="title">
+  <header>
+    <h2 id="title">Keys</h2>
+    <form method="dialog"><button>Close</button></form>
+  </header>
+  <table><tbody></tbody></table>
+</dialog>
+""",
+    css=read("shared/button.css") + read("browser/keys_sheet.css"),
+    js=script("browser/keys_sheet.js"),
 )
 _mount_storage = component(
     "headlight_local_storage", html="<i></i>", js=script("browser/local_storage.js")
@@ -52,6 +67,11 @@ def browser_events() -> None:
     reruns the script (figures are drawn in the theme's ink), and a slow run marks the page as
     slow."""
     _mount_events(key="browser_events", height=1, on_recoloured_change=lambda: None)
+
+
+def keys_sheet(keys: Keys) -> None:
+    """What ? opens, and a button in a container `keys`."""
+    _mount_keys(data={"keys": keys}, key="keys_sheet", height=1)
 
 
 def local_storage(session: str, text: str | None, on_stored: Callable[[str], None]) -> None:

@@ -1,8 +1,9 @@
-"""All heads at once, with the text that they read. Two mounts share one picture: one receives the
-weights as bytes, the other the display options (focus, order, scale), which are small."""
+"""All heads at once, with the text that they read. Mounts share one picture: one receives the
+weights as bytes, others the display options (focus, order, scale), which are small, and what the
+acts on its cards would give."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 
 import streamlit as st
@@ -26,6 +27,7 @@ _mount_answers = component(
     js=script("head_grid/answers.js"),
 )
 _mount_look = component("headlight_head_grid_look", js=script("head_grid/look.js"))
+_mount_previews = component("headlight_head_grid_previews", js=script("head_grid/previews.js"))
 
 
 def head_grid(
@@ -65,6 +67,19 @@ def head_grid(
     _mount_look(data=options, key="head_grid_look", height=1)
     if fresh:
         time.sleep(HEAD_START)
+
+
+def head_grid_previews(
+    previews: Sequence[Mapping] | None, on_ask: Callable[[Sequence[dict]], None]
+) -> None:
+    """Bring what the acts would give that the grid has asked about, in their order; None where it
+    has not. `on_ask` gets those acts, as edits.edit takes them."""
+
+    def ask():
+        on_ask(st.session_state["head_grid_previews"].asked)
+
+    data = {} if previews is None else {"found": previews}
+    _mount_previews(data=data, key="head_grid_previews", height=1, on_asked_change=ask)
 
 
 def answers() -> None:

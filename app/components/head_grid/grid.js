@@ -10,6 +10,7 @@ import { minus } from "../shared/numbers.js";
 import {
   holds, isFaded, merged, neighbour, paintTiles, placeOf, placesOf, rowOf, select, tileAt,
 } from "./cells.js";
+import { nodes } from "./parts.js";
 import { SelectedHead } from "./selected.js";
 import { GridState } from "./state.js";
 
@@ -29,10 +30,6 @@ const CORNER = 12; // px
 const SCOPES = ["head", "layer", "kind"]; // of what is done to the selected head
 const SMALLER = [1.1, 1.02, 0.95, 0.88, 0.82]; // em, of a finding that does not fit
 
-/** Parts of a sentence as nodes. */
-const nodes = (parts) => parts.map((part) =>
-  (Array.isArray(part) ? (part[1] ? element(part[1], {}, part[0]) : part[0]) : part));
-
 /** Marks the upper right corner of a tile whose head is changed otherwise. */
 function corner(context, colour, x, y) {
   context.save();
@@ -50,6 +47,7 @@ export class Grid extends GridState {
   canvases = {}; // kind → what its tiles are drawn on, and above it what is pointed at
   report = () => {};
   reportCell = () => {};
+  strip = null; // the cards of what can be done, where there are any
 
   /** `large`: with the selected head in full beside its tile. */
   constructor(large = false) {
@@ -71,10 +69,6 @@ export class Grid extends GridState {
     this.answersRoot = null;
     this.known.clear();
     this.text = element("div", { class: "text" });
-    this.hider = element("button", { type: "button", class: "act" });
-    this.hider.onclick = () => this.act({ what: "hide", ...this.token() });
-    this.hiderHere = element("button", { type: "button", class: "act" });
-    this.hiderHere.onclick = () => this.act(this.hidesHere());
     this.message = element("p", { class: "message", "aria-hidden": "true" });
     this.live = element("p", { class: "live", role: "status" });
     this.sections = element("div", { class: "sections" });
@@ -88,8 +82,9 @@ export class Grid extends GridState {
     }, this.sections);
     this.aside = element("div", { class: "selected" });
     this.both = element("div", { class: "both" }, this.stage, this.aside);
-    const saying = element("div", { class: "saying" }, this.message, this.hider, this.hiderHere);
-    this.frame = element("div", { class: "frame" }, saying, this.text, this.both, this.live);
+    const cards = this.strip ? [this.strip.make()] : [];
+    this.frame = element("div", { class: "frame" }, this.message, ...cards, this.text, this.both,
+      this.live);
     this.selected = this.large ? new SelectedHead(this, this.aside) : null;
     root.append(this.frame);
     this.stage.onkeydown = (event) => this.key(event);
@@ -119,6 +114,7 @@ export class Grid extends GridState {
   setWeights(bytes) {
     const { pinned } = this;
     if (!this.takeWeights(bytes)) return;
+    this.strip?.forget();
     if (this.look && !this.part(this.look.focus.kind)) {
       clearTimeout(this.rest); // the head that a key chose is not in this model
       this.rest = 0;
@@ -133,7 +129,9 @@ export class Grid extends GridState {
     this.given = look;
     this.takeLook(look);
     const rest = (l) => JSON.stringify({ ...l, focus: null, heard: null, cell: null });
-    if (this.drawn && before && rest(before) === rest(this.look)) this.point();
+    const isAlike = before && rest(before) === rest(this.look);
+    if (!isAlike) this.strip?.forget();
+    if (this.drawn && isAlike) this.point();
     else this.draw();
   }
 
@@ -519,37 +517,27 @@ export class Grid extends GridState {
     this.mark(chosen);
     this.selected?.draw(pointed, beside);
     this.shade(pointed);
-    this.message.replaceChildren(...nodes(message));
-    const token = this.act && this.token();
-    this.hider.toggleAttribute("hidden", !token);
-    // What changes did needs its room.
-    const isKey = token && this.isKeyHere() && !(isSaid && this.look.said.length);
-    this.hiderHere.toggleAttribute("hidden", !isKey);
-    this.hiderHere.textContent = "Hide in this head only (Shift+H)";
-    if (token) {
-      const isHidden = this.look.hidden?.[token.side]?.includes(token.index);
-      this.hider.replaceChildren(...nodes([isHidden ? "Show " : "Hide ", this.label(token), " (H)"]));
-    }
-    this.fitMessage(isSaid);
+    this.strip?.draw();
+    const preview = this.strip?.preview();
+    this.message.replaceChildren(...nodes(preview ?? message));
+    this.message.classList.toggle("would", Boolean(preview));
+    this.fitMessage(isSaid || Boolean(preview));
     clearTimeout(this.speaking);
     this.speaking = setTimeout(() => {
       this.live.textContent = this.message.textContent;
-      this.fitMessage(true, isSaid);
+      this.fitMessage(true);
     }, REST);
   }
 
-  /** What is longer than its lines is written in smaller letters, down to those of the panel; then
-   * the button beside it may give way. */
-  fitMessage(isLong, mayHide = isLong) {
+  /** What is longer than its lines is written in smaller letters, down to those of the panel. */
+  fitMessage(isLong) {
     const { message } = this;
-    const fits = () => message.scrollHeight <= message.clientHeight + 1;
     message.style.fontSize = "";
     if (!isLong) return;
     for (const size of SMALLER) {
-      if (fits()) return;
+      if (message.scrollHeight <= message.clientHeight + 1) return;
       message.style.fontSize = `${size}em`;
     }
-    if (mayHide && !fits()) this.hider.toggleAttribute("hidden", true);
   }
 
   /** What the changes of a run do to the tokens: which nobody attends to, and how much more or less

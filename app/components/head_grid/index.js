@@ -1,6 +1,7 @@
 // The mount that brings the weights, as bytes, which travel again only when they change.
 
 import { places } from "../shared/places.js";
+import { Cards } from "./cards.js";
 import { Grid } from "./grid.js";
 import { meeting } from "./meeting.js";
 
@@ -10,6 +11,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (!data) return;
   return enter(parentElement, () => {
     meeting.grid ??= new Grid(true);
+    meeting.grid.strip ??= new Cards(meeting.grid, (acts) => meeting.ask?.(acts));
     meeting.grid.mount(parentElement);
     if (meeting.answers?.isConnected) meeting.grid.placeAnswers(meeting.answers);
     meeting.grid.report = (tile) => setTriggerValue("focus", tile);

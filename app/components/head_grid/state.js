@@ -17,6 +17,7 @@ const COVERED = " is covered until you answer";
 const LEAST_NAMED = 0.005; // smaller weights would be “<1%”
 const LEAST_SHADED = 0.004;
 const LONGEST_LABEL = 24; // characters
+const NO_WORD = "select a word";
 const SPACE = "␣"; // SHOWN_SPACE of model/tokenizer.py
 const FEWEST = 3; // next tokens that a low window shows, as in the style
 const STEP = 0.1; // by which a key changes a weight
@@ -50,7 +51,7 @@ export class GridState {
     if (this.data?.id === data.id) return false;
     const texts = ({ sides }) => JSON.stringify(Object.values(sides).map((side) => side.labels));
     // After a change of the model one goes on where one was.
-    if (!this.data || texts(this.data) !== texts(data)) this.pointed = this.pinned = this.told = null;
+    if (!this.data || texts(this.data) !== texts(data)) this.pointed = this.pinned = this.told = this.suggested = null;
     this.data = data;
     this.asked = null; // for the weight of a cell
     this.cover();
@@ -279,13 +280,60 @@ export class GridState {
   /** What a key does to the selected head, a token or a cell, as the server hears it; null where it
    * means nothing. */
   actOf(key) {
-    const { focus } = this.look;
-    if (key === "o") return { what: "off", ...focus, scope: this.scope };
-    if (key === "h" && this.token()) return { what: "hide", ...this.token() };
+    const card = this.cards().find((each) => each.key === key);
+    if (card) return card.act;
     if (key === "H" && this.isKeyHere()) return this.hidesHere();
     if (!this.paintable() || !this.pinned?.row) return null;
     if (key === "m") return this.masks(this.pinned);
     return key === "+" || key === "-" ? this.weighs(this.pinned, key === "+" ? STEP : -STEP) : null;
+  }
+
+  /** What can be done to what is selected, each with a key: the `title` in parts of a sentence, the
+   * `act` as the server hears it, null with the reason `why`, and whether it `isDone`. */
+  cards() {
+    const { focus, hidden = {}, off = {} } = this.look;
+    const cards = this.look.cards ?? {};
+    const part = this.part(focus.kind);
+    const token = this.tokenActedOn();
+    const isOfFirst = token?.side === Object.keys(this.data.sides)[0];
+    const [number, head] = [part.numbers[focus.layer], focus.head + 1];
+    const off_ = { head: ["Head ", [`${number}.${head}`, "em"], " off"],
+      layer: ["Layer ", [`${number}`, "em"], " off"], kind: [[part.name.split(" ")[0], "em"], " off"] };
+    const tiles = [...Array(part.layers * part.heads).keys()].filter((tile) =>
+      this.scope === "head" ? tile === rowOf(part, focus) * part.heads + focus.head : this.inScope(part, tile));
+    const of = (verb, given) => [`${verb} `, given ? [this.labelText(given), "em"] : "a word"];
+    const found = [
+      { name: "hide", key: "h", title: of("Hide", token), act: token && { what: "hide", ...token },
+        why: NO_WORD, isDone: Boolean(token && hidden[token.side]?.includes(token.index)) },
+      { name: "off", key: "o", title: off_[this.scope], act: { what: "off", ...focus, scope: this.scope },
+        isDone: tiles.every((tile) => off[focus.kind]?.includes(tile)) },
+      { name: "positions", key: "n", title: ["No positions"], act: { what: "positions" } },
+      { name: "causal", key: "k", title: ["Peek ahead"], act: { what: "causal" } },
+      { name: "swap", key: "w", title: of("Swap", isOfFirst ? token : null), why: NO_WORD,
+        act: isOfFirst || cards.swap ? { what: "swap", index: isOfFirst ? token.index : 0 } : null },
+      { name: "temperature", key: "t", title: ["Blur all heads"], act: { what: "temperature" } },
+    ];
+    return found.filter(({ name }) => name === "hide" || name === "off" || name in cards)
+      .map((card) => Object.assign({ isDone: Boolean(cards[card.name]), why: "" }, card));
+  }
+
+  /** The token that a card acts on: the one that is selected, or else the word that the marked row of
+   * the selected head attends to most, but not in a lesson, which may ask for it. It stays over the
+   * same texts, so that the same act undoes what it did. */
+  tokenActedOn() {
+    const selected = this.token();
+    if (selected || !this.look.acts || this.look.in_lesson || this.pinned) return selected;
+    const { focus, average } = this.look;
+    const place = JSON.stringify([focus, average]);
+    if (this.suggested?.place !== place) {
+      const { word } = this.telling();
+      const others = word && this.between(this.queries(word), true);
+      const at = others ? others.weights.indexOf(Math.max(...others.weights)) : -1;
+      const token = at < 0 ? null : { side: others.side, index: at * this.data.sides[others.side].every };
+      const text = token && this.labelText(token);
+      this.suggested = { place, token: token && WORD.test(text) && !SPECIAL.test(text) ? token : null };
+    }
+    return this.suggested.token;
   }
 
   /** To hide the selected token from the selected head alone, or show it again. */

@@ -1,12 +1,13 @@
 """`headlight figure`: the file that it writes, the caption that it prints, and what it refuses."""
 
+import re
 from functools import cache
 
 import pytest
 from pypdf import PdfReader
 
 from headlight import load, record
-from headlight.app.export import figure_command
+from headlight.app.export import figure_command, figures
 from headlight.app.server.command import main
 
 
@@ -42,6 +43,20 @@ def test_a_head_of_a_shipped_model(tmp_path, capsys):
     assert {"dog", "rennt"} <= {*page.extract_text().split()}
 
 
+def test_a_word_alignment(tmp_path, capsys):
+    out, source, target = tmp_path / "fig.svg", "A dog runs.", "Ein Hund rennt."
+    main(["figure", "en-de", source, "--target", target, "--alignment", "--out", str(out)])
+    said = capsys.readouterr().out
+    assert said.startswith("Word alignment by the model “English → ") and "A dog runs ." in said
+    words, drawn = load("en-de").align(source, target), out.read_text()
+    assert all(f">{word}</text>" in drawn for word in (*words.source, *words.target))
+    line = rf'd="M [\d.]+ ([\d.]+) \nL [\d.]+ ([\d.]+) \n" [^>]*stroke: {figures.INK}'
+    black = [tuple(map(float, ends)) for ends in re.findall(line, drawn)]
+    heights = [sorted(set(each)) for each in zip(*black, strict=True)]
+    links = {(heights[0].index(start), heights[1].index(end)) for start, end in black}
+    assert links == words.links() and len(black) == len(words.target)
+
+
 def test_a_recording_has_its_own_text(recording, tmp_path, capsys):
     for text in ([], ["A dog ."]):
         main(["figure", str(recording), *text, "--kind", "encoder", "--whole", "--out",
@@ -70,6 +85,9 @@ def test_what_is_refused_is_said_in_a_sentence(recording, tmp_path, capsys, monk
         ("copy", "a b", "--out", tmp_path / "fig.gif"): "must end in",
         ("copy", "a b", "--out", tmp_path / "no" / "fig.pdf"): "cannot be written",
         ("copy", "a " * 10_000, *out): "reads at most",
+        ("copy", "a b", "--alignment", "--layer", "0", *out): "leave out --layer",
+        ("english", "A dog.", "--alignment", *out): "no cross-attention",
+        (recording, "--alignment", *out): "takes a model to find out",
     }.items():
         assert says in told(capsys, *arguments), arguments
     assert not [*tmp_path.iterdir()]

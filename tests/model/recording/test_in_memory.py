@@ -10,6 +10,7 @@ from headlight.model.probing.changes import CannotChange
 from headlight.model.probing.trace import TooLong
 from headlight.model.recording.in_memory import in_memory
 from headlight.model.recording.weights import CannotRecord
+from tests.model.common import in_short
 from tests.model.pretrained.folders import write
 from tests.model.recording.models import Own, model_of, state_of
 
@@ -51,7 +52,7 @@ def test_it_computes_what_our_class_does(pair, line):
     assert state_of(theirs.model.given) == before
 
 
-@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize("line", in_short(LINES, "", "all.1.2=off"))
 def test_it_writes_under_changes_what_our_class_does(pair, line):
     theirs, ours = pair
     mine, own = (each.translate(TEXT, changes=line).ids for each in pair)

@@ -8,14 +8,20 @@ from headlight.app.server.command import main
 from tests.model.common import in_short
 from tests.model.pretrained.folders import FAMILIES, write
 
+CHANGED = "all.1.2=off; all.1=temperature:2.0"
+LINES_OF = "", CHANGED
 LINES = "the dog sees the cat\nthe cat sees the dog\n"
 
 
-@pytest.mark.parametrize("changes", ["", "all.1.2=off; all.1=temperature:2.0"])
 @pytest.mark.parametrize(
-    "name", in_short(["en-fr", "english", "reviews", *FAMILIES], "en-fr", "bert")
-)
-def test_each_weight_is_the_traces(tmp_path, name, changes):
+    "of",
+    in_short(
+        [(name, line) for name in ("en-fr", "english", "reviews", *FAMILIES) for line in LINES_OF],
+        ("en-fr", ""), ("bert", CHANGED),
+    ),
+)  # fmt: skip
+def test_each_weight_is_the_traces(tmp_path, of):
+    name, changes = of
     model = name
     if name in FAMILIES:
         write(tmp_path / name, name)

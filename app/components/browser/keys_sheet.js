@@ -1,0 +1,42 @@
+// The sheet of keys: opened by ?, or by the button in the menu ⋮, over whatever is shown.
+
+const TEXT = "textarea, select, [contenteditable], input:not([type=checkbox], [type=radio])";
+let dialog = null; // that of the page as it is now
+
+function fill(keys) {
+  const rows = keys.map(([names, does]) => {
+    const row = document.createElement("tr");
+    const [head, text] = ["th", "td"].map((name) => row.appendChild(document.createElement(name)));
+    head.scope = "row";
+    for (const name of names.split(/(?<=,) /))
+      head.append(Object.assign(document.createElement("kbd"), { textContent: name.replace(/,$/, "") }), " ");
+    text.textContent = does;
+    return row;
+  });
+  dialog.querySelector("tbody").replaceChildren(...rows);
+}
+
+function toggle() {
+  if (dialog.open) dialog.close();
+  else dialog.showModal();
+}
+
+function hear(event) {
+  const [target] = event.composedPath();
+  if (event.key !== "?" || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (!target.matches?.(TEXT)) toggle();
+}
+
+export default function ({ data, parentElement }) {
+  if (!data) return;
+  dialog = parentElement.querySelector("dialog");
+  fill(data.keys);
+  dialog.onclick = ({ target }) => target === dialog && dialog.close(); // beside the sheet
+  if (window.headlightKeys) return;
+  window.headlightKeys = true;
+  // What is behind the sheet hears nothing.
+  window.addEventListener("keydown", (event) => dialog.open && event.key !== "?" && event.stopPropagation(),
+    { capture: true });
+  window.addEventListener("keydown", hear);
+  document.addEventListener("click", ({ target }) => target.closest?.(".st-key-keys button") && toggle());
+}

@@ -1,0 +1,65 @@
+"""The keys of each page, for the sheet that ? opens and for the documentation."""
+
+Keys = tuple[tuple[str, str], ...]  # keys, and what they do
+
+EVERYWHERE: Keys = (
+    ("Enter", "in the sentence: run it"),
+    ("Esc", "one step back: clear the selection, then leave Present"),
+    ("B, P", "in Present: show the bar, show the panel"),
+    ("?", "this list"),
+)
+WORDS: Keys = (
+    ("← →", "point at the words of a row"),
+    ("↑ ↓", "change the row"),
+    ("Enter", "keep the word"),
+    ("Esc", "clear it"),
+)
+BY_PAGE: dict[str, Keys] = {
+    "attention": (
+        ("arrows", "on the small maps: another head; with Shift another cell"),
+        ("Enter", "list the heads with the most weight in this cell"),
+        ("O", "switch the head off or on"),
+        ("L", "widen O from the head to its layer, then to all layers of its kind"),
+        ("H, Shift+H", "hide the word from every head, or from this one"),
+        ("M", "mask the cell, or allow it"),
+        ("+ −", "more or less weight for the cell"),
+        ("U, Y, X", "undo, redo, back to the model as trained"),
+    ),
+    "lines": WORDS,
+    "alignment": WORDS,
+    "heads": (
+        ("arrows", "another map; Home and End: the first, the last"),
+        ("Enter", "open the head in the matrix"),
+    ),
+    "generate": (
+        ("← →", "one token back or on"),
+        ("Home, End", "the first token, the last"),
+        ("space", "play or pause"),
+    ),
+    "row": (
+        ("← →", "the stop before and after"),
+        ("↑ ↓", "the row above and below"),
+        ("D", "√d on and off"),
+        ("space", "play or pause"),
+        ("F, C, N", "formula, code, numbers"),
+    ),
+    "inside": (("← →", "the step before and after"),),
+    "lookup": (
+        ("arrows", "on an arrow of the three words: move it; with Shift in steps of 0.1"),
+        ("arrows, Home, End", "on the words of the selected head: choose a query"),
+    ),
+    "attribution": (
+        ("← →", "another predicted token"),
+        ("↑ ↓", "from term to term"),
+        ("Enter", "select the head of the term"),
+        ("S", "in order, or the largest first"),
+        ("Esc", "clear the term"),
+    ),
+    "residual": (
+        ("arrows", "from cell to cell"),
+        ("Enter", "select the token of the cell"),
+        ("space", "play or pause"),
+        ("Esc", "stop playing"),
+    ),
+    "model": (("arrows", "from block to block"), ("Enter", "select the block")),
+}  # fmt: skip

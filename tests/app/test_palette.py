@@ -1,0 +1,115 @@
+"""The cards of What if: what they say they would do is what their click does."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from headlight.app.server.fair_queue import FairQueue
+from headlight.app.state import catalog
+from headlight.app.state.options import OTHER
+from headlight.app.text import findings
+from headlight.model import load
+from headlight.model.checkpoint import SHIPPED
+from tests.app.common import components
+from tests.conftest import long_but
+
+NAMES = sorted(folder.name for folder in SHIPPED.iterdir())
+
+
+def previews(page, acts):
+    """What the page answers to a grid that asks about these acts."""
+    page.session_state["_memo"].acts = acts
+    page.run()
+    assert not page.exception
+    return components(page, "previews")[0]["found"]
+
+
+def said(page):
+    return components(page, "grid_look")[0]["said"]
+
+
+def drawn(seed):
+    """A model with a sentence of its own, changes, and acts: each with the settings that its click
+    must choose, written here anew."""
+    random = np.random.default_rng(seed)
+    name = str(random.choice(NAMES))
+    checkpoint = load(name)
+    line = str(random.choice(list(dict.fromkeys(catalog.examples(name)))[:6]))
+    trace = checkpoint.trace(line)
+    kind = str(random.choice(sorted(trace.attention)))
+    layers, heads, _, keys = trace.attention[kind].shape
+    layer, head, key = (int(random.integers(most)) for most in (layers, heads, keys))
+    key_side = trace.sides_of(kind)[1]
+    hides = [each for each in trace.kinds if trace.sides_of(each)[1] == key_side]
+    before = str(random.choice(["", f"{kind}.1.1=off", f"{kind}=uniform"]))
+    switched = f"{kind}.{layer + 1}.{head + 1}=off"
+    cards = [
+        ({"what": "hide", "side": key_side.title, "index": key},
+         {"changes": "; ".join(f"{each}=hide:{key + 1}" for each in hides)}),
+        ({"what": "off", "kind": kind, "layer": layer, "head": head, "scope": "head"},
+         {"changes": switched}),
+        ({"what": "temperature"}, {"changes": "all=temperature:4.0"}),
+    ]  # fmt: skip
+    first = checkpoint.model.sides()[0]
+    if first.table:
+        cards.append(({"what": "positions"}, {"changes": f"{first.title}=positions:none"}))
+    if any("causal" in site.masks for site in checkpoint.model.sites()):
+        cards.append(({"what": "causal"}, {"causal": "false"}))
+    for _, chosen in cards:
+        line_of = chosen.get("changes", "")
+        if before and line_of == before:
+            chosen["changes"] = ""
+        elif before and line_of:
+            chosen["changes"] = f"{before}; {line_of}"
+    return name, line, before, cards
+
+
+@pytest.mark.parametrize("seed", long_but(range(2), range(40)))
+def test_a_preview_says_what_the_click_gives(new_page, seed):
+    name, line, before, cards = drawn(seed)
+
+    def opened(**more):
+        page = new_page()
+        page.query_params.update(model=name, source=line, **more)
+        return page.run()
+
+    page = opened(changes=before)
+    found = previews(page, [act for act, _ in cards])
+    assert len(found) == len(cards)
+    for (act, chosen), preview in zip(cards, found, strict=True):
+        page = opened(**{"changes": before} | chosen)
+        assert preview["said"] == [[*part] for part in findings.would(said(page))], act
+        assert "".join(text for text, _ in preview["brief"]).strip(), act
+
+
+def test_a_word_is_swapped_for_one_of_the_examples_and_back(page):
+    page.query_params.update(model="en-fr", source="She has never seen the red car of my sister.")
+    page.run()
+    act = {"what": "swap", "index": 5}
+    (preview,) = previews(page, [act])
+    with_black = "She has never seen the black car of my sister."
+    assert ["noire", "b"] in preview["said"] and preview["brief"][0] == ["black: ", ""]
+    page.session_state["other"], page.session_state["shows"] = with_black, OTHER
+    page.run()
+    assert said(page) == preview["said"]
+    (preview,) = previews(page, [act])
+    assert preview["brief"] == [["back as trained", ""]]
+    assert previews(page, [act | {"index": 10}, act | {"index": 99}]) == [preview] * 2
+    page.session_state["other"] = ""
+    page.run()
+    assert all("why" in each for each in previews(page, [act | {"index": i} for i in (10, 11, 99)]))
+
+
+def test_nothing_is_computed_where_others_wait_a_lesson_asks_or_nobody_asked(page, monkeypatch):
+    act = {"what": "temperature"}
+    page.query_params.update(model="induction")
+    page.run()
+    assert components(page, "previews") == [{}]
+    monkeypatch.setattr("headlight.app.shell.palette.effect", pytest.fail)
+    with monkeypatch.context() as busy:
+        busy.setattr(FairQueue, "is_free", False)
+        assert previews(page, [act]) == []
+    asks = SimpleNamespace(veils=lambda: ["a row"])
+    monkeypatch.setattr("headlight.app.shell.palette.running_lesson", asks)
+    assert previews(page, [act]) == []

@@ -1,0 +1,268 @@
+"""`headlight check FILE.py`: what it starts, whom it refuses, and what becomes of hostile files."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from headlight.app.export import file_judge
+from headlight.app.export.file_judge import FileAnswer, FileJudge, JudgedPart, judge
+from headlight.app.server import lan
+from headlight.app.server.checked_file import YOURS_PATH, checked_file
+from headlight.app.server.command import main
+from headlight.app.state.pages import PAGES
+from headlight.app.text.formats import escaped
+from headlight.model.checkpoint import load
+from tests.app.hostile_files import CRASHES, ENDLESS, ESCAPES, PLAIN
+
+RIGHT = "def scores(q, k):\n    return q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5\n"
+WRONG = "def scores(q, k):\n    return q @ k.transpose(-2, -1)\n"
+FILES = PLAIN | CRASHES | ESCAPES | ENDLESS
+SAMPLE = ["it exits", "a segmentation fault", "PyTorch broken", "it leaves a process"]
+PATIENCE = 60
+
+
+def answered(judge: FileJudge, text: str) -> FileAnswer:
+    judge.file.write_text(text, encoding="utf-8")
+    time.sleep(2 * file_judge.INTERVAL)
+    until = time.monotonic() + PATIENCE
+    while judge.since or not judge.answer.is_done:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    return judge.answer
+
+
+@contextmanager
+def judging(folder: Path, model: str = "") -> Iterator[FileJudge]:
+    file = folder / "mine.py"
+    file.write_text(RIGHT, encoding="utf-8")
+    judge = FileJudge(file, model)
+    try:
+        yield judge
+    finally:
+        judge.close()
+
+
+def left_behind(folder: Path) -> list[psutil.Process]:
+    """Processes that a file started: they stand in its folder."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.cwd() == str(folder):
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def check_all(folder: Path, names) -> None:
+    with judging(folder) as judge:
+        for name in names:
+            answer = answered(judge, FILES[name])
+            sentences = [answer.error, *(line for p in answer.parts for line in p.said)]
+            assert not answer.parts or not all(part.ok for part in answer.parts), name
+            assert any(sentences) and "Traceback" not in "".join(sentences), name
+            assert all(len(line) <= 600 and "\n" not in line for line in sentences), name
+            assert not left_behind(folder), name
+        assert all(part.ok for part in answered(judge, f"{RIGHT}# again").parts)
+    assert not left_behind(folder)
+
+
+def test_a_few_hostile_files_end_in_a_sentence(tmp_path):
+    check_all(tmp_path, SAMPLE)
+
+
+@pytest.mark.long
+def test_all_hostile_files_end_in_a_sentence(tmp_path):
+    assert len(FILES) >= 60
+    check_all(tmp_path, FILES)
+
+
+@pytest.mark.long
+def test_a_save_ends_what_the_one_before_is_at(tmp_path):
+    with judging(tmp_path) as judge:
+        answered(judge, RIGHT + "# once")
+        judge.file.write_text("while True: pass")
+        time.sleep(1)
+        began = time.monotonic()
+        assert (
+            answered(judge, WRONG).parts[0].said[0] == "That is the dot product. Divide it by √d."
+        )
+        assert time.monotonic() - began < 5
+
+
+@pytest.mark.long
+def test_an_endless_loop_is_named_by_its_line(tmp_path):
+    with judging(tmp_path) as judge:
+        answer = answered(judge, "def scores(q, k):\n    while True:\n        pass\n")
+        assert "longer than 10 seconds" in answer.error
+        assert "It was at line 2" in answer.error or "It was at line 3" in answer.error
+
+
+@pytest.mark.long
+def test_a_child_that_was_killed_is_replaced(tmp_path):
+    with judging(tmp_path) as judge:
+        answered(judge, WRONG)
+        assert judge.child is not None
+        psutil.Process(judge.child.pid).kill()
+        assert answered(judge, RIGHT).parts[0].ok
+        judge.file.unlink()
+        until = time.monotonic() + PATIENCE
+        while "not there any more" not in judge.answer.error:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+
+
+@pytest.mark.long
+def test_it_ends_with_the_app(tmp_path):
+    """Also where the app is killed: its end of the pipe closes."""
+    with judging(tmp_path) as judge:
+        answered(judge, WRONG)
+        judge.file.write_text("import time\ntime.sleep(100)")
+        time.sleep(1)
+        child = judge.child
+        assert child is not None and child.stdin is not None and left_behind(tmp_path)
+        child.stdin.close()
+        assert child.wait(10) == 0
+    assert not left_behind(tmp_path)
+
+
+def lines_of(tmp_path, text: str, model: str = "") -> list[dict]:
+    file, found = tmp_path / "mine.py", []
+    file.write_text(text, encoding="utf-8")
+    judge(file, model, load(model) if model else None, found.append)
+    return found
+
+
+def test_parts_are_judged_by_their_names(tmp_path):
+    found = lines_of(tmp_path, f"from math import sqrt as softmax\n{WRONG}")
+    assert [line["part"] for line in found] == ["scores"]
+    assert found[0]["said"][0] == "That is the dot product. Divide it by √d."
+    assert [matrix["title"] for matrix in found[0]["matrices"]] == ["yours", "ours", "yours − ours"]
+    assert lines_of(tmp_path, RIGHT)[0]["ok"]
+    (none,) = lines_of(tmp_path, "def attend(q, k): pass")
+    assert none["said"][0].startswith("No function has one of the names that can be judged: scores")
+
+
+def test_an_error_is_a_sentence_with_its_line(tmp_path):
+    for text, sentence, line in (
+        ("x = 1\ndef f(:\n", "Line 2: invalid syntax. (def f(:)", 2),
+        ("\n\n1 / 0", "Line 3: ZeroDivisionError: division by zero. (1 / 0)", 3),
+        ("def scores(q, k):\n    return q @ k", "Line 2: sizes 4 and 6 meet on one axis.", 2),
+        ("def scores(q, k):\n    raise SystemExit", "Line 2: it ends the program", 2),
+    ):
+        (found,) = lines_of(tmp_path, text)
+        assert found["said"][0].startswith(sentence) and found["line"] == line
+
+
+@pytest.mark.long
+def test_the_translator_runs_with_them(tmp_path):
+    found = lines_of(tmp_path, RIGHT, "en-fr")[-1]["in_model"]
+    assert found.startswith("With your scores, “She has never seen the red car of my sister.”")
+    assert "as with ours. Logits differ by at most" in found
+    text = "def scores(q, k):\n    return 0 * (q @ k.transpose(-2, -1))\n"
+    assert "Ours writes “Elle" in lines_of(tmp_path, text, "en-fr")[-1]["in_model"]
+
+
+def test_what_the_child_may_have_been_made_to_say_is_no_error():
+    """Code that is judged can write into the answer."""
+    for forged in (
+        {"part": "x", "ok": 1, "said": 5, "line": 0, "matrices": []},
+        {"part": "x", "ok": 1, "said": [], "line": 0, "matrices": [{"values": [[1] * 99] * 99}]},
+        {"part": "x", "ok": 1, "said": [], "line": "<b>", "matrices": []},
+        {"end": "x"},
+    ):
+        with pytest.raises((ValueError, TypeError, KeyError)):
+            file_judge._with(FileAnswer(), forged)
+    part = {"part": "<b>\ud800", "ok": 1, "said": ["x" * 999] * 99, "line": 1, "matrices": []}
+    (shown,) = file_judge._with(FileAnswer(), part).parts
+    assert len(shown.said) == 6 and len(shown.said[0]) == 500 and shown.name == "<b>?"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["FILE", "--serve"], "check runs your code on this machine alone, so it does not go with"),
+        (["nothing.py"], "There is no file "),
+        (["FOLDER"], "There is no file "),
+        (["notebook.ipynb"], "notebook.ipynb is not a Python file"),
+    ],
+)
+def test_what_cannot_be_judged_is_refused(tmp_path, capsys, arguments, sentence):
+    for name in ("mine.py", "notebook.ipynb"):
+        (tmp_path / name).touch()
+    places = {"FILE": str(tmp_path / "mine.py"), "FOLDER": str(tmp_path)}
+    places["notebook.ipynb"] = str(tmp_path / "notebook.ipynb")
+    assert main(["check", *(places.get(each, each) for each in arguments)]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_the_page_exists_only_if_the_app_was_started_with_a_file(monkeypatch):
+    assert YOURS_PATH not in PAGES and checked_file() is None
+    monkeypatch.setattr("sys.argv", ["main.py", "--check", "mine.py"])
+    assert checked_file() == Path("mine.py")
+    monkeypatch.setenv(lan.ADDRESS, "http://192.0.2.1:8501")
+    assert checked_file() is None
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """As `headlight check mine.py` starts it."""
+    monkeypatch.setattr("sys.argv", ["main.py", "--check", "mine.py"])
+    monkeypatch.setattr("streamlit.get_option", lambda name: "127.0.0.1")
+
+
+def draw_page() -> None:
+    import streamlit as st
+
+    from headlight.app.shell import frame
+    from headlight.app.views import yours
+
+    with frame.of_page(frame.make(st.container(), st.container())):
+        yours.page()
+
+
+class Judged:
+    since = 0.0
+
+    def __init__(self, answer: FileAnswer):
+        self.answer = answer
+
+
+SQRT = escaped("Divide it by √d.")
+PART = JudgedPart("scores", False, ("Divide it by √d.",), 2, ())
+ANSWERS = {
+    "PyTorch and the model are starting": FileAnswer(),
+    f"**scores: not yet.** {SQRT} (line 2)": FileAnswer((PART,), is_done=True),
+    f"**In en-fr.** {escaped('a *b*')}": FileAnswer((PART,), "a *b*", is_done=True),
+    escaped("It *ended*."): FileAnswer(error="It *ended*.", is_done=True),
+    "hello": FileAnswer((PART,), printed="hello", is_done=True),
+}
+
+
+@pytest.mark.parametrize("text", ANSWERS)
+def test_the_page_shows_an_answer(started, monkeypatch, text):
+    monkeypatch.setattr("headlight.app.views.yours._judge", lambda file: Judged(ANSWERS[text]))
+    page = AppTest.from_function(draw_page).run()
+    assert not page.exception
+    kinds = (page.markdown, page.caption, page.info, page.error, page.code)
+    assert any(text in shown.value for kind in kinds for shown in kind)
+
+
+def test_the_page_is_for_this_machine_alone(started, monkeypatch):
+    monkeypatch.setattr("streamlit.get_option", lambda name: "0.0.0.0")
+    page = AppTest.from_function(draw_page).run()
+    assert "listen to this machine alone" in page.error[0].value
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="as it is there")
+def test_without_a_fork_it_is_said(started, monkeypatch):
+    monkeypatch.setattr("headlight.app.views.yours._judge", lambda file: Judged(FileAnswer()))
+    monkeypatch.setattr("headlight.app.views.yours.CAN_FORK", False)
+    page = AppTest.from_function(draw_page).run()
+    assert "without limits on memory" in page.warning[0].value
