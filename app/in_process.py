@@ -72,10 +72,10 @@ class _Server:
 
     def _start(self, port: int) -> None:
         import uvicorn
-        from streamlit import config
 
         from headlight.app.main import app
         from headlight.app.server import ports
+        from headlight.app.server.streamlit_internals import config
 
         if why := ports.problem(port):
             raise CannotOpen(why)

@@ -17,9 +17,10 @@ if "headlight" not in sys.modules and PACKAGE.is_file():  # of a checkout, insta
 
 from headlight.app.server import embedding  # noqa: E402
 from headlight.app.server.inject_style import InjectStyle  # noqa: E402
+from headlight.app.server.manifest import ROUTES  # noqa: E402
 from headlight.app.server.security import SecurityMiddleware  # noqa: E402
 from headlight.app.startup import lifespan  # noqa: E402
 
 embedding.ancestors()  # a site that is none ends the start in a sentence
 between = [Middleware(SecurityMiddleware), Middleware(InjectStyle)]
-app = st.App(HERE / "router.py", middleware=between, lifespan=lifespan)
+app = st.App(HERE / "router.py", routes=ROUTES, middleware=between, lifespan=lifespan)

@@ -7,11 +7,10 @@ from contextlib import asynccontextmanager, suppress
 from threading import Lock, Thread
 
 import streamlit as st
-from streamlit import config, runtime
-from streamlit.web.server.server_util import get_display_address, get_url
 
 from headlight.app.server import lan
 from headlight.app.server.checked_file import YOURS_PATH, checked_file
+from headlight.app.server.streamlit_internals import config, get_display_address, get_url, runtime
 
 # When two threads import a package at once, one of them may see it half initialised.
 importing = Lock()

@@ -331,7 +331,7 @@ NARROW_STYLE = f"""
   }}
   .st-key-top_bar [data-testid="stLayoutWrapper"] {{ max-width: 100%; min-width: 0; }}
   .st-key-top_bar .stHorizontalBlock .stHorizontalBlock {{ overflow-x: auto; max-width: 100%; }}
-  .st-key-menu {{ flex: 0 0 100%; overflow-x: auto; }}
+  .st-key-menu {{ flex: 0 0 100%; }}
   {FOLDED} .st-key-bar > :not(.st-key-menu, .st-key-model, .st-key-source, :has(.hl-fold)),
   {FOLDED} :is(.st-key-state, .st-key-picker, .st-key-what_if, .st-key-display) {{ display: none; }}
   {FOLDED}:has([class*="st-key-badge_"]) summary::after {{ content: " ●"; }}

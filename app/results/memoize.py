@@ -11,10 +11,9 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 import streamlit as st
 import torch
-from streamlit import runtime
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from headlight.app.server.fair_queue import FairQueue
+from headlight.app.server.streamlit_internals import get_script_run_ctx, runtime
 from headlight.app.state.cache import ByteBoundedCache, once
 from headlight.app.state.catalog import ModelView
 from headlight.app.text import notices

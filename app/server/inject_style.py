@@ -7,6 +7,7 @@ from pathlib import Path
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from headlight.app.server.manifest import MANIFEST_PATH
 from headlight.app.theme import DOCUMENT_STYLE, EMBED_STYLE
 
 STYLE = f"<style>{DOCUMENT_STYLE}</style>".encode()
@@ -14,6 +15,8 @@ IN_A_FRAME = f"<style>{EMBED_STYLE}</style>".encode()
 SCRIPT = (Path(__file__).parent / "translation.js").read_bytes()
 # The language of the page, as Streamlit says it (1.67).
 LANGUAGE = b'<html lang="en"'
+HEAD_END = b"</head>"
+MANIFEST = f'<link rel="manifest" href="{MANIFEST_PATH}">'.encode()
 # Streamlit renders into this element. Its styles, also later ones, go into the head; ours follows
 # them.
 ROOT = b'<div id="root"'
@@ -50,6 +53,7 @@ class InjectStyle:
                 return
             if ROOT in body:
                 body = body.replace(LANGUAGE, LANGUAGE + b' translate="no"', 1)
+                body = body.replace(HEAD_END, MANIFEST + HEAD_END, 1)
                 body = body.replace(ROOT, style + b"<script>" + SCRIPT + b"</script>" + ROOT, 1)
                 headers = MutableHeaders(raw=start["headers"])
                 headers["content-length"] = str(len(body))

@@ -11,10 +11,10 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
-from streamlit import config, runtime
 
 from headlight.app.server import embedding
 from headlight.app.server.limits import LARGEST_UPLOAD, TOO_LARGE
+from headlight.app.server.streamlit_internals import config, runtime
 
 REFUSED = "Pages on other sites may not use this server."
 FULL = "Too much is being uploaded at once. Please try again in a few minutes."

@@ -7,8 +7,8 @@ from urllib.parse import parse_qs
 
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from headlight.app.server.streamlit_internals import get_script_run_ctx
 from headlight.app.state.settings import SETTINGS
 
 

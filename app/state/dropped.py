@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from headlight.app.server.streamlit_internals import get_script_run_ctx
 from headlight.model.recording.checkpoint import Recorded, load_recorded
 from headlight.model.recording.weights import CannotRecord
 

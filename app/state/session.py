@@ -12,10 +12,9 @@ from typing import Any
 from uuid import uuid4
 
 import streamlit as st
-from streamlit import runtime
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from headlight.app.server.fair_queue import one_asker
+from headlight.app.server.streamlit_internals import get_script_run_ctx, runtime
 from headlight.app.state import address, catalog, lines, progress, settings
 from headlight.app.state.history import History
 from headlight.app.state.messages import Stopped

@@ -95,7 +95,7 @@ def would(parts: Parts) -> Parts:
 def brief_move(token: str, before: float, after: float) -> Parts:
     """“*rouge* 86% → 12%”, or that nothing moves much."""
     if abs(after - before) < LEAST_BRIEF:
-        return [("hardly any change", "")]
+        return [("little change", "")]
     return [word(token), (_arrow(before, after), "")]
 
 

@@ -2,7 +2,9 @@
 speak to the server."""
 
 import http.client
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -153,6 +155,24 @@ def test_a_frame_has_its_style_from_the_document_on(elsewhere):
     ):
         text = answer(elsewhere[0], "GET", f"/{query}", **asks).read().decode()
         assert (theme.EMBED_STYLE in text) == is_framed
+
+
+def test_a_browser_is_told_how_to_install_the_app(elsewhere):
+    page = (
+        answer(elsewhere[0], "GET", "/heads", Accept="text/html")
+        .read()
+        .decode()
+        .partition("<body")[0]
+    )
+    (path,) = re.findall('<link rel="manifest" href="([^"]+)">', page)
+    told = json.loads(answer(elsewhere[0], "GET", path).read())
+    (icon,) = told["icons"]
+    found = answer(elsewhere[0], "GET", icon["src"])
+    assert found.headers["Content-Type"].startswith(icon["type"]) and found.read().startswith(
+        b"<svg"
+    )
+    assert "default-src" in found.headers["Content-Security-Policy"]
+    assert told["start_url"] == "/" and told["display"] == "standalone"
 
 
 def test_a_document_has_our_style_whoever_packs_it_or_kept_another(elsewhere):

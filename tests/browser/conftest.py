@@ -290,6 +290,8 @@ class Visit:
             menu = self.page.locator(".st-key-menu")
             if not menu.is_visible():  # in Present
                 self.page.keyboard.press("b")
+            if (folded := menu.get_by_role("button")).is_visible():  # on a phone
+                folded.click()
             menu.get_by_role("link", name=wanted.group).click()
             if pages.GROUPS[wanted.group][0] != wanted:
                 views = self.page.locator(".st-key-views")

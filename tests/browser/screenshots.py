@@ -79,6 +79,17 @@ def of_pages(browser, address: str) -> None:
             save(visit.page.screenshot(), name)
 
 
+def of_the_cards(browser, address: str) -> None:
+    """One of them pointed at, with what it would do."""
+    with visiting(browser, address) as visit:
+        page = visit.open("").page
+        rest(page)
+        page.locator(".card", has_text="No positions").hover()
+        page.get_by_text("It would write").first.wait_for()
+        page.wait_for_timeout(600)
+        save(page.screenshot(), "cards")
+
+
 def of_a_lesson(browser, address: str) -> None:
     with visiting(browser, address) as visit:
         visit.open("learn")
@@ -183,7 +194,8 @@ def film(browser, address: str) -> None:
             film.click()
         film.point_at(source.filter(has_text="never"))
         film.click()
-        film.point_at(page.locator("button.act").first)
+        film.point_at(page.locator(".card").first)
+        film.show(1600)
         film.click(3200)
         film.point_at(page.locator(".st-key-projector label").first)
         film.click(2200)
@@ -194,6 +206,7 @@ def main() -> None:
     PICTURES.mkdir(exist_ok=True)
     with serve(ROOT) as address, sync_playwright() as playwright, launch(playwright) as browser:
         of_pages(browser, address)
+        of_the_cards(browser, address)
         of_a_lesson(browser, address)
         of_a_file(browser)
         of_the_live_page(browser)

@@ -197,6 +197,17 @@ def phone(chromium, app):
         visit.expect_well()
 
 
+def test_on_a_phone_the_menu_is_one_button(phone):
+    menu = phone.open().page.locator(".st-key-menu")
+    expect(menu.get_by_role("link", name="Learn")).to_be_hidden()
+    menu.get_by_role("button", name="Attention").click()
+    menu.get_by_role("link", name="Inside a head").click()
+    expect(phone.page.get_by_role("heading", name="Inside a head", exact=True)).to_be_visible()
+    expect(menu.get_by_role("link", name="Learn")).to_be_hidden()
+    for node in menu.locator("button").all():
+        assert node.bounding_box()["height"] >= 44
+
+
 def test_a_phone_shows_the_head_and_a_bar_of_three_lines_that_opens(phone):
     """That no page is wider than the screen is asked in test_walk.py."""
     page = phone.open("?source=the+dog&kind=cross&layer=3&head=2").page

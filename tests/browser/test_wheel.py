@@ -22,7 +22,16 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.long
 LARGEST = 75 * 2**20  # bytes
 SHIPPED = {  # folder → patterns of the files in it that are installed
-    "app": ("**/*.py", ".streamlit/*", "**/*.conf", "**/*.css", "**/*.html", "**/*.js", "**/*.md"),
+    "app": (
+        "**/*.py",
+        ".streamlit/*",
+        "**/*.conf",
+        "**/*.css",
+        "**/*.html",
+        "**/*.js",
+        "**/*.json",
+        "**/*.md",
+    ),
     "model": ("**/*.py",),
     "assets": ("*.svg", "checkpoints/**/*", "examples/*", "vendor/*"),
     "docs": ("teach-with-it.md",),

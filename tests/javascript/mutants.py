@@ -33,7 +33,7 @@ FAULT = re.compile(
 )
 # Folder of a script → the browser tests that draw it.
 DRAWN = {
-    "components/head_grid": ["head_grid", "screen", "what_if", "notebook"],
+    "components/head_grid": ["head_grid", "palette", "screen", "what_if", "notebook"],
     "components/generation": ["generate", "live_page"],
     "components/matrices": ["inside", "screen", "app"],
     "components/model_map": ["architecture_page"],

@@ -123,6 +123,12 @@ export class Cards {
     this.grid.point();
   }
 
+  /** The token that the card that is pointed at would hide; null where it hides none. */
+  hides() {
+    const card = this.previewed === "hide" && this.grid.cards()[0];
+    return card && !card.isDone ? card.act : null;
+  }
+
   enter() {
     if (this.isIn) return;
     this.isIn = true;

@@ -76,7 +76,8 @@ export class Grid extends GridState {
       class: "stage", tabindex: "0", role: "application",
       "aria-label": "All heads. Arrow keys select a head; Shift and arrow keys move from " +
         "cell to cell, Home to the first cell. O switches the head off or on, H hides the " +
-        "selected token, Shift and H hides it from the selected head alone. M masks the " +
+        "selected token, Shift and H hides it from the selected head alone. N, K, W and T are " +
+        "the other cards above. M masks the " +
         "selected cell, plus and minus change its weight. L makes O and M apply to the whole " +
         "layer, then to all layers. A sentence describes the selection.",
     }, this.sections);
@@ -519,6 +520,10 @@ export class Grid extends GridState {
     this.shade(pointed);
     this.strip?.draw();
     const preview = this.strip?.preview();
+    this.struck?.classList.remove("struck");
+    const hides = this.strip?.hides();
+    this.struck = hides && this.spans[hides.side]?.[hides.index];
+    this.struck?.classList.add("struck");
     this.message.replaceChildren(...nodes(preview ?? message));
     this.message.classList.toggle("would", Boolean(preview));
     this.fitMessage(isSaid || Boolean(preview));

@@ -309,7 +309,8 @@ export class GridState {
         isDone: tiles.every((tile) => off[focus.kind]?.includes(tile)) },
       { name: "positions", key: "n", title: ["No positions"], act: { what: "positions" } },
       { name: "causal", key: "k", title: ["Peek ahead"], act: { what: "causal" } },
-      { name: "swap", key: "w", title: of("Swap", isOfFirst ? token : null), why: NO_WORD,
+      { name: "swap", key: "w", title: of("Swap", isOfFirst ? token : null),
+        why: `select a ${Object.keys(this.data.sides)[0]} word`,
         act: isOfFirst || cards.swap ? { what: "swap", index: isOfFirst ? token.index : 0 } : null },
       { name: "temperature", key: "t", title: ["Blur all heads"], act: { what: "temperature" } },
     ];
@@ -317,12 +318,13 @@ export class GridState {
       .map((card) => Object.assign({ isDone: Boolean(cards[card.name]), why: "" }, card));
   }
 
-  /** The token that a card acts on: the one that is selected, or else the word that the marked row of
-   * the selected head attends to most, but not in a lesson, which may ask for it. It stays over the
-   * same texts, so that the same act undoes what it did. */
+  /** The token that a card acts on: the one that is selected, of a pair the second, or else the word
+   * that the marked row of the selected head attends to most, but not in a lesson, which may ask for
+   * it. It stays over the same texts, so that the same act undoes what it did. */
   tokenActedOn() {
-    const selected = this.token();
-    if (selected || !this.look.acts || this.look.in_lesson || this.pinned) return selected;
+    if (!this.look.acts) return null;
+    if (this.pinned?.to?.length === 1) return this.pinned.to[0];
+    if (this.pinned || this.look.in_lesson) return this.token();
     const { focus, average } = this.look;
     const place = JSON.stringify([focus, average]);
     if (this.suggested?.place !== place) {

@@ -3,6 +3,8 @@
 import { element } from "../shared/dom.js";
 import { lead } from "../shared/lead.js";
 
+const PHONE = matchMedia("(max-width: 640px)"); // theme.NARROW
+
 const opensElsewhere = ({ button, ctrlKey, metaKey, shiftKey, altKey }) =>
   button !== 0 || ctrlKey || metaKey || shiftKey || altKey;
 
@@ -14,7 +16,7 @@ export default function ({ data, parentElement }) {
   nav.setAttribute("aria-label", data.title);
   const root = location.pathname.replace(/\/+$/, "").slice(0, -data.here.length || undefined);
   const logo = data.logo ? [element("img", { alt: "Headlight", src: data.logo })] : [];
-  nav.replaceChildren(...logo, ...data.links.map(({ label, path, current }) => {
+  const links = data.links.map(({ label, path, current }) => {
     const page = `${root.replace(/\/+$/, "")}/${path}`;
     const link = element("a", { href: page, ...(current && { "aria-current": "page" }) }, label);
     const take = () => (link.href = page + location.search); // as it is by now
@@ -22,8 +24,26 @@ export default function ({ data, parentElement }) {
     link.onclick = (event) => {
       if (opensElsewhere(event)) return;
       event.preventDefault();
+      link.closest("[popover]")?.hidePopover();
       lead(page + location.search);
     };
     return link;
-  }));
+  });
+  nav.replaceChildren(...logo, ...(data.logo ? folded(data, links) : links));
+}
+
+/** On a phone one button, named by the page that one is on, opens the links as a sheet. */
+function folded({ links: all, title }, links) {
+  const sheet = element("div", { class: "links" });
+  sheet.append(...links);
+  const here = all.find(({ current }) => current)?.label ?? title;
+  const button = element("button", { type: "button", "aria-haspopup": "true" }, here);
+  button.popoverTargetElement = sheet;
+  const fold = () => {
+    if (PHONE.matches) sheet.setAttribute("popover", "");
+    else sheet.removeAttribute("popover");
+  };
+  fold();
+  PHONE.onchange = fold; // the menu alone is folded, and is there once
+  return [button, sheet];
 }
