@@ -30,9 +30,9 @@ def _judge(file) -> FileJudge:
 def page() -> None:
     names = ", ".join(f"`{name}`" for name in PARTS)
     frame.explain(
-        "Save your file, and it is judged at once. Blue and orange show your numbers beside ours. "
-        "A frame marks the first cell that differs. If several parts are wrong, you see the first; "
-        f"the others wait.\n\nFunctions are judged by their names: {names}."
+        "Save your file, and it is judged at once. The third picture is yours minus ours. A frame "
+        "marks the first cell that differs. If several parts are wrong, you see the first.\n\n"
+        f"Functions are judged by their names: {names}."
     )
     if st.get_option("server.address") not in LOOPBACK:
         st.error("This page runs your file, so the app must listen to this machine alone.")
@@ -80,5 +80,5 @@ def _draw(answer: FileAnswer, name: str) -> None:
     if answer.in_model:
         st.markdown(f"**In {MODEL}.** {escaped(answer.in_model)}")
     if answer.printed.strip():
-        st.caption(f"{escaped(name)} prints")
-        st.code(answer.printed, language=None)
+        with st.expander(f"{escaped(name)} prints"):
+            st.code(answer.printed, language=None)
