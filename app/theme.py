@@ -448,12 +448,13 @@ html {{ font-size: 20px !important; }}
 """
 # In a frame of another page: state, finding and picture alone, from 640 × 480 pixels on.
 EMBED_STYLE = """
-:root { --hl-present: 1; --hl-wide: 560; }
+:root { --hl-present: 1; --hl-wide: 560; --hl-cards: none; }
 .st-key-bar, .st-key-page, .st-key-body > :has(> .st-key-panel), [data-testid="stSkipToContent"],
 .st-key-state > :is(.st-key-player, .st-key-step) { display: none; }
 .st-key-state > .st-key-open_unframed { flex: none; }
-@media (max-width: 899px) {
-  .st-key-state:has(> .st-key-shows) > .st-key-output { display: none; }
+@media (max-width: 899px) { /* keys undo as well */
+  .st-key-state:has(> .st-key-shows) > .st-key-output,
+  .st-key-state > :is(.st-key-undo, .st-key-redo, .st-key-as_trained) { display: none; }
 }
 """
 

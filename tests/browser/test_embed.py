@@ -168,5 +168,16 @@ def test_the_app_shows_picture_and_finding_where_its_host_is_listed(framed, sche
     assert found.violations_count == 0, found.generate_report()
 
 
+def test_after_a_change_the_link_is_still_in_view(framed):
+    frame = framed()
+    expect(frame.locator(".stage canvas").first).to_be_visible(timeout=60_000)
+    frame.locator(".stage").press("o")
+    expect(frame.locator(".st-key-shows")).to_be_visible()
+    box = frame.get_by_role("link", name="Open in Headlight").bounding_box()
+    assert box["x"] + box["width"] <= 640
+    frame.locator(".stage").press("u")
+    expect(frame.locator(".st-key-shows")).to_be_hidden()
+
+
 def test_the_browser_refuses_a_site_that_is_not_listed(framed):
     assert framed("127.0.0.1").url.startswith("chrome-error://")
