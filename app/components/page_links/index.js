@@ -3,7 +3,7 @@
 import { element } from "../shared/dom.js";
 import { lead } from "../shared/lead.js";
 
-const PHONE = matchMedia("(max-width: 640px)"); // theme.NARROW
+const PHONE = matchMedia("(max-width: 639px)"); // theme.NARROW
 
 const opensElsewhere = ({ button, ctrlKey, metaKey, shiftKey, altKey }) =>
   button !== 0 || ctrlKey || metaKey || shiftKey || altKey;
