@@ -35,7 +35,9 @@ def page() -> None:
         f"Functions are judged by their names: {names}."
     )
     if st.get_option("server.address") not in LOOPBACK:
-        st.error("This page runs your file, so the app must listen to this machine alone.")
+        messages.show_message(
+            "This page runs your file, so the app must listen to this machine alone."
+        )
         raise messages.NothingToShow
     file = checked_file()
     assert file is not None  # else there is no such page
@@ -74,7 +76,7 @@ def _draw(answer: FileAnswer, name: str) -> None:
         for each in more:
             st.caption(each)
     if answer.error:
-        st.error(escaped(answer.error))
+        messages.show_message(answer.error)
     if shown and shown.matrices:
         matrices(shown.matrices, key="yours_matrices")
     if answer.in_model:

@@ -5,7 +5,7 @@
 // then without bar and panel, then without a selected word or cell, then out of Present.
 
 import { onRecolour } from "../shared/dom.js";
-import { keysSheet } from "./keys_sheet.js";
+import { keysSheet } from "../shared/keys_sheet.js";
 
 const PATIENCE = 20_000; // ms in which a page is drawn
 const SLOW = 500; // ms
