@@ -41,7 +41,9 @@ def called(
     seen: bool = False,
 ) -> Outcome:  # fmt: skip
     """`function` on copies of the inputs."""
-    given = {name: copied(inputs[name], numpy) for name in names}
+    # What is one tensor stays one: in self-attention `query is key` holds.
+    copies = {id(inputs[name]): copied(inputs[name], numpy) for name in names}
+    given = {name: copies[id(inputs[name])] for name in names}
     given = _accepted(function, given)
     before = {name: copied(value, False) for name, value in given.items()}
     if isinstance(function, nn.Module):

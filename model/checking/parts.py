@@ -538,16 +538,24 @@ def visible(ids, pad):
     return (ids != pad)[:, None, None, :]
 
 
+def real_first(ids, pad):
+    return visible(ids, pad).sort(dim=-1, descending=True).values
+
+
 PADDING = Subject(
     "padding_mask", "padding_mask(ids, pad)", ("ids", "pad"), {"mask": visible},
     lambda: [
         Case("pad 0", {"ids": torch.tensor([[5, 6, 7, 2, 0], [4, 2, 0, 0, 0]]), "pad": 0}),
         Case("pad 3", {"ids": torch.tensor([[5, 0, 7, 2, 3], [4, 2, 3, 3, 3], [9, 2, 8, 1, 6]]),
                        "pad": 3}),
+        Case("padding on the left",
+             {"ids": torch.tensor([[1, 1, 5, 6, 2], [4, 7, 8, 2, 1]]), "pad": 1}),
     ],
     (
         of_masks("True for False",
           mask=lambda ids, pad: ~visible(ids, pad)),
+        m("padding taken to be last", "You counted the tokens and took them to come first. Padding "
+          "may stand on the left: compare each token with the padding id.", mask=real_first),
         m("queries masked", "You masked the rows, which attend. Padding must not be attended to: "
           "mask the columns, (batch, 1, 1, key).",
           mask=lambda ids, pad: visible(ids, pad).transpose(-2, -1)),
@@ -893,8 +901,8 @@ ENCODER_LAYER = Subject(
           output=lambda first: first),
     ),
     ("batch", "token", "number"),
-    {"attended": "what attention gives", "first": "what leaves the first norm",
-     "fed": "what the feed-forward gives", "output": "output"},
+    {"attended": "attention outputs", "first": "outputs of the first norm",
+     "fed": "feed-forward outputs", "output": "output"},
 )  # fmt: skip
 
 PRE_NORM_LAYER = Subject(
@@ -945,12 +953,14 @@ PRE_NORM_LAYER = Subject(
 
 
 def greedily(row=lambda logits: logits[-1], pick=lambda x: int(x.argmax()), feed=True,
-             stop=True, keep_eos=False, keep_bos=False, more=0):  # fmt: skip
+             stop=True, keep_eos=False, keep_bos=False, more=0, read=0):  # fmt: skip
+    """`read`: the first of the tokens so far that the model is given."""
+
     def decode(logits, bos, eos, most):
         ids = [bos]
         written = []
         for _ in range(most + more):
-            token = pick(row(logits(torch.tensor([ids]))[0]))
+            token = pick(row(logits(torch.tensor([ids[read:]]))[0]))
             if token == eos and stop:
                 if keep_eos:
                     written.append(token)
@@ -969,6 +979,8 @@ def greedy_cases():
         tables[:, :, 2] -= 9.0  # eos only where it is due
 
         def logits(ids):
+            if not isinstance(ids, Tensor) or ids.dim() != 2:
+                raise TypeError("logits takes a tensor of ids, (batch, length)")
             rows = [tables[i, int(t)].clone() for i, t in enumerate(ids[0].tolist())]
             if len(rows) > length:
                 rows[-1][2] = 50.0
@@ -999,6 +1011,8 @@ GREEDY = Subject(
           tokens=greedily(row=lambda x: x[max(len(x) - 2, 0)])),
         m("not fed back", "Each token is put behind the text before the next step.",
           tokens=greedily(feed=False)),
+        m("last token alone", "The model reads the whole text so far, not its last token alone.",
+          tokens=greedily(read=-1)),
         m("least probable", "The largest logit wins: argmax.",
           tokens=greedily(pick=lambda x: int(x.argmin()))),
         m("one too many", "At most `most` tokens.", tokens=greedily(more=1)),

@@ -3,8 +3,6 @@
 import { element } from "../shared/dom.js";
 import { lead } from "../shared/lead.js";
 
-const PHONE = matchMedia("(max-width: 639px)"); // theme.NARROW
-
 const opensElsewhere = ({ button, ctrlKey, metaKey, shiftKey, altKey }) =>
   button !== 0 || ctrlKey || metaKey || shiftKey || altKey;
 
@@ -39,11 +37,12 @@ function folded({ links: all, title }, links) {
   const here = all.find(({ current }) => current)?.label ?? title;
   const button = element("button", { type: "button", "aria-haspopup": "true" }, here);
   button.popoverTargetElement = sheet;
+  const phone = matchMedia("(max-width: 639px)"); // theme.NARROW
   const fold = () => {
-    if (PHONE.matches) sheet.setAttribute("popover", "");
+    if (phone.matches) sheet.setAttribute("popover", "");
     else sheet.removeAttribute("popover");
   };
   fold();
-  PHONE.onchange = fold; // the menu alone is folded, and is there once
+  phone.onchange = fold;
   return [button, sheet];
 }
