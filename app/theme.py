@@ -72,13 +72,17 @@ HEAD_START = 0.2
 # over its icon, and its name and help come up beside it (Streamlit 1.67).
 MASK_KEYS = ".st-key-causal, .st-key-src_padding, .st-key-tgt_padding, .st-key-memory_padding"
 MASK_LETTERS = {"src_padding": "S", "tgt_padding": "T", "memory_padding": "C"}
+MASK_WORDS = {
+    "causal": "causal", "src_padding": "source", "tgt_padding": "target", "memory_padding": "cross",
+}  # fmt: skip
 HATCHED = "repeating-linear-gradient(45deg, currentColor 0 1px, transparent 1px 4px)"
 MASKS_STYLE = f"""
 .stVerticalBlock.st-key-switches {{ flex-flow: row wrap; gap: 2px 6px; position: relative; }}
 .st-key-switches > * {{ flex: 0 0 100%; }}
 .st-key-switches .stButton {{ width: fit-content; }}
 .st-key-switches > .stElementContainer:is({MASK_KEYS}) {{
-  flex: none; width: 40px; height: 28px; position: static;
+  flex: none; width: 44px; height: 46px; position: static;
+  &::after {{ font-size: 13px; line-height: 18px; }}
 
   label {{
     position: static; width: 40px; height: 28px; margin: 0; padding: 0; cursor: pointer;
@@ -119,6 +123,10 @@ MASKS_STYLE = f"""
 MASKS_STYLE += "".join(
     f'.st-key-switches > .st-key-{key} label::before {{ content: "{letter}" !important; }}\n'
     for key, letter in MASK_LETTERS.items()
+)
+MASKS_STYLE += "".join(
+    f'.st-key-switches > .st-key-{key}::after {{ content: "{word}" / ""; }}\n'
+    for key, word in MASK_WORDS.items()
 )
 SMALL = "0.82rem"  # letters of the bar and of the panel
 # Streamlit's own header is not needed: the bar holds the menu (1.67).

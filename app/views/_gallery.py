@@ -60,6 +60,9 @@ def gallery_heads(
     return [head for _, head in sorted(heads, key=lambda pair: pair[0])]
 
 
+MAPS = "Maps: rows are queries, columns keys; dark 0%, yellow 100%."
+
+
 def gallery_options(
     heads: Sequence[GalleryHead],
     kinds: Iterable[str],
@@ -86,7 +89,7 @@ def gallery_options(
         kinds=[(kind, kind.replace("_", " ")) for kind in kinds],
         selected=selected,
         legend=legend,
-        note=note,
+        note=f"{MAPS} {note}".strip(),
         says=says,
         here=here,
     )

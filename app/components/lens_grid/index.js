@@ -30,7 +30,8 @@ class LensGrid {
     this.scroll = element("div", { class: "scroll" });
     this.legend = element("p", {}, element("span", {}, "blue: the probability of the final prediction"),
       element("span", {}, element("i"), " from here on the final prediction"),
-      element("span", {}, "bold: the final prediction"));
+      element("span", {}, "bold: the final prediction"),
+      element("span", {}, "number: the probability of the word shown"));
     this.reading = element("p", { role: "status" });
     this.reading.hidden = true;
     this.button = element("button", { type: "button" });
@@ -69,14 +70,14 @@ class LensGrid {
   }
 
   build() {
-    const { answers, after, settled, final } = this.data;
+    const { answers, after, settled, probability } = this.data;
     const last = answers.length - 1;
     const depths = [...answers.keys()], rows = [...after.keys()];
     this.cells = depths.map((depth) => rows.map((row) => {
       const text = answers[depth][row];
       const cell = element("td", { role: "gridcell", tabindex: "-1", dir: "auto" },
         element("span", {}, text.trim() || "(space)"),
-        element("small", {}, final[depth][row] >= WRITTEN ? percent(final[depth][row]) : ""));
+        element("small", {}, probability[depth][row] >= WRITTEN ? percent(probability[depth][row]) : ""));
       cell.classList.toggle("same", text === answers[last][row]);
       cell.classList.toggle("settled", settled[row] === depth);
       cell.onpointerenter = cell.onfocus = () => this.read([depth, row]);

@@ -200,7 +200,7 @@ class OneRow {
 
   legend() {
     const { head, now: { stop, isScaled }, row } = this;
-    const bars = [];
+    const bars = stop === "output" ? [] : ["colour: the final weight, dark 0% to yellow 100%"];
     if (row.best.length > MOST_BARS) bars.push(`the ${MOST_BARS} keys with the largest weights`);
     else if (head.keys.length > MOST_BARS) bars.push("masked keys have no bar");
     else if (row.best.length < head.keys.length) bars.push("hatched: masked");
