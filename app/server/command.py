@@ -74,6 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int | None:
     # Streamlit has no public function that starts it. -P: no file here is taken for a module.
     command = [sys.executable, "-P", "-m", "streamlit", "run", str(SCRIPT)]
     command += ["--server.port", str(args.port), "--", *options]
+    if args.check:
+        print(f"Your verdict: http://127.0.0.1:{args.port}/yours", flush=True)
     if os.name == "posix":  # in our place: whatever ends us ends Streamlit
         os.execv(sys.executable, command)
     try:

@@ -391,6 +391,9 @@ def projected(role: str, by: str = "") -> Callable:
     return project
 
 
+PLURAL = {"query": "queries", "key": "keys", "value": "values"}
+
+
 def multi_head_cases():
     def case(title, seed, b, h, nq, nk, d, mask, own=False, edge=""):
         q = drawn(b, nq, d, seed=seed)
@@ -484,8 +487,9 @@ MULTI = Subject(
           p_key=lambda in_key, w: _linear(in_key, *w["key"]).transpose(0, 1),
           p_value=lambda in_value, w: _linear(in_value, *w["value"]).transpose(0, 1),
           output=lambda merged, w: _linear(merged, *w["output"]).transpose(0, 1)),
-        *(m(f"{here}s projected by the {there}'s matrix", f"The {here}s have a matrix of "
-            f"their own. You used that of the {there}s.", False,
+        *(m(f"{PLURAL[here]} projected by the {there}'s matrix",
+            f"The {PLURAL[here]} have a matrix of their own. You used that of the {PLURAL[there]}.",
+            False,
             **{f"p_{here}": projected(here, there)})
           for here in PROJECTIONS[:3] for there in PROJECTIONS[:3] if here != there),
         m("not projected", "Queries, keys and values are projections of the input.",
@@ -838,6 +842,8 @@ def layer_cases():
             s = masked(products(q @ one, k @ two) / math.sqrt(d), mask, -INF)
             return s.softmax(-1) @ v @ three
 
+        attend.__qualname__ = "attend"  # what an exception calls it
+
         def feed(x):
             return (x @ four).relu() @ one
 
@@ -977,6 +983,7 @@ def greedy_cases():
     def model(seed, vocab, length):
         tables = drawn(length + 8, vocab, vocab, seed=seed)
         tables[:, :, 2] -= 9.0  # eos only where it is due
+        tables[:, :, 3] -= 20.0  # the least probable, which ends no text
 
         def logits(ids):
             if not isinstance(ids, Tensor) or ids.dim() != 2:
@@ -1011,6 +1018,8 @@ GREEDY = Subject(
           tokens=greedily(row=lambda x: x[max(len(x) - 2, 0)])),
         m("not fed back", "Each token is put behind the text before the next step.",
           tokens=greedily(feed=False)),
+        m("nothing written", "You returned no tokens. Is the loop ever entered?",
+          tokens=lambda: []),
         m("last token alone", "The model reads the whole text so far, not its last token alone.",
           tokens=greedily(read=-1)),
         m("least probable", "The largest logit wins: argmax.",

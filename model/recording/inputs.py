@@ -9,11 +9,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from headlight.model.probing.trace import NO_ID
+from headlight.model.probing.trace import NO_ID, TooLong
 from headlight.model.recording.texts import Names, Words, as_text
 from headlight.model.recording.unchanged import unchanged
 from headlight.model.recording.weights import CannotRecord
 
+NOT_CALLABLE = (
+    "A tokenizer of the type {} cannot be called. Wrap it: "
+    "PreTrainedTokenizerFast(tokenizer_object=tokenizer)."
+)
 NO_TOKENIZER = "A text needs the model's tokenizer; without one, give token ids."
 MOST_WRITTEN = 64  # tokens of a target that the model writes itself
 
@@ -33,13 +37,39 @@ class Read:
         return [None if ids is None else len(ids) for ids in self.ids]
 
 
-def _ids(tokenizer, text, device, **how) -> Tensor:
-    if isinstance(text, str):
-        if tokenizer is None:
+def check_texts(tokenizer: Any, *texts: Any) -> None:
+    """Raises CannotRecord for a tokenizer that is none, and for texts that are neither a text nor
+    token ids."""
+    if isinstance(tokenizer, str):
+        raise CannotRecord("The tokenizer is missing: show(model, tokenizer, text).")
+    for text in texts:
+        if isinstance(text, str) and tokenizer is None:
             raise CannotRecord(NO_TOKENIZER)
-        return tokenizer(text, return_tensors="pt", **how)["input_ids"].to(device)
+        if isinstance(text, str) and not callable(tokenizer):
+            raise CannotRecord(NOT_CALLABLE.format(type(tokenizer).__name__))
+        if isinstance(text, Mapping) or hasattr(text, "input_ids"):
+            raise CannotRecord("What a tokenizer returns is given as inputs=….")
+        is_list = isinstance(text, Sequence) and not isinstance(text, str)
+        if is_list and any(isinstance(each, str) for each in text):
+            raise CannotRecord("Give one text at a time, or its token ids.")
+
+
+def _ids(tokenizer, text, device) -> Tensor:
+    if isinstance(text, str):
+        return tokenizer(text, return_tensors="pt")["input_ids"].to(device)
     ids = torch.as_tensor(text, device=device)
     return ids[None] if ids.ndim == 1 else ids
+
+
+def check_length(own: Any, read: "Read") -> None:
+    """Raises CannotRecord for a text without tokens, and TooLong for one that is longer than the
+    model's positions reach."""
+    most = getattr(own.config.get_text_config(), "max_position_embeddings", None)
+    for title, length in zip(("text", "target"), read.lengths, strict=True):
+        if length == 0:
+            raise CannotRecord(f"The {title} is empty.")
+        if length and isinstance(most, int) and 0 < most < length:
+            raise TooLong(title, length, most)
 
 
 def theirs(model: nn.Module) -> Any:
@@ -97,11 +127,13 @@ def _accepted(model: nn.Module, inputs: dict) -> dict:
 
 def read_of(model: Any, tokenizer, text, target) -> Read:
     device, own = device_of(model), theirs(model)
-    if isinstance(text, str) and tokenizer is not None:
+    check_texts(tokenizer, text, target)
+    if isinstance(text, str):
         inputs = {k: v.to(device) for k, v in tokenizer(text, return_tensors="pt").items()}
     else:
         inputs = {"input_ids": _ids(tokenizer, text, device)}
     inputs = _accepted(model, inputs)
+    check_length(own, given(inputs, 0))
     if not getattr(own.config, "is_encoder_decoder", False):
         if target is not None:
             raise CannotRecord("This model reads one text and no target.")
@@ -112,8 +144,6 @@ def read_of(model: Any, tokenizer, text, target) -> Read:
             raise CannotRecord(f"{type(own).__name__} writes no target itself; give one.")
         read, after = written(model, own, inputs)
     elif isinstance(target, str):
-        if tokenizer is None:
-            raise CannotRecord(NO_TOKENIZER)
         labels = tokenizer(text_target=target, return_tensors="pt")["input_ids"].to(device)
         read = own.prepare_decoder_input_ids_from_labels(labels=labels)
         after = int(labels[0, -1])

@@ -28,6 +28,7 @@ from headlight.model.recording import forms
 from headlight.model.recording.inputs import (
     Read,
     check_readable,
+    check_texts,
     given,
     read_of,
     takes_any,
@@ -149,6 +150,7 @@ def record_model(
         return _of_calls(origin, kinds, read, Names(None), words, changes, row)
     if inputs is None:
         if text is None:
+            check_texts(tokenizer)
             raise CannotRecord("Give a text, token ids, or what it is called with, as inputs.")
         read = read_of(model, tokenizer, text, target)
     else:

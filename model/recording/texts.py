@@ -85,7 +85,7 @@ def _listed(tokens: object, length: int, title: str) -> list[str | int]:
     if tokens is None:
         return [str(i + 1) for i in range(length)]
     if isinstance(tokens, str | bytes):
-        raise CannotRecord(f"The {title} is a text; give its tokens, as a list.")
+        raise CannotRecord(f"Give the tokens of the {title} as a list, one for each row.")
     if isinstance(tokens, np.ndarray | torch.Tensor):
         tokens = tokens.tolist()
     if not isinstance(tokens, Iterable):

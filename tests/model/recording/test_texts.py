@@ -1,8 +1,10 @@
 """Tokens of other tokenizers, as ours are written."""
 
 import pytest
-from tokenizers import pre_tokenizers
+import transformers as tf
+from tokenizers import Tokenizer, models, pre_tokenizers
 
+from headlight.model import record
 from headlight.model.recording.texts import as_text, as_typed
 
 TEXTS = ["Où est le café 🙂 ?", "naïve\nlines", " a  b", "日本語", "plain"]
@@ -36,3 +38,22 @@ def test_words_of_bytes():
 )
 def test_marks_of_spaces_are_read(tokens, shown):
     assert as_text(tokens, len(tokens), "text").tokens == shown
+
+
+def test_what_cannot_be_read_gets_a_sentence():
+    backend = Tokenizer(models.WordLevel({"dog": 0, "[UNK]": 1}, unk_token="[UNK]"))
+    backend.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer = tf.PreTrainedTokenizerFast(tokenizer_object=backend)
+    sizes = dict(n_layer=1, n_head=2, n_embd=8, vocab_size=2, n_positions=9)
+    model = tf.GPT2LMHeadModel(tf.GPT2Config(**sizes, bos_token_id=0, eos_token_id=0))
+    for given, says in [
+        ((tokenizer, "dog " * 12), "12 tokens long. This model reads at most 9"),
+        ((tokenizer, ""), "is empty"),
+        ((tokenizer, ["the dog", "a cat"]), "one text at a time"),
+        ((tokenizer, tokenizer("dog")), "given as inputs="),
+        ((backend, "dog"), "Wrap it: PreTrainedTokenizerFast"),
+        (("the dog",), "The tokenizer is missing"),
+        ((None, "the dog"), "needs the model's tokenizer"),
+    ]:
+        with pytest.raises(ValueError, match=says):
+            record(model, *given)
