@@ -71,7 +71,6 @@ HEAD_START = 0.2
 # The masks as one line of icons: what each hides of a matrix. The switch itself, without ink, lies
 # over its icon, and its name and help come up beside it (Streamlit 1.67).
 MASK_KEYS = ".st-key-causal, .st-key-src_padding, .st-key-tgt_padding, .st-key-memory_padding"
-MASK_LETTERS = {"src_padding": "S", "tgt_padding": "T", "memory_padding": "C"}
 MASK_WORDS = {
     "causal": "causal", "src_padding": "source", "tgt_padding": "target", "memory_padding": "cross",
 }  # fmt: skip
@@ -81,24 +80,22 @@ MASKS_STYLE = f"""
 .st-key-switches > * {{ flex: 0 0 100%; }}
 .st-key-switches .stButton {{ width: fit-content; }}
 .st-key-switches > .stElementContainer:is({MASK_KEYS}) {{
-  flex: none; width: 44px; height: 46px; position: static;
-  &::after {{ font-size: 13px; line-height: 18px; }}
+  flex: none; width: 44px; height: 38px; position: static;
+  &::after {{ font-size: 13px; line-height: 15px; width: 44px; text-align: center; }}
 
   label {{
-    position: static; width: 40px; height: 28px; margin: 0; padding: 0; cursor: pointer;
+    position: static; width: 44px; height: 22px; margin: 0; padding: 0; cursor: pointer;
     border: 1px solid color-mix(in srgb, currentColor 30%, transparent); border-radius: 0.4rem;
   }}
   label > span:first-child {{
-    position: absolute !important; width: 40px !important; height: 28px !important;
+    position: absolute !important; width: 44px !important; height: 22px !important;
     clip: auto !important; clip-path: none !important; margin: 0 !important; opacity: 0;
   }}
   input {{ width: 100%; height: 100%; margin: 0; cursor: pointer; }}
   label > div:nth-child(2), .stTooltipIcon {{ display: none; }}
   [data-testid="stWidgetLabel"] p {{ position: absolute; clip-path: inset(50%); }}
   label::before {{
-    content: ""; flex: none; width: 18px; height: 18px; margin: auto; display: grid;
-    place-content: center start; padding-left: 1px; font-size: 13px; line-height: 1;
-    box-sizing: border-box; border: 1px solid currentColor;
+    content: ""; flex: none; width: 16px; height: 16px; margin: auto; box-sizing: border-box; border: 1px solid currentColor;
     background: {HATCHED} right / 6px 100% no-repeat;
   }}
   &.st-key-causal label::before {{
@@ -120,10 +117,6 @@ MASKS_STYLE = f"""
   label:is(:hover, :has(input:focus-visible))::after {{ visibility: visible; }}
 }}
 """
-MASKS_STYLE += "".join(
-    f'.st-key-switches > .st-key-{key} label::before {{ content: "{letter}" !important; }}\n'
-    for key, letter in MASK_LETTERS.items()
-)
 MASKS_STYLE += "".join(
     f'.st-key-switches > .st-key-{key}::after {{ content: "{word}" / ""; }}\n'
     for key, word in MASK_WORDS.items()
@@ -248,6 +241,23 @@ STYLE = f"""
 /* The gallery takes the window's width, but for a lesson or a notice beside it. */
 .st-key-body:has(.st-key-gallery) > :has(> .st-key-panel):not(
   :has(.st-key-lesson_region, .st-key-notices > *)) {{ display: none; }}
+/* Above a picture that has the window's width. */
+.st-key-page > :has(> .st-key-switches) {{ flex: none; width: auto; margin-left: auto; }}
+.st-key-page > :has(> .st-key-switches) ~ * {{ margin-left: 0 !important; }}
+.st-key-page .st-key-switches {{
+  flex-wrap: nowrap; align-items: center; width: auto;
+
+  > * {{ flex: none; }}
+  label::after {{ bottom: auto; left: auto; right: 0; top: calc(100% + 2px); width: 24rem; }}
+}}
+.st-key-page .st-key-pad_to {{
+  width: 8.2rem;
+  [data-testid="stWidgetLabel"] {{ position: absolute; clip-path: inset(50%); }}
+  [data-testid="stNumberInputContainer"]::before {{
+    content: "pad to"; padding-left: 0.5rem; align-self: center; font-size: {SMALL};
+  }}
+}}
+.st-key-page .st-key-explained {{ order: 1; }}
 .st-key-switch_head button {{ min-height: 0; padding-block: 0.15rem; }}
 [class*="st-key-lesson_row"] button :is(div, span) {{ justify-content: flex-start; }}
 .st-key-lesson_region:has(.st-key-lesson_ways) {{

@@ -611,7 +611,6 @@ function open(loaded) {
   }
   grid.strip = new Cards(grid);
   grid.mount(byId("grid"));
-  grid.placeAnswers(byId("answers"));
   grid.report = focusOn;
   grid.act = edit;
   listen();

@@ -33,6 +33,8 @@ class Frame:
     effect: Callable[[], Effect] = field(default_factory=lambda: cache(shell_effect.effect))
 
 
+EXPLAINS = "What this picture shows"
+
 _frame: ContextVar[Frame] = ContextVar("frame")
 
 
@@ -41,9 +43,11 @@ def make(
     body: DeltaGenerator,
     lesson: bool = False,
     presented: bool = False,
+    above: DeltaGenerator | None = None,
 ) -> Frame:
     """The regions of a run; the page's own controls are in the bar, all others in `body`. A
-    `lesson`, if one runs, stands at the top of the panel, or, `presented`, where the finding is."""
+    `lesson`, if one runs, stands at the top of the panel, or, `presented`, where the finding is.
+    What explains and changes the picture stands in the panel, or in the line `above`."""
     with body:
         content = st.container(key="content", gap="small")
         panel = st.container(key="panel", gap="small")
@@ -54,10 +58,15 @@ def make(
     with content:
         finding, hero = st.container(key="finding"), st.container(key="hero", gap="small")
     with panel:
-        notices, explain, change, numbers = (
-            st.container(key=key, gap="xsmall")
-            for key in ("notices", "explain", "switches", "numbers_panel")
-        )
+        notices = st.container(key="notices", gap="xsmall")
+    with above or panel:
+        if above:
+            explain = st.popover("", key="explained", icon=":material/help:", help=EXPLAINS)
+        else:
+            explain = st.container(key="explain", gap="xsmall")
+        change = st.container(key="switches", gap="xsmall")
+    with panel:
+        numbers = st.container(key="numbers_panel", gap="xsmall")
     return Frame(controls, finding, hero, step, notices, explain, change, numbers)
 
 

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from headlight.app import selection
 from headlight.app.components.page_links import page_links
 from headlight.app.results import passes
-from headlight.app.shell import edits, sweeps
+from headlight.app.shell import edits, panel, sweeps
 from headlight.app.shell.layout import (
     draw_where_open,
     head_label,
@@ -65,15 +65,20 @@ def draw_title(page: Page) -> PageRow:
         return PageRow(line, row("picker", "content"), row("controls", "content"))
 
 
-def draw_picker(page: Page, **options) -> None:
+def draw_picker(page: Page, **options) -> DeltaGenerator | None:
     """Kind of attention, layer and head in one menu, named by what is selected; `options` of its
-    widgets."""
+    widgets. On a page without a panel it says as well whether the head is important. Returns the
+    place in it for what else is said of the head."""
     if not shows_head(page):
-        return
-    with menu(head_label(), "head_picker") as picker:
+        return None
+    badge = panel.importance_badge() if page.alone else ""
+    with menu(head_label() + badge, "head_picker") as picker:
         draw_where_open(picker, ("kind", "layer", "head"), page, **options)
         if page.key in OF_A_CELL:
             _draw_cell(bool(picker.open), options)
+        if page.alone:
+            panel.draw_importance(is_whole=True)
+        return st.container(key="head_card")
 
 
 def _draw_cell(is_open: bool, options: Mapping) -> None:

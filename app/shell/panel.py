@@ -46,7 +46,7 @@ def _pass_over_idle_padding() -> None:
 def draw_head(then: Callable[[], None] | None = None) -> None:
     """What is done to the selected head: the one that peeks while the causal mask is off, and the
     switch. `then` is called after the callback of either."""
-    _draw_peek(on_click=partial(_in_turn, session.choose, then))
+    draw_peek(then)
     draw_switch(on_click=partial(_in_turn, switch, then))
 
 
@@ -56,15 +56,16 @@ def _in_turn(act: Callable[..., None], then: Callable[[], None] | None, **given)
         then()
 
 
-def _draw_peek(on_click: Callable[..., None]) -> None:
-    """While the causal mask is off: a button that selects the head that peeks most."""
+def draw_peek(then: Callable[[], None] | None = None) -> None:
+    """While the causal mask is off: a button that selects the head that peeks most, and then calls
+    `then`."""
     if running_lesson.veils() or (seen := peek()) is None:
         return
     head = {"kind": seen.kind, "layer": seen.layer, "head": seen.head}
     st.button(
         f"Select decoder head {seen.layer}.{seen.head}, which peeks most",
         icon=":material/visibility:",
-        on_click=on_click,
+        on_click=partial(_in_turn, session.choose, then),
         kwargs=head | {"follow": f"{seen.at + 1} ", "to": f"{seen.at + 2} "},
         disabled=head == {key: session.values()[key] for key in head},
         help="The decoder self-attention head with the largest weight on a row's next token",
@@ -88,6 +89,16 @@ def draw_switch(**options) -> None:
         key="switch_head",
         **{"type": "tertiary", "on_click": switch} | options,
     )
+
+
+def importance_badge() -> str:
+    """What draw_importance says of the selected head, in a few words after its name; or ""."""
+    if running_lesson.veils():
+        return ""
+    focus, layer = session.focus(), session.values()["layer"]
+    survey, *_ = head_results.survey_of(selection.view())
+    words = head_card.badge(survey, focus.kind, layer - 1, focus.head) if survey else ""
+    return f" :gray[· {words}]" if words else ""
 
 
 def draw_importance(is_whole: bool = False) -> None:

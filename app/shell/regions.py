@@ -25,19 +25,24 @@ SELECTION = "kind", "layer", "head", "follow", "to"  # settings that the region 
 def draw_selected_head(
     page: Page, places: Frame, picker: DeltaGenerator, draws: Sequence[Callable[[], None]]
 ) -> None:
-    """Draw the picker of the head, the button that switches it off, and what the page says of it
-    by `draws`, see frame.of_selected_head."""
+    """Draw the picker of the head, what is done to it, and what the page says of it by `draws`, see
+    frame.of_selected_head."""
     alone = not session.is_running()
     with session.running(page.key) if alone else nullcontext():
-        with frame.of_page(replace(places, hero=nullcontext())):
+        with picker:
+            card = page_row.draw_picker(page, on_change=st.rerun)
+        numbers = card if page.alone and card else places.numbers
+        with frame.of_page(replace(places, hero=nullcontext(), numbers=numbers)):
             for draw in draws:
                 with errors.errors_as_messages():
                     draw()
-        with picker:
-            page_row.draw_picker(page, on_change=st.rerun)
-        with places.change:
-            panel.draw_head(then=st.rerun)
-            panel.draw_importance()
+        if page.alone:
+            with picker:
+                panel.draw_peek(then=st.rerun)
+        else:
+            with places.change:
+                panel.draw_head(then=st.rerun)
+                panel.draw_importance()
     if alone:
         collect_garbage()
 

@@ -53,6 +53,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
             body,
             lesson=bool(session.values()["lesson"]),
             presented=is_picture_alone(),
+            above=line.row if page.alone else None,
         )
         try:
             style = theme.style(session.values()["projector"], page.idle)
@@ -82,8 +83,6 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                         if count := session.left_out():
                             st.info(notices.left_out(count))
                         draw_not_finite()
-                        if page.key == HOME and not session.context().lacks:
-                            lesson.draw_offer()
                     veiled = bool(running_lesson.veils())
                     says = page.key != HOME and "switches" not in page.idle and not veiled
                     if says and (said := places.effect().said):
@@ -110,6 +109,8 @@ def draw_head(page: Page, places: frame.Frame, picker: DeltaGenerator) -> None:
         return
     with picker:
         page_row.draw_picker(page)
+    if page.alone:
+        return
     with places.change:
         panel.draw_head()
         if "importance" not in page.idle:

@@ -10,7 +10,7 @@ import streamlit as st
 from headlight.app import selection
 from headlight.app.components.browser import open_unframed
 from headlight.app.components.controls import player
-from headlight.app.shell import edits, running_lesson
+from headlight.app.shell import edits, lesson, running_lesson
 from headlight.app.shell.layout import (
     concerns,
     head_label,
@@ -125,6 +125,8 @@ def draw_badges(page: Page) -> None:
     elif not badges:
         as_it_is = "As trained" if session.context().can_change else "As recorded"
         st.caption(as_it_is, width="content")
+        if page.key == HOME and not session.context().lacks:
+            lesson.draw_offer()
     visible = PRESENTED_BADGES if session.values()["projector"] else VISIBLE_BADGES
     if len(badges) > visible and names_head(page):
         visible -= 1

@@ -21,8 +21,9 @@ class Page:
     in the address; `picture`: the CSS selector of what it shows first. `head`: it shows the
     selected head; `reading`: the display options apply; `untrained`: it shows models with random
     weights, whichever is selected; `idle`: other controls without effect there; `weights`: of the
-    selected model it needs no more than attention weights. `settings`: those that it draws
-    itself."""
+    selected model it needs no more than attention weights; `alone`: its picture has the window's
+    width, and what explains and changes it stands in the line above, unless a lesson runs.
+    `settings`: those that it draws itself."""
 
     title: str
     group: str
@@ -35,6 +36,7 @@ class Page:
     reading: bool = False
     idle: tuple[str, ...] = ()
     weights: bool = False
+    alone: bool = False
     settings: tuple[Setting, ...] = field(default=(), compare=False)
 
     @property
@@ -75,6 +77,7 @@ MENU = (
         head=True,
         reading=True,
         weights=True,
+        alone=True,
         settings=page_settings.ATTENTION_CONTROLS,
     ),
     Page(

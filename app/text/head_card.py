@@ -107,6 +107,16 @@ def is_missed(survey: Survey, kind: str, layer: int, head: int) -> bool:
     return worse and row["p_holm"] <= SIGNIFICANT
 
 
+def badge(survey: Survey, kind: str, layer: int, head: int) -> str:
+    """Whether a head is important, in a few words; "" for one that was not surveyed. `layer` of the
+    model, from 0."""
+    if not (measures := survey.head(kind, layer, head)):
+        return ""
+    if measures[survey.measure]["p_holm"] > SIGNIFICANT:
+        return "no clear effect alone"
+    return "important" if is_missed(survey, kind, layer, head) else "better without it"
+
+
 def card(
     trace: Trace | LongTrace,
     kind: str,

@@ -9,16 +9,18 @@ import streamlit as st
 from headlight.app import charts, selection
 from headlight.app.charts import Axis
 from headlight.app.components.figure import figure
-from headlight.app.components.head_grid import answers, head_grid
-from headlight.app.results import head_results, passes
+from headlight.app.components.head_grid import head_grid
+from headlight.app.results import head_results, memoize, passes
 from headlight.app.shell import edits, frame, palette, regions, running_lesson
 from headlight.app.shell.grid_display import grid_options
 from headlight.app.state import messages, session, widgets
+from headlight.app.state.options import AFTER
 from headlight.app.text import findings, head_card, notices, output_texts, part_names
 from headlight.app.text.formats import escaped
 from headlight.model.analysis.domain import Domain
 from headlight.model.analysis.reading import as_table
 from headlight.model.masks import Masks
+from headlight.model.probing.run import Run
 
 LONGEST_NAME = 300  # characters shown of a text in a model's card
 LANGUAGES = {
@@ -85,6 +87,8 @@ def page() -> None:
     predicted = head_results.predictions_of(model, run)
     subtracted = (selection.view(less), less) if less else None
     packed = head_results.packed_of(model, run, reading, subtracted)
+    if former := _former(run):
+        packed += head_results.packed_of(model, former, reading)
     options = grid_options(model, run)
     head_grid(
         packed,
@@ -102,8 +106,6 @@ def page() -> None:
         tokens += [label for row in predicted.rows for label, share in row if share >= LEAST]
     signs = notices.pieces(tokens)
     frame.explain(maps + (DIFFERENCE_EXPLAINED if less else EXPLAINED) + bars + signs)
-    with frame.explanation():
-        answers()
     # It may take another pass; the grid need not wait for it.
     domain = Domain.of_card(model.checkpoint.card)
     if domain and passes.is_unlike(domain, *selection.plain_run()):
@@ -111,6 +113,15 @@ def page() -> None:
     if running_lesson.veils():
         raise messages.NothingToShow  # what follows are the numbers that a lesson asks for
     frame.of_selected_head(selected_head)
+
+
+def _former(run: Run) -> Run | None:
+    """The run before the change that is shown, for a picture beside that of the run; None where
+    nothing is changed, a lesson asks something, or the text is long."""
+    former = replace(passes.as_trained(run), other=None)
+    is_changed = session.values()["shows"] == AFTER and former != run
+    is_free = not running_lesson.veils() and memoize.token_count(run) < memoize.SHORT
+    return former if is_changed and is_free else None
 
 
 def selected_head() -> None:

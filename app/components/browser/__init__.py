@@ -50,8 +50,8 @@ _mount_offer = component(
     "headlight_lesson_offer",
     html="""
 <p hidden>
-  New to attention? <button type="button" class="no">Not now</button>
-  <button type="button" class="start"></button>
+  New to attention? <button type="button" class="start"></button>
+  <button type="button" class="no">Not now</button>
 </p>
 """,
     css=read("browser/lesson_offer.css"),
@@ -102,4 +102,4 @@ def follow_link(key: str, count: int) -> None:
 def lesson_offer(title: str, minutes: int, on_start: Callable[[], None]) -> None:
     """The offer of a first lesson, which goes away for good once it is answered."""
     data = {"title": title, "minutes": minutes}
-    _mount_offer(data=data, key="lesson_offer", on_start_change=on_start)
+    _mount_offer(data=data, key="lesson_offer", on_start_change=on_start, width="content")

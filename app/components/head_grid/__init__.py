@@ -21,11 +21,6 @@ _mount = component(
     css=read("head_grid/style.css"),
     js=script("head_grid/index.js"),
 )
-_mount_answers = component(
-    "headlight_head_grid_answers",
-    css=read("head_grid/style.css"),
-    js=script("head_grid/answers.js"),
-)
 _mount_look = component("headlight_head_grid_look", js=script("head_grid/look.js"))
 _mount_previews = component("headlight_head_grid_previews", js=script("head_grid/previews.js"))
 
@@ -81,7 +76,3 @@ def head_grid_previews(
     data = {} if previews is None else {"found": previews}
     _mount_previews(data=data, key="head_grid_previews", height=1, on_asked_change=ask)
 
-
-def answers() -> None:
-    """The place of the grid's predictions and tools."""
-    _mount_answers(key="head_grid_answers")

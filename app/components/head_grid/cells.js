@@ -12,7 +12,8 @@ import { weightOf } from "../shared/weights.js";
 export const valueOf = ({ signed }, byte) =>
   (signed ? byte && (signed * (byte - 128)) / 127 : weightOf(byte));
 
-/** The bytes of pack() in packing.py. */
+/** The bytes of pack() in packing.py; behind them, there may be those of the weights before a change:
+ * `former`. */
 export function unpack(bytes) {
   const [header, first] = headerOf(bytes);
   let start = first;
@@ -24,6 +25,10 @@ export function unpack(bytes) {
     part.signed = header.signed;
     part.down = { [part.query]: 0 }; // side → its first row
     part.across = { [part.key]: 0 }; // side → its first column
+  }
+  if (start < bytes.length) {
+    header.former = unpack(bytes.subarray(start));
+    header.id += header.former.id;
   }
   return header;
 }

@@ -11,7 +11,7 @@ import {
   holds, isFaded, merged, neighbour, paintTiles, placeOf, placesOf, rowOf, select, tileAt,
 } from "./cells.js";
 import { nodes } from "./parts.js";
-import { SelectedHead } from "./selected.js";
+import { FormerHead, SelectedHead } from "./selected.js";
 import { GridState } from "./state.js";
 
 const REST = 150; // ms without a key before the server hears of it
@@ -66,9 +66,9 @@ export class Grid extends GridState {
     if (this.root === root) return;
     this.frame?.remove(); // the place before may be there for a moment more
     this.root = root;
-    this.answersRoot = null;
     this.known.clear();
     this.text = element("div", { class: "text" });
+    this.reading = element("div", { class: "reading" }, this.text);
     this.message = element("p", { class: "message", "aria-hidden": "true" });
     this.live = element("p", { class: "live", role: "status" });
     this.sections = element("div", { class: "sections" });
@@ -82,11 +82,13 @@ export class Grid extends GridState {
         "layer, then to all layers. A sentence describes the selection.",
     }, this.sections);
     this.aside = element("div", { class: "selected" });
-    this.both = element("div", { class: "both" }, this.stage, this.aside);
+    const beside = element("div", { class: "selected", hidden: "" });
+    this.both = element("div", { class: "both" }, this.stage, beside, this.aside);
     const cards = this.strip ? [this.strip.make()] : [];
-    this.frame = element("div", { class: "frame" }, this.message, ...cards, this.text, this.both,
-      this.live);
+    this.frame = element("div", { class: "frame" }, this.message, ...cards, this.reading,
+      this.both, this.live);
     this.selected = this.large ? new SelectedHead(this, this.aside) : null;
+    this.former = this.large ? new FormerHead(this, beside) : null;
     root.append(this.frame);
     this.stage.onkeydown = (event) => this.key(event);
     this.stage.onpointermove = (event) => this.hoverTile(this.cellAt(event));
@@ -136,16 +138,6 @@ export class Grid extends GridState {
     else this.draw();
   }
 
-  /** Puts the predictions and the tools into another place of the page. */
-  placeAnswers(root) {
-    if (!this.selected || root === this.answersRoot) return;
-    this.answersRoot = root;
-    this.selected.moveTo(root);
-    this.frame.classList.add("placed");
-    this.selected.shown = null; // its title is gone, so there is more room
-    this.point();
-  }
-
   /** A row that a lesson asks for can be painted into the selected head. */
   setPainting(painting) {
     if (painting === this.painting) return;
@@ -168,9 +160,13 @@ export class Grid extends GridState {
     this.palette = stopsOf(this.look.palette, this.ink);
     this.family = style.fontFamily;
     this.wide = this.large && this.frameWidth >= (style.getPropertyValue("--hl-wide") || WIDE);
-    this.frame.classList.toggle("wide", this.wide);
     this.isPresented = Boolean(style.getPropertyValue("--hl-present"));
+    this.isNamed = Boolean(this.strip) && !this.isPresented; // by the picker beside the title
+    for (const name of ["wide", "isNamed"]) this.frame.classList.toggle(name, this[name]);
+    this.selected?.place(this.wide ? this.reading : this.aside);
     this.width = this.stage.clientWidth;
+    const room = this.wide ? this.frameWidth - this.width : 0;
+    this.isCompared = Boolean(this.former?.fits(this.data, room));
     this.hatching = hatching(this.ink);
     this.frame.style.setProperty("--hl-focus", this.look.colour);
     this.words();
@@ -512,10 +508,10 @@ export class Grid extends GridState {
 
   point() {
     if (!this.drawn) return;
-    this.isNamed = Boolean(this.answersRoot) && !this.isPresented; // by the picker beside the title
     const { chosen, pointed, beside, isSaid, message } = this.now();
     // Canvases first: to set a font makes the browser work out the styles that words then change.
     this.mark(chosen);
+    this.former?.draw(pointed, beside);
     this.selected?.draw(pointed, beside);
     this.shade(pointed);
     this.strip?.draw();

@@ -13,7 +13,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
     meeting.grid ??= new Grid(true);
     meeting.grid.strip ??= new Cards(meeting.grid, (acts) => meeting.ask?.(acts));
     meeting.grid.mount(parentElement);
-    if (meeting.answers?.isConnected) meeting.grid.placeAnswers(meeting.answers);
     meeting.grid.report = (tile) => setTriggerValue("focus", tile);
     meeting.grid.act = (what) => {
       // With the head that is selected by now: two messages in a row may come as one.

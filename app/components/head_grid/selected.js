@@ -9,8 +9,9 @@ import {
 import { percent, signedPercent } from "../shared/numbers.js";
 import { averaged, isFaded, meanWeights, placesOf, scaled } from "./cells.js";
 
-const LARGEST = [76, 48]; // px across and down a cell
+const LARGEST = [140, 72]; // px across and down a cell
 const PRESENTED = [160, 110]; // the same in Present
+const LEAST_PAIR = 760; // px for two pictures beside each other
 const LOWEST = 260; // px, for all cells and their labels
 const LETTERS = [0.62, 0.85]; // of the page's, at least and at most; as large as it is in Present
 const WIDEST_LABEL = 0.3; // of the picture, for the labels of rows
@@ -21,7 +22,7 @@ const WRITTEN = 0.05; // smaller weights are not written into their cells
 const DRAGGED = 3; // px; less is a click
 const LEGEND = 6; // letters long
 const CLICKED = 0.2; // what a click adds to a cell that is painted
-const LISTED = 5; // heads between two words
+const LISTED = 3; // heads between two words
 
 export class SelectedHead {
   constructor(grid, root) {
@@ -38,19 +39,16 @@ export class SelectedHead {
     this.tools = this.toolbar();
     this.root = root;
     const title = element("div", { class: "title" }, this.heading, this.tools);
-    root.append(title, this.box, this.linked, this.answers);
+    root.append(title, this.box);
     this.canvas.onpointermove = (event) => this.hover(event);
     this.canvas.onpointerleave = () => grid.hover(null);
     this.canvas.onclick = (event) => this.click(event);
     this.canvas.onpointerdown = (event) => this.drag(event);
   }
 
-  /** Puts tools and predictions into another place of the page. */
-  moveTo(root) {
-    const home = this.root.getRootNode(); // a page of its own has its style already
-    const style = home instanceof ShadowRoot && home.querySelector("style");
-    root.replaceChildren(...(style ? [style.cloneNode(true)] : []),
-      element("div", { class: "frame" }, this.linked, this.answers, this.tools));
+  /** Puts the predictions beside the text, or below the picture. */
+  place(root) {
+    if (this.answers.parentNode !== root) root.append(this.linked, this.answers);
   }
 
   /** What a click on a cell does, and of which heads a stroke changes the mask. */
@@ -146,7 +144,7 @@ export class SelectedHead {
     this.scopes.hidden = this.grid.scope === "head" && this.tool !== "mask"; // it takes room
     this.tools.hidden = !this.grid.paintable();
     this.canvas.style.touchAction = this.tool === "weight" || this.grid.painted ? "none" : "";
-    const shown = [data, look, ink, frameWidth, below, this.grid.painting];
+    const shown = [data, look, ink, frameWidth, below, this.grid.painting, this.grid.isCompared];
     if (!shown.every((value, i) => value === this.shown?.[i])) {
       this.shown = shown;
       this.paint(part);
@@ -175,6 +173,10 @@ export class SelectedHead {
     for (const [name, value] of Object.entries({ tabindex: "0", role: "region", "aria-label": "Cells" }))
       if (this.scrolls) this.box.setAttribute(name, value);
       else this.box.removeAttribute(name);
+    this.axis = this.axisText(part);
+    const beside = `${Math.ceil(context.measureText(this.axis).width + place.letters)}px`;
+    this.tools.style.setProperty("--hl-start", beside); // where they stand beside the axis
+    this.taken = this.tools.offsetWidth;
     sized(this.picture, ...size);
     this.marks = sized(this.canvas, ...size);
     Object.assign(place, { size, right: size[0], bottom: size[1] });
@@ -252,11 +254,16 @@ export class SelectedHead {
     context.textAlign = turned ? "left" : "center";
     this.within(context, () => this.writeColumns(context, columnNames.keys()), this.aboveColumns);
     context.textAlign = "left";
-    context.fillText(`key (${part.key})`, 0, letters);
+    context.fillText(this.axis, 0, letters);
     context.textAlign = "center";
     const visible = Math.min(height, place.bottom - place.top);
     writeTurned(context, grid.queryTitle(part), letters, place.top + visible / 2, visible);
     this.drawLegend(context);
+  }
+
+  /** What the columns are, and of two pictures, which of both this is. */
+  axisText(part) {
+    return `${this.grid.isCompared ? "After: " : ""}key (${part.key})`;
   }
 
   /** The names of some columns, as they stand above them. */
@@ -431,19 +438,20 @@ export class SelectedHead {
     context.textAlign = place.turned ? "left" : "center";
     this.within(context, () => this.writeColumns(context, marked[1]), this.aboveColumns);
     this.nameFrames(context);
-    if (grid.isPresented) this.writeWeights(context);
+    if (grid.wide) this.writeWeights(context);
   }
 
   /** Beside the scale: that the frames stay, and until when. */
   nameFrames(context) {
-    const { grid, part } = this;
+    const { grid } = this;
     const { letters } = this.place;
     if (!grid.pinned) return;
     context.font = `${letters}px ${grid.family}`;
     context.textAlign = "left";
     const text = "selected; Esc clears";
     const left = this.legendStart - context.measureText(text).width - 1.5 * letters;
-    if (left - 2 * letters < context.measureText(`key (${part.key})`).width) return; // no room
+    const taken = context.measureText(this.axis).width + this.taken;
+    if (left - 3 * letters < taken) return; // no room
     context.strokeRect(left - 1.6 * letters, 0.3 * letters, 1.2 * letters, 0.7 * letters);
     context.fillText(text, left, letters);
   }
@@ -556,4 +564,45 @@ export class SelectedHead {
     return column === undefined ? null
       : { tokens: [{ side: part.key, index: index(column, part.key) }], to: [] };
   }
+}
+
+
+/** The same head before a change, with the same marks: other weights, nothing to act on. */
+export class FormerHead extends SelectedHead {
+  constructor(grid, root) {
+    const past = Object.assign(Object.create(grid), {
+      data: null,
+      painting: null,
+      hover: (pointed) => grid.hover(pointed),
+      pin: (pointed) => grid.pin(pointed),
+      paintable: () => false,
+    });
+    super(past, root);
+  }
+
+  /** Whether both fit beside each other: of the same texts, so that one cursor is on both. */
+  fits(now, room) {
+    const texts = ({ sides }) => JSON.stringify(Object.values(sides).map(({ labels }) => labels));
+    const former = this.grid.data = now.former ?? null;
+    return Boolean(former && room >= LEAST_PAIR && texts(former) === texts(now));
+  }
+
+  draw(pointed, beside) {
+    this.root.toggleAttribute("hidden", !this.grid.isCompared);
+    if (this.grid.isCompared) super.draw(pointed, beside);
+  }
+
+  axisText(part) {
+    return `Before: key (${part.key})`;
+  }
+
+  drawLegend() {
+    this.legendStart = this.place.size[0]; // it stands above the other one
+  }
+
+  nameFrames() {}
+
+  answer() {}
+
+  link() {}
 }
