@@ -242,19 +242,26 @@ STYLE = f"""
 .st-key-body:has(.st-key-gallery) > :has(> .st-key-panel):not(
   :has(.st-key-lesson_region, .st-key-notices > *)) {{ display: none; }}
 /* Above a picture that has the window's width. */
-.st-key-page > :has(> .st-key-switches) {{ flex: none; width: auto; margin-left: auto; }}
-.st-key-page > :has(> .st-key-switches) ~ * {{ margin-left: 0 !important; }}
+.st-key-page > :is(.st-key-switches, :has(> .st-key-switches)) {{
+  flex: none; width: auto; margin-left: auto;
+}}
+.st-key-page > :is(.st-key-switches, :has(> .st-key-switches)) ~ * {{ margin-left: 0 !important; }}
 .st-key-page .st-key-switches {{
   flex-wrap: nowrap; align-items: center; width: auto;
 
-  > * {{ flex: none; }}
+  > * {{ flex: none; width: auto; }}
   label::after {{ bottom: auto; left: auto; right: 0; top: calc(100% + 2px); width: 24rem; }}
 }}
 .st-key-page .st-key-pad_to {{
-  width: 8.2rem;
+  width: 9rem;
   [data-testid="stWidgetLabel"] {{ position: absolute; clip-path: inset(50%); }}
+  [data-testid="stNumberInputContainer"], [data-testid="stNumberInputContainer"] * {{
+    min-height: 0; height: {CONTROL - 2}px;
+  }}
+  input {{ padding-inline: 0.3rem; }}
   [data-testid="stNumberInputContainer"]::before {{
-    content: "pad to"; padding-left: 0.5rem; align-self: center; font-size: {SMALL};
+    content: "pad to"; padding-left: 0.5rem; line-height: {CONTROL - 2}px; font-size: {SMALL};
+    white-space: nowrap;
   }}
 }}
 .st-key-page .st-key-explained {{ order: 1; }}
@@ -351,7 +358,8 @@ NARROW_STYLE = f"""
   .st-key-top_bar .stHorizontalBlock .stHorizontalBlock {{ overflow-x: auto; max-width: 100%; }}
   .st-key-menu {{ flex: 0 0 100%; }}
   {FOLDED} .st-key-bar > :not(.st-key-menu, .st-key-model, .st-key-source, :has(.hl-fold)),
-  {FOLDED} :is(.st-key-state, .st-key-picker, .st-key-what_if, .st-key-display) {{ display: none; }}
+  {FOLDED} :is(.st-key-state, .st-key-picker, .st-key-what_if, .st-key-display),
+  {FOLDED} .st-key-page :is(.st-key-switches, .st-key-explained) {{ display: none; }}
   {FOLDED}:has([class*="st-key-badge_"]) summary::after {{ content: " ●"; }}
   {FOLDED} .st-key-bar > .st-key-model {{ flex: 0 0 7rem; width: auto; min-width: 0; }}
   .st-key-body {{ flex-direction: column; }}
@@ -437,6 +445,7 @@ PRESENT_STYLE = f"""
 :root {{ --hl-present: 1; --hl-tiles: none; }}
 :root:not([data-bar]) {{ --hl-cards: none; }}
 html {{ font-size: 20px !important; }}
+:root:not([data-panel]) {{ --hl-answers: none; }}
 :root:not([data-bar]) :is(.st-key-bar, .st-key-page),
 :root:not([data-panel]) .st-key-body > :has(> .st-key-panel) {{ display: none; }}
 .st-key-state, .st-key-state :is(p, label, input, button, textarea, [data-baseweb]) {{
@@ -466,7 +475,7 @@ html {{ font-size: 20px !important; }}
 """
 # In a frame of another page: state, finding and picture alone, from 640 × 480 pixels on.
 EMBED_STYLE = """
-:root { --hl-present: 1; --hl-wide: 560; --hl-cards: none; }
+:root { --hl-present: 1; --hl-wide: 560; --hl-cards: none; --hl-answers: none; }
 .st-key-bar, .st-key-page, .st-key-body > :has(> .st-key-panel), [data-testid="stSkipToContent"],
 .st-key-state > :is(.st-key-player, .st-key-step) { display: none; }
 .st-key-state > .st-key-open_unframed { flex: none; }

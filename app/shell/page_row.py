@@ -73,9 +73,11 @@ def draw_picker(page: Page, **options) -> DeltaGenerator | None:
         return None
     badge = panel.importance_badge() if page.alone else ""
     with menu(head_label() + badge, "head_picker") as picker:
-        draw_where_open(picker, ("kind", "layer", "head"), page, **options)
+        with st.container(horizontal=True):
+            draw_where_open(picker, ("kind", "layer", "head"), page, **options)
         if page.key in OF_A_CELL:
-            _draw_cell(bool(picker.open), options)
+            with st.container(horizontal=True):
+                _draw_cell(bool(picker.open), options)
         if page.alone:
             panel.draw_importance(is_whole=True)
         return st.container(key="head_card")

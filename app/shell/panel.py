@@ -22,7 +22,7 @@ def draw_change(page: Page) -> None:
     others."""
     keys = list(filter(concerns, (*MASKS, "pad_to")))
     is_hidden = "switches" in page.idle
-    if not is_hidden and (keys or session.context().can_change):
+    if not is_hidden and not page.alone and (keys or session.context().can_change):
         st.markdown("**Change**")
     for key in filter(is_chosen, keys) if is_hidden else keys:
         given = {"on_change": _pass_over_idle_padding} if key == "pad_to" else {}

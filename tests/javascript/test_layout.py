@@ -80,4 +80,4 @@ def test_labels_are_read_level_slanting_or_from_below_and_cells_fill_the_room(
         assert across >= letters and place["top"] >= high
     elif turned:
         assert turned == pytest.approx(math.pi / 2)
-    assert across <= (160 if presented else 76) and place["down"] <= (110 if presented else 48)
+    assert across <= (160 if presented else 140) and place["down"] <= (110 if presented else 72)

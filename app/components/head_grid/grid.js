@@ -108,7 +108,7 @@ export class Grid extends GridState {
       const isMoved = Math.abs(roomBelow(this.both) - this.below) > 1; // something above has grown
       if (isMoved || Math.abs(this.frame.clientWidth - this.frameWidth) > 1) this.draw();
     });
-    for (const node of outwards(this.frame)) this.observer.observe(node);
+    for (const node of [this.reading, ...outwards(this.frame)]) this.observer.observe(node);
     onRecolour(this.frame, () => this.draw());
     this.textOf = null; // a new place on the page, after another page was shown
     this.draw();
@@ -162,15 +162,17 @@ export class Grid extends GridState {
     this.wide = this.large && this.frameWidth >= (style.getPropertyValue("--hl-wide") || WIDE);
     this.isPresented = Boolean(style.getPropertyValue("--hl-present"));
     this.isNamed = Boolean(this.strip) && !this.isPresented; // by the picker beside the title
-    for (const name of ["wide", "isNamed"]) this.frame.classList.toggle(name, this[name]);
-    this.selected?.place(this.wide ? this.reading : this.aside);
+    this.frame.classList.toggle("wide", this.wide);
+    this.frame.classList.toggle("in-app", Boolean(this.strip));
+    this.selected?.answerIn(this.wide ? this.reading : this.aside);
     this.width = this.stage.clientWidth;
-    const room = this.wide ? this.frameWidth - this.width : 0;
-    this.isCompared = Boolean(this.former?.fits(this.data, room));
+    this.isCompared = Boolean(this.former?.fits(this.data, this.wide ? this.frameWidth - this.width : 0));
+    this.former?.makeRoom();
     this.hatching = hatching(this.ink);
     this.frame.style.setProperty("--hl-focus", this.look.colour);
     this.words();
     this.change();
+    this.strip?.draw(); // it takes room
     this.below = roomBelow(this.both);
     const parts = this.shown();
     this.drawn = [];

@@ -24,6 +24,9 @@ const LEGEND = 6; // letters long
 const CLICKED = 0.2; // what a click adds to a cell that is painted
 const LISTED = 3; // heads between two words
 
+/** How much room the names of rows take, and of the axis. */
+const labelsWide = (letters, widest, width) => 1.6 * letters + Math.min(widest, WIDEST_LABEL * width) + 6;
+
 export class SelectedHead {
   constructor(grid, root) {
     this.grid = grid;
@@ -47,7 +50,7 @@ export class SelectedHead {
   }
 
   /** Puts the predictions beside the text, or below the picture. */
-  place(root) {
+  answerIn(root) {
     if (this.answers.parentNode !== root) root.append(this.linked, this.answers);
   }
 
@@ -248,7 +251,7 @@ export class SelectedHead {
     context.fillStyle = grid.ink;
     context.font = `${letters}px ${grid.family}`;
     context.textAlign = "right";
-    this.within(context, () => this.rowNames.forEach((label, at) => context.fillText(label,
+    if (!this.isBare) this.within(context, () => this.rowNames.forEach((label, at) => context.fillText(label,
       place.left - 6, top + (at + 0.5) * place.down + 0.35 * letters, place.left - 1.6 * letters)),
     [0, place.top]);
     context.textAlign = turned ? "left" : "center";
@@ -257,8 +260,19 @@ export class SelectedHead {
     context.fillText(this.axis, 0, letters);
     context.textAlign = "center";
     const visible = Math.min(height, place.bottom - place.top);
-    writeTurned(context, grid.queryTitle(part), letters, place.top + visible / 2, visible);
-    this.drawLegend(context);
+    if (!this.isBare)
+      writeTurned(context, grid.queryTitle(part), letters, place.top + visible / 2, visible);
+    this.legendStart = place.size[0];
+    if (this.hasLegend) this.drawLegend(context);
+  }
+
+  /** Whether the names of the rows stand beside the picture before a change alone. */
+  get isBare() {
+    return this.grid.isCompared;
+  }
+
+  get hasLegend() {
+    return !this.grid.isCompared; // of two pictures, the other has room for it
   }
 
   /** What the columns are, and of two pictures, which of both this is. */
@@ -373,7 +387,7 @@ export class SelectedHead {
       context.font = `${letters}px ${grid.family}`;
       const line = Math.ceil(1.05 * letters);
       const rows = Math.max(...measure(this.rowNames));
-      const left = 1.6 * letters + Math.min(rows, WIDEST_LABEL * width) + 6;
+      const left = this.isBare ? 2 : labelsWide(letters, rows, width);
       const columns = measure(names);
       const longest = Math.max(...columns);
       const level = longest + 8 <= (width - left - 2) / part.columns;
@@ -425,7 +439,7 @@ export class SelectedHead {
       for (const row of marked[0]) context.strokeRect(left, top + row * down, width, down);
       for (const column of marked[1]) context.strokeRect(left + column * across, top, across, height);
     });
-    this.within(context, () => {
+    if (!this.isBare) this.within(context, () => {
       for (const row of marked[0]) {
         context.fillStyle = this.paper;
         context.fillRect(1.4 * letters, top + row * down, place.left - 1.4 * letters - 2, down);
@@ -461,7 +475,8 @@ export class SelectedHead {
     const { grid, part } = this;
     const { across, down, letters } = this.place;
     const [left, top] = this.corner;
-    if (across < 2.6 * letters || down < 1.1 * letters || part.signed) return;
+    if (across < 1.9 * letters || down < 1.1 * letters || part.signed) return;
+    const written = across < 2.6 * letters ? (weight) => percent(weight).replace("%", "") : percent;
     const colours = pixelColours(grid.palette);
     context.font = `${letters}px ${grid.family}`;
     context.textAlign = "center";
@@ -470,7 +485,7 @@ export class SelectedHead {
       const pixel = colours[Math.round(255 * shown)];
       context.fillStyle = this.isOff ? grid.ink // on faded cells
         : isLight([pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255]) ? "#000" : "#fff";
-      context.fillText(percent(weights[column]), left + (column + 0.5) * across,
+      context.fillText(written(weights[column]), left + (column + 0.5) * across,
         top + (row + 0.5) * down + 0.35 * letters);
     }));
   }
@@ -587,8 +602,21 @@ export class FormerHead extends SelectedHead {
     return Boolean(former && room >= LEAST_PAIR && texts(former) === texts(now));
   }
 
+  /** Shows or hides this picture, which is wider than the other by the names of its rows. */
+  makeRoom() {
+    const { isCompared, look, data, family, font } = this.grid;
+    this.root.toggleAttribute("hidden", !isCompared);
+    if (!isCompared) return;
+    const part = this.grid.part(look.focus.kind);
+    const context = this.picture.getContext("2d");
+    const letters = LETTERS[1] * font;
+    context.font = `${letters}px ${family}`;
+    const names = this.grid.rowLabels(part, data.sides[part.query]);
+    const widest = Math.max(0, ...names.map((name) => context.measureText(name).width));
+    this.root.style.flexBasis = `${labelsWide(letters, widest, Infinity)}px`;
+  }
+
   draw(pointed, beside) {
-    this.root.toggleAttribute("hidden", !this.grid.isCompared);
     if (this.grid.isCompared) super.draw(pointed, beside);
   }
 
@@ -596,8 +624,12 @@ export class FormerHead extends SelectedHead {
     return `Before: key (${part.key})`;
   }
 
-  drawLegend() {
-    this.legendStart = this.place.size[0]; // it stands above the other one
+  get isBare() {
+    return false;
+  }
+
+  get hasLegend() {
+    return true;
   }
 
   nameFrames() {}
