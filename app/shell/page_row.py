@@ -79,6 +79,7 @@ def draw_picker(page: Page, **options) -> DeltaGenerator | None:
             with st.container(horizontal=True):
                 _draw_cell(bool(picker.open), options)
         if page.alone:
+            panel.draw_switch(options.get("on_change"))
             panel.draw_importance(is_whole=True)
         return st.container(key="head_card")
 

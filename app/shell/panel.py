@@ -47,7 +47,7 @@ def draw_head(then: Callable[[], None] | None = None) -> None:
     """What is done to the selected head: the one that peeks while the causal mask is off, and the
     switch. `then` is called after the callback of either."""
     draw_peek(then)
-    draw_switch(on_click=partial(_in_turn, switch, then))
+    draw_switch(then)
 
 
 def _in_turn(act: Callable[..., None], then: Callable[[], None] | None, **given) -> None:
@@ -74,9 +74,9 @@ def draw_peek(then: Callable[[], None] | None = None) -> None:
     )
 
 
-def draw_switch(**options) -> None:
-    """The button that switches the selected head off, or on again, where that can be done;
-    `options` of the button."""
+def draw_switch(then: Callable[[], None] | None = None, **options) -> None:
+    """The button that switches the selected head off, or on again, where that can be done, and then
+    calls `then`; `options` of the button."""
     if not session.context().can_change:
         return
     focus, layer = session.focus(), session.values()["layer"]
@@ -87,7 +87,8 @@ def draw_switch(**options) -> None:
         kwargs=vars(focus),
         help=f"Layer {layer}, head {focus.head + 1}. On the small maps: O",
         key="switch_head",
-        **{"type": "tertiary", "on_click": switch} | options,
+        on_click=partial(_in_turn, switch, then),
+        **{"type": "tertiary"} | options,
     )
 
 

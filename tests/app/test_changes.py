@@ -257,8 +257,9 @@ def test_in_present_the_head_is_named_while_a_change_is_told(changed, line, n_na
 def test_pytorch_is_given_the_changes_or_it_is_said_that_it_cannot_be(changed):
     page = changed("cross.1.2=off; encoder=hide:2", model="en-de", source="A dog runs.")
     page.menus = ("what_if",)
-    page.session_state["head_picker"] = False
     page.switch_page("compare").run()
+    page.session_state["head_picker"] = False
+    page.run()
     assert not page.exception and not page.error
     table = page.dataframe[0].value
     assert table["agrees"].all() and len(table) == 49
