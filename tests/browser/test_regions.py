@@ -48,7 +48,7 @@ def test_another_head_draws_eight_elements_and_no_map(visit):
     click_tile(visit.page, 0.9, 0.9)
     visit.settle()
     visit.expect_head("Cross-attention", 4, 4)
-    expect(visit.page.locator(".st-key-switch_head").first).to_contain_text("head 4.4")
+    expect(visit.page.locator(".st-key-head_picker").first).to_contain_text("head 4")
     assert "head=4" in visit.page.url and "layer=4" in visit.page.url
     drawn = [message.delta.WhichOneof("type") for message in map(ForwardMsg.FromString, frames)]
     assert 0 < drawn.count("new_element") <= 8
@@ -68,17 +68,19 @@ def test_a_head_that_a_button_switched_off_stays_off_after_another_click(visit):
     visit.open("?model=en-de")
     click_tile(visit.page, 0.4, 0.1)
     visit.settle()
+    visit.page.locator(".st-key-head_picker button >> visible=true").first.click()
     visit.page.locator(".st-key-switch_head button >> visible=true").click()
     visit.settle()
     assert "changes=cross.1.2" in visit.page.url
     expect(visit.page.locator(".st-key-switch_head").first).to_contain_text("on again")
+    visit.page.locator(".st-key-head_picker button >> visible=true").first.click()
     click_tile(visit.page, 0.9, 0.9)
     visit.settle()
     visit.choose("head", 1)
     assert "changes=cross.1.2" in visit.page.url
     click_tile(visit.page, 0.4, 0.1)
     visit.settle()
-    expect(visit.page.locator(".st-key-switch_head").first).to_contain_text("on again")
+    expect(visit.page.locator(".card").nth(1)).to_have_attribute("aria-pressed", "true")
 
 
 ACTS = {
