@@ -33,11 +33,9 @@ import torch
 import headlight
 from headlight.app.components.matrices import Matrix
 from headlight.app.export import check
-from headlight.app.text.formats import listed
 from headlight.model.checking.calling import Outcome, said, where
 from headlight.model.checking.in_model import MASK_PARTS, PLACES
 from headlight.model.checking.parts import PARTS
-from headlight.model.checking.real import SENTENCE
 from headlight.model.checkpoint import Checkpoint, load
 from headlight.model.probing.trace import CannotRead
 from headlight.model.transformer import Scores
@@ -47,7 +45,6 @@ SECONDS = 10  # by the clock, for one judgement
 LONGEST_START, MOST_STARTS = 120, 3  # seconds, on a busy machine; attempts
 MORE_BYTES = 2 * 10**9  # of memory, beyond that of the child
 FILE_BYTES, LARGEST_SOURCE = 50_000_000, 1_000_000
-LOGITS_WITHIN = 1e-3  # of a model that computes the same
 ENDING = 1.0  # seconds that a fork may take to end after its last word
 MOST_ANSWERED = 4_000_000  # bytes
 PRINTED = 1500  # characters that are shown of what the code prints
@@ -494,18 +491,8 @@ def _in_model(translator: Checkpoint, functions: Mapping[str, Callable], file: P
         parts = {n: f for n, f in parts.items() if n not in ("scores", "softmax")}
     if not parts:
         return ""
-    start = f"With your {listed([*parts])}, “{SENTENCE}” becomes "
     try:
-        mine = translator.with_parts(**parts)
-        ours, yours = (model.decode(model.translate(SENTENCE)) for model in (translator, mine))
-        if yours != ours:
-            return f"{start}“{yours}” Ours writes “{ours}”"
-        run = translator.run(SENTENCE)
-        apart = float(np.abs(mine.trace_run(run).logits - translator.trace_run(run).logits).max())
-        same = f"{start}“{yours}”, as with ours. "
-        if apart <= LOGITS_WITHIN:
-            return f"{same}Logits differ by at most {apart:.0e}."
-        return f"{same}But its logits differ by up to {apart:.2g}: the same text proves little."
+        return check.in_trained_model(translator, parts)[1]
     except (CannotRead, ValueError, TypeError) as error:
         return str(error)
     except BaseException as error:

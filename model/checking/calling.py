@@ -104,7 +104,7 @@ def file_of(function: Callable) -> str:
     try:
         target = type(function) if isinstance(function, nn.Module) else inspect.unwrap(function)
         return inspect.getfile(target)
-    except TypeError:
+    except (TypeError, OSError):  # a class of a notebook
         return ""
 
 
