@@ -129,7 +129,7 @@ def files_of(name: str, cells: Sequence[Cell], is_solved: bool) -> dict[str, str
         f"{name}.py": f"{code}\n",
         f"{name}.ipynb": _notebook(name, cells, str if is_solved else starter),
         f"tests/test_{name}.py": _tests(name, cells),
-        f"otter_tests/{name}.py": _otter_tests(cells),
+        f"otter_tests/{name}.py": _otter_tests(name, cells),
         "conftest.py": CONFTEST,
     }
 
@@ -141,16 +141,14 @@ def _tests(name: str, cells: Sequence[Cell]) -> str:
     return "\n".join(lines)
 
 
-def _otter_tests(cells: Sequence[Cell]) -> str:
+def _otter_tests(name: str, cells: Sequence[Cell]) -> str:
     """In the format of Otter-Grader without OK: a test gets what the notebook defines by name."""
     tests = [cell for cell in cells if cell.kind == "test"]
     lines = ["OK_FORMAT = False\n", "from otter.test_files import test_case", IMPORTS,
-             f"name = None\npoints = {sum(cell.points for cell in tests)}\n"]  # fmt: skip
+             f"name = {name!r}\npoints = {sum(cell.points for cell in tests)}\n"]  # fmt: skip
     for i, cell in enumerate(tests, 1):
-        lines += [
-            f"\n@test_case(points={cell.points})\ndef test_{i}({_written(cells)}):",
-            _body(cell),
-        ]
+        lines += [f"\n@test_case(name={cell.title!r}, points={cell.points})",
+                  f"def test_{i}({_written(cells)}):", _body(cell)]  # fmt: skip
     return "\n".join(lines)
 
 

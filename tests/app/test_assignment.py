@@ -1,6 +1,8 @@
 """`headlight assignment`: what students get, what the tests are worth, and what is refused."""
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -106,6 +108,45 @@ def test_all_solutions_at_once_are_the_translator(tmp_path, monkeypatch):
         if cell.id == "decoding-imports" or "find_spec" in cell.source:
             exec(cell.source, found)
     assert len(found["parts"]) == 9
+
+
+def graded_by(folder, *command) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", *command], cwd=folder, capture_output=True, text=True, check=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    return done.stdout
+
+
+@pytest.mark.long
+def test_otter_grades_the_notebooks(folders):
+    pytest.importorskip("otter", reason="Otter-Grader is not installed")
+    students, solutions = folders("scores")
+    command = "otter", "check", "scores.ipynb", "-t", "otter_tests"
+    assert "All tests passed" in graded_by(solutions, *command)
+    said = graded_by(students, *command)
+    assert said.count("Test case failed") == said.count("not written yet") == 3
+
+
+@pytest.mark.long
+def test_nbgrader_grades_the_notebooks(folders, tmp_path):
+    """It makes its own release from the notebook with the solution."""
+    pytest.importorskip("nbgrader", reason="nbgrader is not installed")
+    _, solutions = folders("scores")
+    course = tmp_path / "course"
+    for student, file in (("right", "source"), ("starter", "release")):
+        folder = course / "source/week3"
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(solutions / "scores.ipynb", folder)
+        graded_by(course, "nbgrader", "generate_assignment", "week3", "--create", "--force")
+        (course / "submitted" / student).mkdir(parents=True)
+        shutil.copytree(course / file / "week3", course / "submitted" / student / "week3")
+    graded_by(course, "nbgrader", "autograde", "week3", "--create")
+    from nbgrader.api import Gradebook
+
+    with Gradebook(f"sqlite:///{course}/gradebook.db") as book:
+        found = {one.student.id: one.score for one in book.assignment_submissions("week3")}
+    assert found == {"right": 8, "starter": 0}
 
 
 def test_what_cannot_be_written_is_refused(folders, tmp_path):
