@@ -12,9 +12,11 @@ word: `solution NAME`, in which students see nothing between # BEGIN SOLUTION an
 `see`, for the notebook alone; or `test POINTS TITLE`.
 """
 
+import io
 import json
 import re
 import sys
+import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -204,8 +206,23 @@ def write(source: Path, into: Path) -> list[Path]:
     return folders
 
 
+def exercise_names() -> list[str]:
+    """Of ours."""
+    return sorted(file.stem for file in EXERCISES.glob("*.md"))
+
+
+def students_zip(name: str) -> bytes:
+    """What students get of an exercise of ours, packed."""
+    cells = cells_of((EXERCISES / f"{name}.md").read_text("utf-8"))
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file, text in files_of(name, cells, is_solved=False).items():
+            archive.writestr(f"{name}/{file}", text)
+    return packed.getvalue()
+
+
 def main(arguments: list[str] | None = None) -> None:
-    names = sorted(file.stem for file in EXERCISES.glob("*.md"))
+    names = exercise_names()
     parser = parser_of("assignment", __doc__)
     parser.add_argument("name", help=f"{', '.join(names)}, or a Markdown file")
     parser.add_argument("--into", type=Path, required=True, metavar="DIR")

@@ -1,4 +1,4 @@
-"""Judges a student's file at every save: `headlight check FILE.py`.
+"""Judges a student's file each time it is saved: `headlight check FILE.py`.
 
 The file's code never runs in the app. A child process imports PyTorch and our parts once, and forks
 for each save: what the code does to memory, modules or threads ends with that fork. The fork has

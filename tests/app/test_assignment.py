@@ -1,16 +1,18 @@
 """`headlight assignment`: what students get, what the tests are worth, and what is refused."""
 
+import io
 import os
 import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from contextlib import nullcontext
 
 import nbformat
 import pytest
 
-from headlight.app.export.assignment import EXERCISES
+from headlight.app.export.assignment import EXERCISES, students_zip
 from headlight.app.server.command import main
 from tests.conftest import ROOT
 
@@ -62,6 +64,17 @@ def test_the_solution_is_right_and_the_starter_is_not(folders, name):
         for test in quick:
             with nullcontext() if is_solved else pytest.raises(AssertionError, match="not written"):
                 exec(test, found)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_lesson_hands_out_what_students_get(folders, name):
+    students, _ = folders(name)
+    with zipfile.ZipFile(io.BytesIO(students_zip(name))) as archive:
+        for file in archive.namelist():
+            assert (
+                archive.read(file)
+                == (students.parent / file.replace(name, "week3", 1)).read_bytes()
+            )
 
 
 def run_pytest(folder) -> list[str]:
