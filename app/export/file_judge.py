@@ -149,6 +149,7 @@ class FileJudge:
                 self.answer = new
             if new.is_done:
                 self.since = 0.0
+                print(_in_terminal(self.file.name, new), flush=True)
         child.wait()
         if child is not self.child or self.closing.is_set():
             return
@@ -185,6 +186,15 @@ def _start(file: Path, model: str) -> "subprocess.Popen[bytes]":
 
 def _failed(error: str) -> FileAnswer:
     return FileAnswer(error=error, is_done=True)
+
+
+def _in_terminal(name: str, answer: FileAnswer) -> str:
+    """A line for each part, and an error. What a student's code makes of them moves no cursor."""
+    lines = [f"{part.name}: {'right' if part.ok else 'not yet'}. {' '.join(part.said)}"
+             for part in answer.parts]  # fmt: skip
+    lines += [line for line in (answer.in_model, answer.error) if line]
+    plain = ("".join(filter(str.isprintable, line)) for line in lines)
+    return "\n  ".join([f"{name}, {time.strftime('%H:%M:%S')}", *plain])
 
 
 def _with(answer: FileAnswer, found: Mapping[str, Any]) -> FileAnswer:
