@@ -144,7 +144,7 @@ def test_otter_grades_the_notebooks(folders):
 @pytest.mark.long
 def test_nbgrader_grades_the_notebooks(folders, tmp_path):
     """It makes its own release from the notebook with the solution."""
-    pytest.importorskip("nbgrader", reason="nbgrader is not installed")
+    api = pytest.importorskip("nbgrader.api", reason="nbgrader is not installed")
     _, solutions = folders("scores")
     course = tmp_path / "course"
     for student, file in (("right", "source"), ("starter", "release")):
@@ -155,9 +155,7 @@ def test_nbgrader_grades_the_notebooks(folders, tmp_path):
         (course / "submitted" / student).mkdir(parents=True)
         shutil.copytree(course / file / "week3", course / "submitted" / student / "week3")
     graded_by(course, "nbgrader", "autograde", "week3", "--create")
-    from nbgrader.api import Gradebook
-
-    with Gradebook(f"sqlite:///{course}/gradebook.db") as book:
+    with api.Gradebook(f"sqlite:///{course}/gradebook.db") as book:
         found = {one.student.id: one.score for one in book.assignment_submissions("week3")}
     assert found == {"right": 8, "starter": 0}
 
