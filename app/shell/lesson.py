@@ -276,7 +276,7 @@ def _draw_exercise(name: str | None) -> None:
     if not name:
         return
     st.markdown(
-        f"**Write it.** Unpack the exercise, open a terminal in its folder and run "
+        f"**Write it.** Download the exercise, unpack it, open a terminal in its folder and run "
         f"`headlight check {name}.py`. Each time you save, you see your numbers beside the right "
         "ones, and what is wrong with yours."
     )
