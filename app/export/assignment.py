@@ -3,20 +3,25 @@
     headlight assignment attention --into week3
 
 DIR gets what students need: README.md, a starter NAME.py, the same as a notebook NAME.ipynb, and
-tests with points, which `pytest` runs. DIR-solutions gets the same with the solution, and is not to
-be handed out. Nothing that exists is overwritten.
+tests with points: tests/ for pytest, otter_tests/ for Otter-Grader. DIR-solutions gets the same
+with the solution, and is not to be handed out; nbgrader makes its release from the notebook there.
+Nothing that exists is overwritten.
 
 NAME is one of ours, or a Markdown file of your own. Its code blocks begin with ```python and a
 word: `solution NAME`, in which students see nothing between # BEGIN SOLUTION and # END SOLUTION;
 `see`, for the notebook alone; or `test POINTS TITLE`.
 """
 
+import io
 import json
 import re
 import sys
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import indent
+from typing import Any
 
 from headlight.model.arguments import parser_of
 from headlight.model.files import read_within, replace_file
@@ -24,14 +29,18 @@ from headlight.model.messages import short
 
 EXERCISES = Path(__file__).with_name("exercises")
 LARGEST_EXERCISE = 1_000_000  # bytes
-IMPORTS = "from headlight import check, load\n"
+IMPORTS = "import torch\nfrom headlight import check, load\n"
 BLOCK = re.compile(r"^```python ([^\n]+)\n(.*?)^```\n?", re.M | re.S)
 SOLUTION = re.compile(r"^( *)# BEGIN SOLUTION\n.*?# END SOLUTION\n", re.M | re.S)
 MARKS = re.compile(r"^ *# (BEGIN|END) SOLUTION\n", re.M)
 TEST = re.compile(r"(\d{1,3}) (.+)")
-POINTS = '''"""Counts the points of the tests that pass."""
+CONFTEST = '''"""Counts the points of the tests that pass, and says why others fail."""
+
+from pathlib import Path
 
 import pytest
+
+HERE = Path(__file__).parent
 
 
 def pytest_configure(config):
@@ -43,6 +52,12 @@ def pytest_runtest_makereport(item, call):
     report = yield
     mark = item.get_closest_marker("points")
     report.user_properties.append(("points", mark.args[0] if mark else 0))
+    if report.failed:
+        lines = [f"{entry.path.name}:{entry.lineno + 1}: {str(entry.statement).strip()}"
+                 for entry in call.excinfo.traceback if entry.path.is_relative_to(HERE)]
+        said = isinstance(call.excinfo.value, (AssertionError, ValueError))
+        lines.append(str(call.excinfo.value) if said else call.excinfo.exconly())
+        report.longrepr = "\\n".join(lines)
     return report
 
 
@@ -104,7 +119,8 @@ def solved(text: str) -> str:
 
 
 def files_of(name: str, cells: Sequence[Cell], is_solved: bool) -> dict[str, str]:
-    """Name → content of each file of a folder."""
+    """Name → content of each file of a folder. The notebook with the solution keeps its marks:
+    nbgrader makes its own starter of it."""
     shown = solved if is_solved else starter
     code = "\n\n\n".join(shown(cell.text) for cell in cells if cell.kind == "solution")
     texts = "\n\n".join(cell.text for cell in cells if cell.kind == "text")
@@ -113,38 +129,61 @@ def files_of(name: str, cells: Sequence[Cell], is_solved: bool) -> dict[str, str
         "README.md": f"{texts}\n\nWrite `{name}.py`. See it with `headlight check {name}.py`, test "
         f"it with `pytest`: {most} points.\n",
         f"{name}.py": f"{code}\n",
-        f"{name}.ipynb": _notebook(name, cells, shown),
+        f"{name}.ipynb": _notebook(name, cells, str if is_solved else starter),
         f"tests/test_{name}.py": _tests(name, cells),
-        "conftest.py": POINTS,
+        f"otter_tests/{name}.py": _otter_tests(name, cells),
+        "conftest.py": CONFTEST,
     }
 
 
 def _tests(name: str, cells: Sequence[Cell]) -> str:
-    names = ", ".join(cell.title for cell in cells if cell.kind == "solution")
-    lines = ["import pytest", f"{IMPORTS}from {name} import {names}\n"]
+    lines = ["import pytest", f"{IMPORTS}from {name} import {_written(cells)}\n"]
     for i, cell in enumerate([cell for cell in cells if cell.kind == "test"], 1):
-        body = "\n    ".join(cell.text.split("\n"))
-        lines += [f"\n@pytest.mark.points({cell.points})\ndef test_{name}_{i}():",
-                  f"    # {cell.title}\n    {body}\n"]  # fmt: skip
+        lines += [f"\n@pytest.mark.points({cell.points})\ndef test_{name}_{i}():", _body(cell)]
     return "\n".join(lines)
 
 
-def _notebook(name: str, cells: Sequence[Cell], shown) -> str:
+def _otter_tests(name: str, cells: Sequence[Cell]) -> str:
+    """In the format of Otter-Grader without OK: a test gets what the notebook defines by name."""
+    tests = [cell for cell in cells if cell.kind == "test"]
+    lines = ["OK_FORMAT = False\n", "from otter.test_files import test_case", IMPORTS,
+             f"name = {name!r}\npoints = {sum(cell.points for cell in tests)}\n"]  # fmt: skip
+    for i, cell in enumerate(tests, 1):
+        lines += [f"\n@test_case(name={cell.title!r}, points={cell.points})",
+                  f"def test_{i}({_written(cells)}):", _body(cell)]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _written(cells: Sequence[Cell]) -> str:
+    return ", ".join(cell.title for cell in cells if cell.kind == "solution")
+
+
+def _body(cell: Cell) -> str:
+    return indent(f"# {cell.title}\n{cell.text}\n", "    ")
+
+
+def _notebook(name: str, cells: Sequence[Cell], shown: Callable[[str], str]) -> str:
     made = [_cell("code", IMPORTS.strip(), f"{name}-imports")]
     for i, cell in enumerate(cells):
         kind = "markdown" if cell.kind == "text" else "code"
         text = shown(cell.text) if cell.kind == "solution" else cell.text
         if cell.kind == "test":
             text = f"# {cell.title} ({cell.points} points)\n{text}"
-        made.append(_cell(kind, text, f"{name}-{i}"))
+        made.append(_cell(kind, text, f"{name}-{i}", cell))
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     notebook = {"cells": made, "metadata": {"kernelspec": kernel}, "nbformat": 4}
     return json.dumps(notebook | {"nbformat_minor": 5}, ensure_ascii=False, indent=1) + "\n"
 
 
-def _cell(kind: str, text: str, name: str) -> dict:
-    cell = {"cell_type": kind, "id": name, "metadata": {}, "source": text}
-    return cell if kind == "markdown" else cell | {"execution_count": None, "outputs": []}
+def _cell(kind: str, text: str, name: str, cell: Cell | None = None) -> dict:
+    made: dict[str, Any] = {"cell_type": kind, "id": name, "metadata": {}, "source": text}
+    if cell and cell.kind in ("solution", "test"):
+        is_test = cell.kind == "test"
+        made["metadata"]["nbgrader"] = {
+            "schema_version": 3, "grade_id": name, "cell_type": kind, "task": False,
+            "grade": is_test, "locked": is_test, "solution": not is_test,
+        } | ({"points": cell.points} if is_test else {})  # fmt: skip
+    return made if kind == "markdown" else made | {"execution_count": None, "outputs": []}
 
 
 def write(source: Path, into: Path) -> list[Path]:
@@ -167,8 +206,23 @@ def write(source: Path, into: Path) -> list[Path]:
     return folders
 
 
+def exercise_names() -> list[str]:
+    """Of ours."""
+    return sorted(file.stem for file in EXERCISES.glob("*.md"))
+
+
+def students_zip(name: str) -> bytes:
+    """What students get of an exercise of ours, packed."""
+    cells = cells_of((EXERCISES / f"{name}.md").read_text("utf-8"))
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file, text in files_of(name, cells, is_solved=False).items():
+            archive.writestr(f"{name}/{file}", text)
+    return packed.getvalue()
+
+
 def main(arguments: list[str] | None = None) -> None:
-    names = sorted(file.stem for file in EXERCISES.glob("*.md"))
+    names = exercise_names()
     parser = parser_of("assignment", __doc__)
     parser.add_argument("name", help=f"{', '.join(names)}, or a Markdown file")
     parser.add_argument("--into", type=Path, required=True, metavar="DIR")

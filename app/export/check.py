@@ -11,7 +11,7 @@ pytest and in notebooks, where a verdict is a picture: yours, ours, and where th
 import base64
 import html
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -20,14 +20,16 @@ from torch import Tensor
 
 from headlight.app.components.matrices import Matrix, compared, pack
 from headlight.app.components.scripts import read, script
+from headlight.app.text.formats import listed
 from headlight.app.theme import INK, PAPER, PRIMARY
 from headlight.model.checking import judge
 from headlight.model.checking.parts import PARTS
 from headlight.model.checking.real import SENTENCE, real
 from headlight.model.checking.verdict import NotYet, Verdict
-from headlight.model.checkpoint import load
-from headlight.model.probing.trace import Trace
+from headlight.model.checkpoint import Checkpoint, load
+from headlight.model.probing.trace import CannotRead, Trace
 
+LOGITS_WITHIN = 1e-3  # of a model that computes the same
 HEIGHT = 420  # pixels of a frame
 MOST_SHOWN = 40  # rows and columns shown
 RIGHT, WRONG = "#17692f, #7bd389", "#a3230c, #ffb9a6"  # light, dark
@@ -109,6 +111,14 @@ class NotRight(NotYet):
         return [str(self.verdict)]
 
 
+class NotTheSame(AssertionError):
+    """Parts with which a trained model computes something else. In a notebook, the sentence in
+    place of a traceback."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
+
+
 @cache
 def _trace(model: str) -> Trace:
     return load(model).trace(SENTENCE)
@@ -119,6 +129,41 @@ def verdict(name: str, function: Callable, on: str = "", **how: Any) -> Shown:
     real sentence are one more case, and the picture; `how`: as `judged` takes it."""
     case = real(name, _trace(on), on) if on else None
     return Shown(**vars(judge.verdict(name, function, case, **how)))
+
+
+def in_trained_model(
+    translator: Checkpoint, parts: Mapping[str, Callable], pad_to: int = 0
+) -> tuple[bool, str]:
+    """Whether a translator computes the same with these parts in place of ours, and what it writes.
+    `pad_to` fills up the source. Raises ValueError, TypeError and CannotRead."""
+    start = f"With your {listed([*parts])}, “{SENTENCE}” becomes "
+    mine = translator.with_parts(**parts)
+    ours, yours = (
+        model.decode(model.translate(SENTENCE, pad_to=pad_to)) for model in (translator, mine)
+    )
+    if yours != ours:
+        return False, f"{start}“{yours}” Ours writes “{ours}”"
+    run = translator.run(SENTENCE, pad_to=pad_to)
+    apart = float(np.abs(mine.trace_run(run).logits - translator.trace_run(run).logits).max())
+    same = f"{start}“{yours}”, as with ours. "
+    if apart <= LOGITS_WITHIN:
+        return True, f"{same}Logits differ by at most {apart:.0e}."
+    return False, f"{same}But its logits differ by up to {apart:.2g}: the same text proves little."
+
+
+def in_model(on: str = "en-fr", pad_to: int = 0, **parts: Callable) -> str:
+    """What the translator `on` writes with these parts in place of ours, such as
+    `attention=mine`. `pad_to` fills up the source, so that padding masks count. Raises NotTheSame
+    where its logits differ or a part fails, and ValueError for what is no part of it."""
+    if not parts:
+        raise ValueError("Give at least one part, such as attention=mine.")
+    try:
+        is_same, sentence = in_trained_model(load(on), parts, pad_to)
+    except CannotRead as error:
+        raise NotTheSame(str(error)) from None
+    if not is_same:
+        raise NotTheSame(sentence)
+    return sentence
 
 
 def _check(name: str) -> Callable[..., Shown]:

@@ -1,4 +1,4 @@
-"""Judges a student's file at every save: `headlight check FILE.py`.
+"""Judges a student's file each time it is saved: `headlight check FILE.py`.
 
 The file's code never runs in the app. A child process imports PyTorch and our parts once, and forks
 for each save: what the code does to memory, modules or threads ends with that fork. The fork has
@@ -33,11 +33,9 @@ import torch
 import headlight
 from headlight.app.components.matrices import Matrix
 from headlight.app.export import check
-from headlight.app.text.formats import listed
 from headlight.model.checking.calling import Outcome, said, where
 from headlight.model.checking.in_model import MASK_PARTS, PLACES
 from headlight.model.checking.parts import PARTS
-from headlight.model.checking.real import SENTENCE
 from headlight.model.checkpoint import Checkpoint, load
 from headlight.model.probing.trace import CannotRead
 from headlight.model.transformer import Scores
@@ -47,7 +45,6 @@ SECONDS = 10  # by the clock, for one judgement
 LONGEST_START, MOST_STARTS = 120, 3  # seconds, on a busy machine; attempts
 MORE_BYTES = 2 * 10**9  # of memory, beyond that of the child
 FILE_BYTES, LARGEST_SOURCE = 50_000_000, 1_000_000
-LOGITS_WITHIN = 1e-3  # of a model that computes the same
 ENDING = 1.0  # seconds that a fork may take to end after its last word
 MOST_ANSWERED = 4_000_000  # bytes
 PRINTED = 1500  # characters that are shown of what the code prints
@@ -152,6 +149,7 @@ class FileJudge:
                 self.answer = new
             if new.is_done:
                 self.since = 0.0
+                print(_in_terminal(self.file.name, new), flush=True)
         child.wait()
         if child is not self.child or self.closing.is_set():
             return
@@ -188,6 +186,15 @@ def _start(file: Path, model: str) -> "subprocess.Popen[bytes]":
 
 def _failed(error: str) -> FileAnswer:
     return FileAnswer(error=error, is_done=True)
+
+
+def _in_terminal(name: str, answer: FileAnswer) -> str:
+    """A line for each part, and an error. What a student's code makes of them moves no cursor."""
+    lines = [f"{part.name}: {'right' if part.ok else 'not yet'}. {' '.join(part.said)}"
+             for part in answer.parts]  # fmt: skip
+    lines += [line for line in (answer.in_model, answer.error) if line]
+    plain = ("".join(filter(str.isprintable, line)) for line in lines)
+    return "\n  ".join([f"{name}, {time.strftime('%H:%M:%S')}", *plain])
 
 
 def _with(answer: FileAnswer, found: Mapping[str, Any]) -> FileAnswer:
@@ -494,18 +501,8 @@ def _in_model(translator: Checkpoint, functions: Mapping[str, Callable], file: P
         parts = {n: f for n, f in parts.items() if n not in ("scores", "softmax")}
     if not parts:
         return ""
-    start = f"With your {listed([*parts])}, “{SENTENCE}” becomes "
     try:
-        mine = translator.with_parts(**parts)
-        ours, yours = (model.decode(model.translate(SENTENCE)) for model in (translator, mine))
-        if yours != ours:
-            return f"{start}“{yours}” Ours writes “{ours}”"
-        run = translator.run(SENTENCE)
-        apart = float(np.abs(mine.trace_run(run).logits - translator.trace_run(run).logits).max())
-        same = f"{start}“{yours}”, as with ours. "
-        if apart <= LOGITS_WITHIN:
-            return f"{same}Logits differ by at most {apart:.0e}."
-        return f"{same}But its logits differ by up to {apart:.2g}: the same text proves little."
+        return check.in_trained_model(translator, parts)[1]
     except (CannotRead, ValueError, TypeError) as error:
         return str(error)
     except BaseException as error:

@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from headlight.app.export.assignment import exercise_names
 from headlight.app.lessons.question import DO, FIND, KINDS, READ
 from headlight.app.lessons.question_types import TYPES
 from headlight.app.lessons.question_types.acts import UNTIL
@@ -24,7 +25,9 @@ from headlight.model.messages import LONGEST_MESSAGE, reason, short
 
 LARGEST, MOST_STEPS, MOST_WORDS, MOST_OPTIONS = 100_000, 40, 80, 5  # bytes, per lesson, step
 LONGEST_PATH = 120  # characters of a file's path in a message
-FRONT = ("title", "minutes", "paper", "model", "sentence", "second sentence", "needs", "view")
+FRONT = (
+    "title", "minutes", "paper", "model", "sentence", "second sentence", "needs", "view", "write",
+)  # fmt: skip
 PARTS = ("Hint", "Reveal", "Remember", "Limit")
 POINTS = ("picture", "row", "column", "token", "bars", "lines", "beams", "answer", "control")
 NEEDS = (
@@ -195,6 +198,8 @@ class _Reader:
             self.is_text(front["second sentence"], places["second sentence"], "A sentence")
         for need in names_in(front.get("needs")):
             self.known(need, NEEDS, places["needs"], "need")
+        if "write" in front:
+            self.known(front["write"], exercise_names(), places["write"], "exercise")
         self.check_view(front.get("view", {}), places.get("view", 1))
 
     def check_view(self, view: Any, line: int) -> None:

@@ -33,6 +33,30 @@ ON_THIS_MACHINE = "{} runs your code on this machine alone, so it does not go wi
 SCRIPT = Path(__file__).resolve().parents[1] / "main.py"
 
 
+CHECK_HELP = """usage: headlight check FILE.py [--port PORT]
+
+Judges your parts of the Transformer each time you save the file. The page that opens shows your
+numbers beside ours and frames the first cell that differs; the terminal shows the same in words.
+
+Functions are judged by their names, with these arguments:
+
+  scores(q, k), softmax(scores, mask), attention(q, k, v, mask)
+  split_heads(x, n_heads), merge_heads(heads), multi_head(d_model, n_heads) or a class of
+    that kind, MultiHeadAttention
+  causal_mask(length), padding_mask(ids, pad)
+  positional_encoding(length, d_model), rotary(x, positions)
+  layer_norm(x, gain, bias), feed_forward(x, w1, b1, w2, b2)
+  encoder_layer(x, mask, attend, norm1, feed, norm2), pre_norm_layer(…)
+  greedy(logits, bos, eos, most), cached_step(q, k, v, cache)
+
+FILE.py runs with your rights, in a process of its own that is stopped after 10 seconds.
+
+  --port PORT  of the page, 8501 unless you say another
+
+An exercise to start from: headlight assignment attention --into DIR. Shapes: docs/pages/yours.md
+"""
+
+
 def main(arguments: Sequence[str] | None = None) -> int | None:
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     if not hasattr(headlight, "__version__"):  # the other package's file
@@ -41,8 +65,10 @@ def main(arguments: Sequence[str] | None = None) -> int | None:
     if arguments[:1] == ["lessons"]:
         return _lessons(arguments[1:])
     if arguments[:1] == ["check"]:
-        asks_help = {"-h", "--help"} & {*arguments}
-        arguments = ["--help"] if asks_help else ["--check", *arguments[1:]]
+        if {"-h", "--help"} & {*arguments}:
+            print(CHECK_HELP)
+            return 0
+        arguments = ["--check", *arguments[1:]]
     if arguments and not arguments[0].startswith("-"):
         from headlight.model import commands  # with PyTorch, which takes seconds
 

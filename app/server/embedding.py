@@ -30,7 +30,7 @@ def add_flag(parser: argparse.ArgumentParser) -> None:
 
 @cache
 def ancestors() -> tuple[str, ...]:
-    """Those with which this process was started. Exits on one that is none."""
+    """Those with which this process was started. Exits with a message if one is not an origin."""
     parser = argparse.ArgumentParser(prog="headlight", allow_abbrev=False, usage=argparse.SUPPRESS)
     add_flag(parser)
     return tuple(parser.parse_known_args(sys.argv[1:])[0].embed_in)

@@ -7,6 +7,7 @@ import streamlit as st
 
 from headlight.app.components.browser import follow_link, lesson_offer, local_storage
 from headlight.app.components.paint import paint
+from headlight.app.export.assignment import students_zip
 from headlight.app.lessons import formatting
 from headlight.app.lessons.question import CHOOSE, DO, FIND, NUMBER, PAINT, Mark
 from headlight.app.shell import running_lesson
@@ -83,6 +84,7 @@ def _draw_step(now: Running, page: Page) -> None:
         for title, text in (("Remember", now.lesson.remember), ("But", now.lesson.limit)):
             if text:
                 st.markdown(f"**{title}.** {text}")
+        _draw_exercise(now.lesson.source.front.get("write"))
         draw_download(now.lesson.name)
     # In Present the answers stand beside one another, and the picture keeps its place.
     with st.container(horizontal=session.values()["projector"], gap="small"):
@@ -267,6 +269,26 @@ def _draw_ways(now: Running, is_over: bool) -> None:
                 type="primary",
             )
         st.button("Leave", on_click=running_lesson.leave, key="leave_lesson", type="tertiary")
+
+
+def _draw_exercise(name: str | None) -> None:
+    """What the lesson was about, to write oneself."""
+    if not name:
+        return
+    st.markdown(
+        f"**Write it.** Download the exercise, unpack it, open a terminal in its folder and run "
+        f"`headlight check {name}.py`. Each time you save, you see your numbers beside the right "
+        "ones, and what is wrong with yours."
+    )
+    st.download_button(
+        "The exercise",
+        partial(students_zip, name),
+        f"{name}.zip",
+        "application/zip",
+        key=f"exercise {name}",
+        on_click="ignore",
+        icon=":material/code:",
+    )
 
 
 def draw_download(name: str) -> None:

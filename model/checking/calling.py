@@ -19,6 +19,9 @@ SIZES = re.compile(
     r"size of tensor a \((\d+)\).*?\((\d+)\)|tensor to be: \[\d+, (\d+)\] but got: \[\d+, (\d+)"
 )
 
+PRODUCT = re.compile(r"shapes cannot be multiplied \((\d+)x(\d+) and (\d+)x(\d+)\)")
+SHRINKS = re.compile(r"\.(sum|mean|var|std|norm|max|amax|min|amin)\(")
+
 
 @dataclass
 class Outcome:
@@ -104,7 +107,7 @@ def file_of(function: Callable) -> str:
     try:
         target = type(function) if isinstance(function, nn.Module) else inspect.unwrap(function)
         return inspect.getfile(target)
-    except TypeError:
+    except (TypeError, OSError):  # a class of a notebook
         return ""
 
 
@@ -135,7 +138,20 @@ def said(outcome: Outcome) -> str:
     sizes = SIZES.search(message)
     if isinstance(error, RuntimeError) and sizes:
         one, other = filter(None, sizes.groups())
-        return f"{place}sizes {one} and {other} meet on one axis. ({outcome.text})"
+        hint = ""
+        if SHRINKS.search(outcome.text) and "keepdim" not in outcome.text:
+            hint = " A sum, mean or maximum takes its axis away; keepdim=True keeps it."
+        return f"{place}sizes {one} and {other} meet on one axis.{hint} ({outcome.text})"
+    product = PRODUCT.search(message)
+    if product:
+        _, inner, other, columns = product.groups()
+        hint = ""
+        if inner == columns:
+            hint = " PyTorch keeps a matrix as (out, in): multiply by its transpose, x @ w.T."
+        return (
+            f"{place}in a matrix product the inner sizes, {inner} and {other}, must be equal."
+            f"{hint} ({outcome.text})"
+        )
     if "with a bool tensor is not supported" in message:
         return f"{place}the mask holds booleans; for 1 − mask write ~mask. ({outcome.text})"
     if isinstance(error, TypeError) and "positional argument" in message:

@@ -66,7 +66,7 @@ class StudentPart:
             file = file_of(self.function)
             line, text, _ = where(error, file)
             outcome = Outcome(error=error, line=line, text=text)
-            place = f" ({Path(file).name})" if file else ""
+            place = f" ({Path(file).name})" if Path(file).is_file() else ""  # else of a notebook
             raise PartFailed(
                 f"Your {self.name}{place} failed in the model. {said(outcome)}"[:300]
             ) from error
@@ -75,16 +75,18 @@ class StudentPart:
             value = torch.as_tensor(np.asarray(value))
         if not isinstance(value, Tensor):
             what = "nothing" if value is None else f"a value of type {type(value).__name__}"
-            raise PartFailed(f"Your {self.name} returns {what}; numbers of shape {shape} are due.")
+            raise PartFailed(
+                f"Your {self.name} returns {what}. It should return numbers of shape {shape}."
+            )
         is_mask = self.name.endswith("_mask")
         if is_mask != (value.dtype == torch.bool):
             kinds = ("booleans", "numbers") if is_mask else ("numbers", "booleans")
-            raise PartFailed(f"Your {self.name} returns {kinds[1]}; {kinds[0]} are due.")
+            raise PartFailed(f"Your {self.name} returns {kinds[1]}. It should return {kinds[0]}.")
         if PARTS[self.name].loose:
             value = squeezed(value)
         if tuple(value.shape) != shape:
             raise PartFailed(
-                f"Your {self.name} returns the shape {tuple(value.shape)}; {shape} is due."
+                f"Your {self.name} returns the shape {tuple(value.shape)}. It should be {shape}."
             )
         return value.to(like.device) if is_mask or not like.is_floating_point() else value.to(like)
 

@@ -9,7 +9,7 @@ from itertools import permutations
 import torch
 from torch import Tensor, nn
 
-from headlight.model.checking.calling import Outcome, called
+from headlight.model.checking.calling import Outcome, called, file_of, where
 from headlight.model.checking.part import Case, same
 from headlight.model.checking.parts import MULTI, PROJECTIONS
 from headlight.model.checking.verdict import Verdict, judged
@@ -77,8 +77,9 @@ def judge_multi_head(make: Callable, batch_first: bool = True, **how) -> Verdict
         try:
             with torch.random.fork_rng():
                 module = make(case.inputs["in_query"].shape[-1], case.inputs["n_heads"])
-        except Exception as error:
-            return Outcome(error=error)
+        except Exception as error:  # the student's own
+            line, text, file = where(error, file_of(make))
+            return Outcome(error=error, line=line, text=text, file=file)
         w = case.inputs["w"]
         biasless = not any(n.endswith("bias") for n, _ in module.named_parameters())
         if biasless:
@@ -101,8 +102,9 @@ def judge_multi_head(make: Callable, batch_first: bool = True, **how) -> Verdict
                 return outcome
             if outcome.error is not None and i == 0:
                 return outcome
-        return first or Outcome(error=TypeError("four square matrices, or a packed one and a "
-                                                "square one, were expected"))  # fmt: skip
+        return first or Outcome(error=TypeError("your module should have four nn.Linear of "
+                                                "d_model × d_model, or one for query, key and "
+                                                "value and one more"))  # fmt: skip
 
     biasless = _biasless(make)
     part = replace(MULTI, spoken=one)

@@ -80,6 +80,11 @@ def over(*axes: int):
     return compute
 
 
+def _causal_too(scores, mask):
+    causal = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+    return causal if mask is None else causal & mask
+
+
 # Scores
 
 SCALES = (
@@ -101,6 +106,9 @@ SCALES = (
       scores=lambda products, q: products / q.shape[1]),
     m("divided by 8", "You divided by 8, which is √64. Here d is another: read it off the query.",
       scores=lambda products: products / 8),
+    m("d ** 1/2", "d ** 1/2 is d ÷ 2, as a power comes before a division. Write "
+      "d ** 0.5.",
+      scores=lambda products, q: products / (q.shape[-1] / 2)),
     m("√ of a shape", "You took the root of the first size. Take that of the last one, d.",
       scores=lambda products, q: products / math.sqrt(q.shape[0])),
 )  # fmt: skip
@@ -182,6 +190,12 @@ MASKINGS = (
     m("mask of the first sentence", "Every sentence has a mask of its own. You used the first one.",
       masked=lambda scores, mask, fill: masked(
           scores, mask if mask is None or mask.dim() < 4 else mask[:1], fill)),
+    *(m("masked scores too large", "Masked scores are a number that is not small enough, such as "
+        "−10: hidden keys keep a little weight. Fill in −∞.",
+        fill=lambda value=value: value) for value in (-1.0, -5.0, -10.0)),
+    m("always causal", "Your code hides later tokens even where the mask does not. Hide what the "
+      "mask hides and nothing else: an encoder attends both ways.",
+      masked=lambda scores, mask, fill: masked(scores, _causal_too(scores, mask), fill)),
     m("−∞ on the diagonal too", "A token may attend to itself.",
       masked=lambda scores, mask, fill: masked(
           scores, mask if mask is None or mask.shape[-1] != mask.shape[-2]
@@ -195,9 +209,9 @@ SOFTMAXES = (
       "dim=-1.", raw=over(1)),
     m("over the batch", "You normalised over the batch (dim=0): sentences share their weights. The "
       "softmax runs over the keys: dim=-1.", raw=over(0)),
-    m("one share of all", "All weights together add up to 1. Each row must.",
+    m("one sum for all", "All weights together add up to 1. Each row must.",
       raw=over(0, 1, 2, 3)),
-    m("one share of all", "All weights of a head add up to 1. Each row must.",
+    m("one sum for all", "All weights of a head add up to 1. Each row must.",
       raw=over(-2, -1)),
     m("zero after the softmax", "The masked share is missing: your row adds up to less than 100%. "
       "Mask the scores, before the softmax.", raw=unmasked),
@@ -257,7 +271,7 @@ MIXES = (
     of_attention("plain mean",
       output=lambda weights, v: v.mean(-2, keepdim=True).expand(
           *v.shape[:2], weights.shape[-2], -1)),
-    m("column for row", "You transposed the weights before mixing: rows are queries.",
+    m("weights transposed", "You transposed the weights before mixing: rows are queries.",
       output=lambda weights, v: weights.transpose(-2, -1) @ v),
     m("scores for weights", "You mixed the values with the scores. The softmax is missing.",
       output=lambda masked, v: masked.masked_fill(masked == -INF, 0.0) @ v),
@@ -341,8 +355,8 @@ SPLIT = Subject(
           heads=lambda x, n_heads: split(x, n_heads).flatten(0, 1)),
         m("view into the batch", VIEW,
           heads=lambda x, n_heads: x.reshape(len(x) * n_heads, x.shape[1], -1)),
-        m("heads for size", "You made heads of n_heads numbers. There are n_heads heads, each of "
-          "d_model ÷ n_heads.",
+        m("n_heads numbers a head", "You made heads of n_heads numbers. There are n_heads heads, "
+          "each of d_model ÷ n_heads.",
           heads=lambda x, n_heads: x.unflatten(-1, (-1, n_heads)).transpose(1, 2)),
         m("heads first of all", "The batch comes first: (batch, heads, length, d_head).",
           heads=lambda x, n_heads: split(x, n_heads).transpose(0, 1)),
@@ -639,7 +653,7 @@ POSITIONS = Subject(
           rates=lambda d_model: 1 / (_i(d_model)[::2] / d_model).clamp(min=1e-9) ** 1e-4),
         m("sines only", "Odd columns are cosines.",
           table=lambda angles: torch.stack([angles.sin(), angles.sin()], -1).flatten(-2).float()),
-        m("rows for columns", "(length, d_model): a row is a position.",
+        m("table transposed", "(length, d_model): a row is a position.",
           table=lambda angles: table(angles).T),
         m("rates from k = 1", "The first pair has i = 0: it turns by one radian a position.",
           rates=lambda d_model: 10000.0 ** -((2 + _i(d_model)[::2]) / d_model)),

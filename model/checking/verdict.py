@@ -11,6 +11,11 @@ from torch import Tensor
 from headlight.model.checking.calling import Outcome, called, said, wants_numpy
 from headlight.model.checking.part import SLACK, Case, Mistake, Subject, close, same, squeezed
 
+DROPOUT = (
+    "Is dropout on? In eval mode nothing may be random: use nn.Dropout, or F.dropout(…, "
+    "training=self.training)."
+)
+SAMPLED = "You draw the next token at random. Greedy decoding takes the largest logit: argmax."
 NAMED_ALONE = (
     "exception", "nothing returned", "input changed", "random", "not written yet",
     "size written into the code",
@@ -54,7 +59,9 @@ class Verdict:
             for axis, i in zip(self.axes[-len(self.index) :], self.index, strict=False)
         )
         yours, ours = (float(x[self.index]) for x in (self.yours, self.ours))
-        return f"{place}: yours {yours:.4g}, right {ours:.4g}."
+        # As many digits as tell them apart.
+        digits = next((n for n in range(4, 10) if f"{yours:.{n}g}" != f"{ours:.{n}g}"), 4)
+        return f"{place}: yours {yours:.{digits}g}, right {ours:.{digits}g}."
 
     def _token(self, axis: str, i: int) -> str:
         case = self.case
@@ -88,9 +95,9 @@ def judged(
         return verdict
     again = call(function, own[0])
     if again.error is None and not same(again.value, outcomes[0].value):
+        why = SAMPLED if isinstance(rights[0], list) else DROPOUT
         return _wrong(part, own, outcomes, rights, "random", "Two calls with the same numbers "
-                      "differ. Is dropout on? In eval mode nothing may be random: use nn.Dropout, "
-                      "or F.dropout(…, training=self.training).")  # fmt: skip
+                      f"differ. {why}")  # fmt: skip
     if changed := next((o.changed for o in outcomes if o.changed), ()):
         return _wrong(part, own, outcomes, rights, "input changed", f"Your code changes its input "
                       f"{' and '.join(changed)} in place: an operation that ends in _, or +=. "

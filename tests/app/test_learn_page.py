@@ -154,6 +154,9 @@ def test_a_lesson_from_its_first_step_to_its_last(page, name, right):
     else:
         shown = sum(answer["shown"] for answer in read(file)["answers"])
         assert grade.right == 0 and grade.answered == len(asked) - shown
+    exercises = [each.key for each in page.get("download_button") if "exercise" in str(each.key)]
+    written = LESSONS[name].source.front.get("write")
+    assert exercises == ([f"exercise {written}"] if written else [])
     click(page, "finish_lesson")
     assert running(page) is None
     after = settings_of(page)

@@ -19,6 +19,7 @@ from headlight.app.server.checked_file import YOURS_PATH, checked_file
 from headlight.app.server.command import main
 from headlight.app.state.pages import PAGES
 from headlight.app.text.formats import escaped
+from headlight.model.checking.parts import PARTS
 from headlight.model.checkpoint import load
 from tests.app.hostile_files import CRASHES, ENDLESS, ESCAPES, PLAIN
 
@@ -314,3 +315,18 @@ def test_without_a_fork_it_is_said(started, monkeypatch):
     monkeypatch.setattr("headlight.app.views.yours.CAN_FORK", False)
     page = AppTest.from_function(draw_page).run()
     assert "without limits on memory" in page.warning[0].value
+
+
+def test_its_help_names_each_part(capsys):
+    assert main(["check", "--help"]) == 0
+    said = capsys.readouterr().out
+    assert all(f"{name}(" in said for name in PARTS)
+
+
+def test_the_terminal_shows_the_verdict_and_moves_no_cursor():
+    part = JudgedPart("scores", False, ("\x1b[2JDivide it by √d.", "First difference: …"), 2, ())
+    said = file_judge._in_terminal("mine.py", FileAnswer((part,), error="Too long."))
+    assert "\x1b" not in said
+    assert [*said.splitlines()][1:] == [
+        "  scores: not yet. [2JDivide it by √d. First difference: …", "  Too long.",
+    ]  # fmt: skip

@@ -98,3 +98,49 @@ def test_a_wrong_part_raises_with_its_sentence():
     with pytest.raises(AssertionError, match="Divide it by √d"):
         check.scores(lambda q, k: q @ k.transpose(-2, -1))
     assert check.scores(lambda q, k: q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5)
+
+
+def no_keepdim(x, gain, bias):
+    return (x - x.mean(-1)) / x.std(-1) * gain + bias
+
+
+def out_in(x, w1, b1, w2, b2):
+    return (x @ w1 + b1).relu() @ w2 + b2
+
+
+def sampled(logits, bos, eos, most):
+    return [int(torch.multinomial(torch.ones(9), 1)) for _ in range(most)]
+
+
+@pytest.mark.parametrize(("part", "function", "sentence"), [
+    ("layer_norm", no_keepdim, "keepdim=True keeps it"),
+    ("feed_forward", out_in, "multiply by its transpose, x @ w.T"),
+    ("greedy", sampled, "Greedy decoding takes the largest logit"),
+])  # fmt: skip
+def test_a_frequent_error_comes_with_its_remedy(part, function, sentence):
+    assert sentence in check.verdict(part, function).sentence
+
+
+def test_two_numbers_that_differ_look_different():
+    """Weights of 4.5e-5 on hidden keys change the output in its fifth digit."""
+
+    def attention(q, k, v, mask=None):
+        scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+        return (scores if mask is None else scores.masked_fill(~mask, -9.0)).softmax(-1) @ v
+
+    yours, _, right = (
+        str(check.verdict("attention", attention)).partition("yours ")[2].partition(", right ")
+    )
+    assert yours != right.rstrip(".")
+
+
+@pytest.mark.long
+def test_parts_in_the_model_are_said_to_be_the_same_or_not():
+    def scores(q, k):
+        return q @ k.transpose(-2, -1)
+
+    with pytest.raises(check.NotTheSame, match="With your scores, “She has never"):
+        check.in_model(scores=scores)
+    with pytest.raises(ValueError, match="at least one part"):
+        check.in_model()
+    assert "as with ours" in check.in_model(scores=lambda q, k: scores(q, k) / q.shape[-1] ** 0.5)

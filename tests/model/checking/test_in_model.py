@@ -139,10 +139,10 @@ def test_what_a_part_does_in_place_reaches_no_hook(en_fr):
 
 
 BROKEN = {
-    "a shape": (lambda q, k, v, mask=None: v[:, :1], r"returns the shape \(1, 1, .* is due"),
-    "nothing": (lambda q, k, v, mask=None: None, "returns nothing; numbers of shape"),
+    "a shape": (lambda q, k, v, mask=None: v[:, :1], r"returns the shape \(1, 1, .*It should be"),
+    "nothing": (lambda q, k, v, mask=None: None, "returns nothing. It should return"),
     "a list": (lambda q, k, v, mask=None: [1], "a value of type list"),
-    "booleans": (lambda q, k, v, mask=None: v > 0, "returns booleans; numbers are due"),
+    "booleans": (lambda q, k, v, mask=None: v > 0, "returns booleans. It should return numbers"),
     "no mask": (lambda q, k, v: v, r"test_in_model.py\) failed .* positional argument"),
     "an exception": (lambda q, k, v, mask=None: q @ v, r"test_in_model.py\) failed .*Line \d+: "),
 }  # fmt: skip
