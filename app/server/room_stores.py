@@ -24,6 +24,7 @@ from headlight.app.server.rooms import (
 
 WHERE = "HEADLIGHT_ROOMS"  # a file, or redis://…; set by app/server/serve.py
 LOOK = 0.05  # seconds between two looks at what other processes have written
+PATIENCE = 1.0  # seconds until a store that waits says that nothing was written
 STALE = 40.0  # seconds after which a process that says nothing has died
 FULL = "This room is full. Please start another one."
 MANY = "There are {} rooms already. End one, or try again later."
@@ -40,7 +41,7 @@ CREATE TABLE IF NOT EXISTS crowds (
 
 
 def open_store(where: str = "") -> Store:
-    """Raises OSError, and the errors of SQLite and Redis."""
+    """Raises OSError."""
     where = where or os.environ.get(WHERE, "")
     return RedisStore(where) if "://" in where else SQLiteStore(where or default_file())
 
@@ -62,12 +63,17 @@ class SQLiteStore:
 
     def __init__(self, file: str | Path):
         self.version, self.lock = -1, RLock()
-        self.db = sqlite3.connect(file, timeout=10, isolation_level=None, check_same_thread=False)
-        self.db.execute("PRAGMA journal_mode=WAL")
-        # What was written outlives a killed process, but perhaps not a power cut.
-        self.db.execute("PRAGMA synchronous=NORMAL")
-        self.db.execute("PRAGMA secure_delete=ON")
-        self.db.executescript(SCHEMA)
+        try:
+            self.db = sqlite3.connect(
+                file, timeout=10, isolation_level=None, check_same_thread=False
+            )
+            self.db.execute("PRAGMA journal_mode=WAL")
+            # What was written outlives a killed process, but perhaps not a power cut.
+            self.db.execute("PRAGMA synchronous=NORMAL")
+            self.db.execute("PRAGMA secure_delete=ON")
+            self.db.executescript(SCHEMA)
+        except sqlite3.Error as error:
+            raise OSError(f"{file}: {error}") from error
 
     def close(self) -> None:
         self.db.close()
@@ -143,7 +149,7 @@ class SQLiteStore:
 
     def wait(self) -> bool:
         """Looks at a counter that SQLite keeps for this: 6 µs each time."""
-        for _ in range(int(1 / LOOK)):
+        for _ in range(int(PATIENCE / LOOK)):
             with self.lock:
                 version = self.db.execute("PRAGMA data_version").fetchone()[0]
             before, self.version = self.version, version
@@ -181,7 +187,7 @@ class RedisStore:
             self.redis.xadd(self._log(code), {BEGIN: as_text(body)}, id="0-1")
         except ResponseError:
             return False
-        self.redis.expireat(self._log(code), int(body["until"]))
+        self.redis.pexpireat(self._log(code), int(1000 * body["until"]))
         return True
 
     def append(self, code: str, kind: str, body: Mapping) -> None:
@@ -228,7 +234,7 @@ class RedisStore:
                 self.subscription = self.redis.pubsub(ignore_subscribe_messages=True)
                 self.subscription.subscribe(self.channel)
                 return True
-            return self.subscription.get_message(timeout=1.0) is not None
+            return self.subscription.get_message(timeout=PATIENCE) is not None
         except Lost:
             self.subscription = None
             time.sleep(1)
