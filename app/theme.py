@@ -45,6 +45,7 @@ LARGER = 1.3  # factor for the text of figures in Present
 # Pixels: the three lines of the bar (pages and sentence, state, the page's own controls), the
 # finding, and the panel. They keep their height whatever stands in them, so that nothing moves.
 BAR, STATE, ROW_OF_PAGE, FINDING, PANEL = 44, 28, 40, 52, 330
+ROOM_LINE = 36  # pixels: the line of a room, for those who are in one
 PANEL_BESIDE_GRID, WIDE = 270, 1500  # the panel in a window narrower than that
 PANEL_FADE = 24  # pixels at its foot
 PRESENT_STATE = 36  # pixels: STATE in Present
@@ -238,7 +239,23 @@ STYLE = f"""
 .st-key-panel [data-testid="stNumberInputContainer"] * {{ min-height: 0; }}
 .st-key-controls {{ gap: 0.5rem; }}
 .st-key-controls .stButtonGroup button {{ padding-inline: 0.5rem; }}
-.st-key-lesson_address {{ display: none; }}
+.st-key-lesson_address, :has(> .st-key-room_address) {{ display: none; }}
+/* The line of a room stands below the first line of the bar. */
+.st-key-top_bar > * {{ order: 1; }}
+.st-key-top_bar > :is(.st-key-browser_events, .st-key-bar, :has(> .st-key-bar)) {{ order: -1; }}
+.st-key-top_bar > :has(.st-key-room_line) {{ order: 0; }}
+.stHorizontalBlock.st-key-room_line {{
+  height: {ROOM_LINE}px; margin: 0 -1rem; padding: 0 1rem;
+  width: calc(100% + 2rem); max-width: none;
+  background: color-mix(in srgb, light-dark({PRIMARY["light"]}, {PRIMARY["dark"]}) 9%, transparent);
+}}
+.st-key-room_line button {{ min-height: {STATE}px; height: {STATE}px; }}
+.st-key-room_line > :last-child {{ margin-left: auto; }}
+[class*="st-key-room_choice"] button :is(div, span) {{ justify-content: flex-start; }}
+.st-key-room_panel:has(*) {{
+  border-bottom: 1px solid color-mix(in srgb, currentColor 18%, transparent);
+  padding-bottom: 0.6rem;
+}}
 .stVerticalBlock.st-key-panel {{ gap: 0.5rem; }}
 .stElementContainer.st-key-gallery_heads {{ position: absolute; width: 1px; }}
 .st-key-content:has(.st-key-gallery) .st-key-finding:not(:empty) {{ min-height: 0; }}
@@ -247,7 +264,7 @@ STYLE = f"""
 .st-key-all_heads summary {{ min-height: 0; padding: 0; font-size: {SMALL}; }}
 /* The gallery takes the window's width, but for a lesson or a notice beside it. */
 .st-key-body:has(.st-key-gallery) > :has(> .st-key-panel):not(
-  :has(.st-key-lesson_region, .st-key-notices > *)) {{ display: none; }}
+  :has(.st-key-lesson_region, .st-key-room_panel > *, .st-key-notices > *)) {{ display: none; }}
 .st-key-switch_head button {{ min-height: 0; padding-block: 0.15rem; }}
 [class*="st-key-lesson_row"] button :is(div, span) {{ justify-content: flex-start; }}
 .st-key-lesson_region:has(.st-key-lesson_ways) {{

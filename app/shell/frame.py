@@ -25,6 +25,7 @@ class Frame:
     finding: DeltaGenerator
     hero: AbstractContextManager
     lesson: DeltaGenerator | None
+    room: DeltaGenerator | None
     notices: DeltaGenerator
     explain: DeltaGenerator
     change: DeltaGenerator
@@ -40,16 +41,20 @@ def make(
     controls: DeltaGenerator,
     body: DeltaGenerator,
     lesson: bool = False,
+    room: bool = False,
     presented: bool = False,
 ) -> Frame:
-    """The regions of a run; the page's own controls are in the bar, all others in `body`. A
-    `lesson`, if one runs, stands at the top of the panel, or, `presented`, where the finding is."""
+    """The regions of a run; the page's own controls are in the bar, all others in `body`. What
+    a `room` asks and the `lesson` that runs, if any, stand at the top of the panel, or,
+    `presented`, where the finding is."""
     with body:
         content = st.container(key="content", gap="small")
         panel = st.container(key="panel", gap="small")
-    step = None
-    if lesson:
-        with content if presented else panel:
+    step = asked = None
+    with content if presented else panel:
+        if room:
+            asked = st.container(key="room_region", gap="xsmall")
+        if lesson:
             step = st.container(key="lesson_region", gap="xsmall")
     with content:
         finding, hero = st.container(key="finding"), st.container(key="hero", gap="small")
@@ -58,7 +63,7 @@ def make(
             st.container(key=key, gap="xsmall")
             for key in ("notices", "explain", "switches", "numbers_panel")
         )
-    return Frame(controls, finding, hero, step, notices, explain, change, numbers)
+    return Frame(controls, finding, hero, step, asked, notices, explain, change, numbers)
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun
 from headlight.app.state import catalog, session
 from headlight.app.state.cache import once
 from headlight.app.state.pages import HOME, PAGES
-from headlight.app.state.settings import SETTINGS
+from headlight.app.state.settings import OF_ROOMS, SETTINGS
 from headlight.app.text import formats
 from headlight.model.analysis.reading import Reading
 from headlight.model.checkpoint import Checkpoint
@@ -37,7 +37,7 @@ from headlight.model.probing.run import FINAL
 from headlight.model.probing.trace import CannotRead
 
 LARGEST = 1_000_000  # characters of what a browser keeps
-UNTOUCHED = ("model", "device", "projector", "lesson", "step_of_lesson")
+UNTOUCHED = ("model", "device", "projector", *OF_ROOMS, "lesson", "step_of_lesson")
 DECODED_WITH = ("how", "width", "temperature", "top_k", "top_p", "seed", "beginning")
 ON_PAGES = (*DECODED_WITH, "branches", "at", "vectors")  # settings of pages that steps set
 # The page Attention can be shown while these are veiled: its grid covers them, or does not show
