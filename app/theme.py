@@ -249,7 +249,9 @@ STYLE = f"""
   width: calc(100% + 2rem); max-width: none;
   background: color-mix(in srgb, light-dark({PRIMARY["light"]}, {PRIMARY["dark"]}) 9%, transparent);
 }}
-.st-key-room_line button {{ min-height: {STATE}px; height: {STATE}px; }}
+.st-key-top_bar .st-key-room_line button {{
+  min-height: {STATE}px; height: {STATE}px;
+}}
 .st-key-room_line > :last-child {{ margin-left: auto; }}
 [class*="st-key-room_choice"] button :is(div, span) {{ justify-content: flex-start; }}
 .st-key-room_panel:has(*) {{

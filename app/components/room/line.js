@@ -10,6 +10,7 @@ import { lead } from "../shared/lead.js";
 import { keepOwnView, ownView } from "./own_view.js";
 
 const AGAIN = 1000; // ms
+const REST = 300; // ms in which what a run has removed is gone from the page
 const LOST = 3000; // ms after which a lost connection is reported
 const OF_ROOM = ".st-key-room_line, .st-key-room_panel";
 const ACTS = ["pointerdown", "keydown"];
@@ -20,8 +21,8 @@ const idle = () => {
 };
 
 class Room {
-  constructor(code) {
-    Object.assign(this, { code, state: null, led: "", wanted: "", hasActed: false, isAsked: false });
+  constructor(code, { led = "", hasActed = false } = {}) {
+    Object.assign(this, { code, led, hasActed, state: null, wanted: "", isAsked: false });
     this.onVisible = () => (document.hidden ? this.close() : this.open());
     this.onAct = ({ isTrusted, target }) => {
       this.hasActed ||= isTrusted && !target.closest?.(OF_ROOM);
@@ -37,10 +38,10 @@ class Room {
     for (const act of ACTS) document.removeEventListener(act, this.onAct, { capture: true });
   }
 
-  draw({ following, mark, isTeacher, shown }, ask, say) {
+  draw({ following, mark, isTeacher, shown }, page) {
     const isOther = this.following !== following;
     if (this.following === false && following) this.led = "";
-    Object.assign(this, { following, isTeacher, shown, drawn: mark, ask, say, isAsked: false });
+    Object.assign(this, { following, isTeacher, shown, drawn: mark, page, isAsked: false });
     if (isOther) this.close();
     this.open();
     this.settle();
@@ -59,10 +60,10 @@ class Room {
       this.isOver = true;
       this.close();
       this.state = { mark: -1 };
-      this.settle();
+      setTimeout(() => this.settle(), REST); // whoever has ended it has drawn the page without it
     });
     source.onerror = () => {
-      this.lost ??= setTimeout(() => this.say("Connection lost. It comes back by itself."), LOST);
+      this.lost ??= setTimeout(() => this.page.say("Connection lost. It comes back by itself."), LOST);
       // After an answer that is none, such as a proxy's 502, a browser does not try again.
       if (source.readyState !== EventSource.CLOSED || this.source !== source) return;
       this.close();
@@ -73,7 +74,7 @@ class Room {
   reach() {
     clearTimeout(this.lost);
     this.lost = null;
-    this.say("");
+    this.page.say("");
   }
 
   close() {
@@ -100,6 +101,7 @@ class Room {
       });
       return;
     }
+    if (!this.page.isThere()) return this.end();
     const { view, mark } = this.state;
     if (this.wanted) {
       const address = this.wanted;
@@ -111,7 +113,7 @@ class Room {
     if (this.following && !this.isTeacher && view && view !== this.led) this.lead(view);
     else if (mark !== this.drawn && !this.isAsked) {
       this.isAsked = true;
-      this.ask();
+      this.page.ask();
     }
   }
 
@@ -155,17 +157,18 @@ const inRoom = (address, code) => {
 };
 
 export default function ({ data, parentElement, setTriggerValue }) {
-  if (window.headlightRoom?.code !== data.code || window.headlightRoom.isOver) {
-    window.headlightRoom?.end();
-    window.headlightRoom = new Room(data.code);
+  const before = window.headlightRoom, isSame = before?.code === data.code;
+  if (!isSame || before.isOver) {
+    before?.end();
+    window.headlightRoom = new Room(data.code, isSame ? before : {});
   }
   const room = window.headlightRoom;
   const status = parentElement.querySelector("[role=status]");
-  room.draw(
-    data,
-    () => setTriggerValue("changed", true),
-    (text) => (status.textContent = text),
-  );
+  room.draw(data, {
+    ask: () => setTriggerValue("changed", true),
+    isThere: () => parentElement.isConnected,
+    say: (text) => (status.textContent = text),
+  });
   const [own, code, dialog] = [".own", ".code", "dialog"].map((name) => parentElement.querySelector(name));
   own.hidden = data.isTeacher || data.following || !ownView();
   own.onclick = () => room.goTo(inRoom(ownView(), data.code));
@@ -177,4 +180,5 @@ export default function ({ data, parentElement, setTriggerValue }) {
     dialog.querySelector("img").src = qr_code;
     dialog.showModal();
   };
+  return () => setTimeout(() => parentElement.isConnected || room.end(), AGAIN); // left, or a new page
 }
