@@ -1,6 +1,7 @@
 """The rooms as this process knows them, and the pages that listen to them here."""
 
 import asyncio
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -72,6 +73,13 @@ class Hub:
         """How many students are here, and how many of them follow, as far as it is known."""
         return self.crowds.get(code, {"here": 0, "following": 0})
 
+    @staticmethod
+    def is_ending() -> bool:
+        """Whether uvicorn (0.54) has been told to end. It waits for every answer to be complete,
+        and those to listeners never are."""
+        server = getattr(signal.getsignal(signal.SIGTERM), "__self__", None)
+        return bool(getattr(server, "should_exit", False))
+
     def _call(self, code: str, everybody: bool) -> None:
         for listener in tuple(self.listeners.get(code, ())):
             if everybody or listener.is_teacher:
@@ -121,6 +129,9 @@ class Hub:
                     for code in tuple(self.known):
                         self._look(code)
                 self._note(noted)
+                if self.is_ending():
+                    for code in tuple(self.listeners):
+                        self._call(code, True)
             except Exception as error:  # of the disk or the network: every page waits for this
                 print(f"Rooms: {error}", file=sys.stderr, flush=True)
                 time.sleep(1)

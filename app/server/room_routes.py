@@ -165,6 +165,8 @@ async def _messages(hub: Hub, listener: Listener) -> AsyncIterator[str]:
                     await asyncio.sleep(PAUSE)
             try:
                 await asyncio.wait_for(listener.called.wait(), PING)
+                if hub.is_ending():
+                    return
             except TimeoutError:
                 yield ": still here\n\n"
 
