@@ -228,6 +228,9 @@ STYLE = f"""
 .st-key-body > :has(> .st-key-panel):not(:has(.stElementContainer:not(.st-key-switches *))) {{
   display: none;
 }}
+.st-key-panel:has(.st-key-room_region) {{
+  max-height: calc(100vh - {BAR + ROOM_LINE + STATE + ROW_OF_PAGE + 12}px);
+}}
 .st-key-panel :is(p, li, label) {{ font-size: 0.85rem; line-height: 1.42; }}
 .stVerticalBlock.st-key-switches {{ gap: 1px; }}
 {MASKS_STYLE}
@@ -368,12 +371,16 @@ NARROW_STYLE = f"""
     flex: none; width: 100%; max-width: 100%;
   }}
   .st-key-panel {{ border: 0; padding: 0; max-height: none; mask-image: none; }}
+  .stHorizontalBlock.st-key-room_line {{ height: auto; flex-wrap: wrap !important; }}
   /* The step of a lesson stands above the picture that it is about. */
-  .st-key-body:has(.st-key-panel .st-key-lesson_ways) :is(.st-key-panel, :has(> .st-key-panel)) {{
+  .st-key-body:has(.st-key-panel :is(.st-key-lesson_ways, .st-key-room_panel > *))
+    :is(.st-key-panel, :has(> .st-key-panel)) {{
     display: contents;
   }}
   .st-key-panel > * {{ width: 100%; }}
-  .st-key-panel > :has(> .st-key-lesson_region .st-key-lesson_ways) {{ order: -1; }}
+  .st-key-panel > :has(
+    > .st-key-lesson_region .st-key-lesson_ways, > .st-key-room_region .st-key-room_panel > *
+  ) {{ order: -1; }}
   [data-testid="stLayoutWrapper"]:has(> .st-key-top_bar .hl-fold[open]) {{ position: static; }}
   [class*="_figure"] {{ overflow-x: auto; }}
   [class*="_figure"] > [data-testid="stFullScreenFrame"] {{ min-width: 40rem; }}
@@ -463,6 +470,7 @@ html {{ font-size: 20px !important; }}
 :is(.st-key-finding, .st-key-verdict) p {{ font-size: 28px; }}
 .st-key-finding:not(:empty) {{ min-height: 76px; }}
 .st-key-panel {{ max-height: calc(100vh - {PRESENT_STATE + 12}px); }}
+.st-key-room_panel {{ zoom: 1.15; }}
 :root:not([data-bar]) .st-key-all_heads {{ display: none; }}
 [data-bar] .st-key-finding p {{ font-size: {FINDING_LETTERS}px; }}
 [data-bar] .st-key-finding:not(:empty) {{ min-height: {FINDING}px; }}

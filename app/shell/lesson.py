@@ -71,7 +71,7 @@ def _draw_step(now: Running, page: Page) -> None:
         st.markdown(f"**{formats.escaped(now.step.title)}**")
     if now.problem:
         show_message(now.problem, st.info)
-    else:
+    elif not now.in_room:  # else the room asks it
         st.markdown(now.asked.text)
     _draw_place(now, page)
     if now.given:
@@ -86,7 +86,7 @@ def _draw_step(now: Running, page: Page) -> None:
         draw_download(now.lesson.name)
     # In Present the answers stand beside one another, and the picture keeps its place.
     with st.container(horizontal=session.values()["projector"], gap="small"):
-        if now.is_open:
+        if now.is_open and not now.in_room:
             _draw_question(now)
         _draw_ways(now, is_over)
 
@@ -191,7 +191,10 @@ def _draw_feedback(now: Running) -> None:
             None if given.shown else mine,
             question.answer.tolist(),
         )
-    if given.shown:
+    if now.in_room and given.shown:
+        if question.kind in WRITTEN:
+            st.info(_answer(now))
+    elif given.shown:
         answer = f" {_answer(now)}" if question.kind in WRITTEN else ""
         st.info(f"Shown, so it does not count.{answer}")
     elif mark.right:
@@ -204,7 +207,7 @@ def _draw_feedback(now: Running) -> None:
         st.warning("That is not it." if mark.sentence == "No." else mark.sentence)
     if question.reveal:
         st.markdown(question.reveal_after(mine))
-    if (not mark.right or given.shown) and running_lesson.another(now):
+    if not now.in_room and (not mark.right or given.shown) and running_lesson.another(now):
         st.button(
             "Ask me again",
             icon=":material/replay:",

@@ -2,21 +2,23 @@
 own, so that a question draws nothing else anew."""
 
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import lru_cache, partial
 
+import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from headlight.app import selection
+from headlight.app.components.paint import paint
 from headlight.app.components.poll_results import results
 from headlight.app.components.room import Invitation, room_line
 from headlight.app.lessons.question import numbers_in
 from headlight.app.server import lan, rooms
 from headlight.app.server.room_hub import hub
 from headlight.app.server.rooms import CLOSED, OPEN, REVEALED, SHOWN, Asked, NoRoom, RoomState
-from headlight.app.shell import room_acts
+from headlight.app.shell import room_acts, running_lesson
 from headlight.app.shell.layout import row
 from headlight.app.state import session, widgets
 from headlight.app.state.messages import NothingToShow, show_message
@@ -44,6 +46,8 @@ def draw(page: Page, panel: DeltaGenerator) -> None:
     """The line of the room, and in `panel` what it asks."""
     is_region = not session.is_running()
     with session.running(page.key) if is_region else nullcontext():
+        if is_region and room_acts.lesson_question() != running_lesson.memo().in_room:
+            st.rerun()  # what is covered changes
         with row("room_line"):
             with st.container(key="room_address"):  # hidden
                 for key in OF_ROOMS:
@@ -121,7 +125,8 @@ def _draw_teachers_line(page: Page, room: RoomState) -> None:
         ),
         help="On: everybody's page shows what this page shows.",
     )
-    with st.popover("Ask", key="ask", on_change="rerun") as ask:
+    # Under a name of its own for each question: it closes once that is asked.
+    with st.popover("Ask", key=f"ask_{room.asked}", on_change="rerun") as ask:
         if ask.open:
             _draw_ask()
     if room.past or (room.question and room.question.state in (SHOWN, REVEALED)):
@@ -171,6 +176,17 @@ def _look_around() -> None:
 
 
 def _draw_ask() -> None:
+    now = running_lesson.running()
+    if about := room_acts.of_lesson():
+        st.button(
+            "Ask this lesson's question",
+            on_click=partial(room_acts.append, rooms.ASK, about=about),
+            key="ask_lesson",
+            type="primary",
+        )
+        st.caption("Or a question of your own:")
+    elif now and now.is_open:
+        st.caption("Everybody answers this step's question by themselves.")
     kind = st.segmented_control(
         "Answer", list(KINDS), default="choose", format_func=KINDS.__getitem__, key="poll_kind",
         required=True, label_visibility="collapsed",
@@ -198,9 +214,8 @@ def _ask_poll() -> None:
             session.memo().room_problem = NO_WORDS
             return
     elif kind == "head":
-        about["heads"] = _heads()
+        about["heads"] = room_acts.heads()
     room_acts.append(rooms.ASK, about=about)
-    widgets.close("ask")
 
 
 def _words() -> list[str]:
@@ -210,14 +225,6 @@ def _words() -> list[str]:
     except NothingToShow:
         return []
     return [f"{i + 1} {token}" for i, token in enumerate(labels)]
-
-
-def _heads() -> list[list]:
-    """Kind, its title, and how many layers and heads it has."""
-    return [
-        [kind, sites[0].title.capitalize(), len(sites), sites[0].n_heads]
-        for kind, sites in session.context().known.kinds.items()
-    ]
 
 
 def _draw_question(room: RoomState, question: Asked) -> None:
@@ -237,7 +244,7 @@ def _draw_question(room: RoomState, question: Asked) -> None:
         _draw_answers(question)
         return
     mine = question.answers.get(room_acts.student())
-    answered = "You gave no answer." if mine is None else f"Your answer: {_shown(mine)}"
+    answered = "You gave no answer." if mine is None else _shown(mine)
     st.markdown(f"Closed. {answered}" if question.state == CLOSED else answered)
     if question.state in (SHOWN, REVEALED):
         st.html(results(question.about, question.rounds, question.truth))
@@ -256,7 +263,8 @@ def _draw_acts(question: Asked) -> None:
 
     truth = None
     if question.state in (CLOSED, SHOWN):
-        truth = _draw_choice_of_truth(question)
+        truth = room_acts.truth_of_lesson(question)
+        truth = _draw_choice_of_truth(question) if truth is None else truth
     with st.container(horizontal=True, gap="small"):
         if question.state == OPEN:
             button("Close", rooms.CLOSE, True)
@@ -284,6 +292,9 @@ def _draw_choice_of_truth(question: Asked) -> object:
         except ValueError as error:
             show_message(error, st.warning)
             return None
+    if about["kind"] == "paint":
+        st.caption("Open the lesson's step again to reveal what the model does.")
+        return None
     st.caption("*Reveal* frames the head that this page has selected.")
     focus = room_acts.head()
     return [[*focus.values()]] if focus else None
@@ -307,6 +318,11 @@ def _draw_answers(question: Asked) -> None:
         with st.form(f"room_form_{name}", border=False), st.container(horizontal=True):
             st.text_input("Your answer", key=box, label_visibility="collapsed", max_chars=40)
             st.form_submit_button("Answer", on_click=_answer_number(box, question))
+    elif about["kind"] == "paint":
+        paint(
+            f"room_paint_{name}", about["choices"], False,
+            on_painted=partial(_answer_painted, question),
+        )  # fmt: skip
     elif focus := room_acts.head():
         st.button(
             "Answer with the selected head",
@@ -315,7 +331,17 @@ def _draw_answers(question: Asked) -> None:
             help="Select a head on this page first.",
         )
     if mine is not None:
-        st.caption(f"Your answer: {_shown(mine)} You can change it until it is closed.")
+        st.caption(f"{_shown(mine)} You can change it until it is closed.")
+
+
+def _answer_painted(question: Asked, painted: Sequence) -> None:
+    """A callback. A browser may send anything."""
+    try:
+        row = np.clip(np.array(painted, float), 0, 1)
+    except (ValueError, TypeError):
+        return
+    if row.shape == (len(question.about["choices"]),) and 0 < row.sum() < np.inf:
+        room_acts.answer(question, (row / row.sum()).round(4).tolist())
 
 
 def _label(about, choice: str) -> str:
@@ -324,13 +350,17 @@ def _label(about, choice: str) -> str:
 
 
 def _shown(answer: object) -> str:
-    return f"**{formats.escaped(room_acts.written(answer))}**."
+    if isinstance(answer, list) and not isinstance(answer[0], str):
+        return "Your row has arrived."
+    return f"Your answer: **{formats.escaped(room_acts.written(answer))}**."
 
 
 def _answer_number(box: str, question: Asked) -> Callable[[], None]:
+    share = bool(question.about.get("share"))
+
     def answer() -> None:
         try:
-            room_acts.answer(question, numbers_in(st.session_state[box])[0])
+            room_acts.answer(question, numbers_in(st.session_state[box], share)[0])
         except ValueError as error:
             session.memo().room_problem = str(error)
 

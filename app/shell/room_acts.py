@@ -10,9 +10,20 @@ import streamlit as st
 from headlight.app.export.view import permalink
 from headlight.app.lessons import formatting
 from headlight.app.lessons.answers import plain
+from headlight.app.lessons.question import DO, numbers_in
 from headlight.app.server import room_routes, rooms
 from headlight.app.server.room_hub import hub
-from headlight.app.server.rooms import CLOSED, OPEN, Asked, NoRoom, RoomState, TooMuch
+from headlight.app.server.rooms import (
+    CLOSED,
+    OPEN,
+    REVEALED,
+    Asked,
+    NoRoom,
+    RoomState,
+    TooMuch,
+)
+from headlight.app.shell import running_lesson
+from headlight.app.shell.running_lesson import RoomQuestion
 from headlight.app.state import session, settings
 from headlight.app.state.pages import Page
 from headlight.app.state.settings import OF_ROOMS, SETTINGS
@@ -74,18 +85,95 @@ def leave() -> None:
     session.choose(room="", alone=False)
 
 
+# The question of a lesson
+
+
+def lesson_question() -> RoomQuestion | None:
+    """That which the room asks, if it asks one."""
+    if not code():
+        return None
+    try:
+        question = room().question
+    except NoRoom:
+        return None
+    if question is None or "lesson" not in question.about:
+        return None
+    is_open = question.state != REVEALED
+    mine = None if is_open else question.answers.get(student())
+    return RoomQuestion(**question.about["lesson"], is_open=is_open, answer=mine)
+
+
+def of_lesson() -> dict | None:
+    """The open question of the lesson that runs here, as the room asks it; None if there is none,
+    or it is one that is answered by doing something."""
+    now = running_lesson.running()
+    if now is None or not now.is_open or now.in_room or now.step.kind == DO:
+        return None
+    question, about = now.asked, {"text": now.asked.text, "choices": []}
+    match question.kind:
+        case "choose":
+            about |= {"kind": "choose", "choices": [*map(str, question.choices)]}
+        case "number":
+            about |= {"kind": "number", "share": question.share}
+        case "find":
+            about |= {"kind": "head", "heads": heads()}
+        case "paint" if question.answer.ndim == 1:
+            head = now.step.head(now.run)
+            assert head is not None  # else nothing is painted
+            about |= {"kind": "paint", "choices": [*now.run.keys(head)]}
+        case _:
+            return None
+    about["lesson"] = {
+        "lesson": now.lesson.name,
+        "step": now.step.number,
+        "seed": running_lesson.progress().seed,
+        "attempt": now.attempt,
+        "model": now.run.name,
+        "sentence": now.run.sentence,
+    }
+    return about
+
+
+def truth_of_lesson(question: Asked) -> object:
+    """What the model does, if this session shows the step that the room asks about; or None."""
+    now = running_lesson.running()
+    asked = question.about.get("lesson")
+    if now is None or not now.in_room or not asked:
+        return None
+    if (now.lesson.name, now.step.number) != (asked["lesson"], asked["step"]):
+        return None
+    answer = now.asked.answer
+    match question.about["kind"]:
+        case "head":
+            return [[*head] for head in sorted(answer)]
+        case "paint":
+            return answer.tolist()
+        case "number":
+            return float(answer) if not isinstance(answer, str) else numbers_in(answer)[0]
+    return str(answer)
+
+
+def heads() -> list[list]:
+    """Kind, its title, and how many layers and heads it has."""
+    return [
+        [kind, sites[0].title.capitalize(), len(sites), sites[0].n_heads]
+        for kind, sites in session.context().known.kinds.items()
+    ]
+
+
 # Leading
 
 
 def address(page: Page) -> str:
-    """The address of what this session shows. Values by default are left out, as in a browser."""
+    """The address of what this session shows. Values by default are left out, as in a browser,
+    unless they depend on the model or the text: a follower's page may come from others."""
     here = session.context()
     shown = {
         key: value
         for key, value in settings.shared(session.values(), page.key).items()
         if key not in NOT_LED
         and SETTINGS[key].concerns(here)
-        and (SETTINGS[key].pages or value != SETTINGS[key].limits(here).default)
+        and (SETTINGS[key].pages or SETTINGS[key].opens or value != SETTINGS[key].default)
     }
     return "/" + permalink(shown | {"room": code()}, page.key)
 
@@ -113,9 +201,11 @@ def head() -> dict | None:
 
 def written(answer: object) -> str:
     """An answer in words."""
-    if isinstance(answer, dict):  # what was painted
-        return ", ".join(map(str, answer["painted"]))
-    if isinstance(answer, list | tuple):
+    if isinstance(answer, list) and all(isinstance(part, list) for part in answer):
+        return " or ".join(map(written, answer))
+    if isinstance(answer, list) and not isinstance(answer[0], str):  # painted
+        return ", ".join(f"{share:.0%}" for share in answer)
+    if isinstance(answer, list):
         kind, layer, head = answer
         return f"{kind}, layer {layer + 1}, head {head + 1}"
     if isinstance(answer, float):

@@ -73,6 +73,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
             if session.is_new_to_browser("styled", True) and style:
                 time.sleep(theme.HEAD_START)
             with frame.of_page(places), errors.errors_as_messages():
+                running_lesson.memo().in_room = room_acts.lesson_question()
                 running_lesson.settle()
                 if places.room:
                     with top_bar:
