@@ -22,5 +22,5 @@ from headlight.app.startup import lifespan  # noqa: E402
 
 embedding.ancestors()  # a site that is none ends the start in a sentence
 between = [Middleware(SecurityMiddleware), Middleware(InjectStyle)]
-routes = [*manifest.ROUTES, *room_routes.ROUTES]
+routes = [*manifest.ROUTES, *room_routes.ROOM_ROUTES]
 app = st.App(HERE / "router.py", routes=routes, middleware=between, lifespan=lifespan)

@@ -171,7 +171,7 @@ async def _messages(hub: Hub, listener: Listener) -> AsyncIterator[str]:
                 yield ": still here\n\n"
 
 
-ROUTES = [
+ROOM_ROUTES = [
     Route("/room", start, methods=["POST"]),
     Route("/room", join, methods=["GET"]),
     Route("/room/{code}", join, methods=["GET"]),

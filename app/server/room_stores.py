@@ -242,12 +242,17 @@ class RedisStore:
 
 
 def _connect(address: str) -> Any:
-    """Raises OSError where there is no such package."""
+    """Raises OSError where there is no such package, or nothing answers."""
     try:
         import redis
     except ImportError:
         raise OSError(NEEDS_REDIS.format(address)) from None
-    return redis.Redis.from_url(address, decode_responses=True)
+    try:
+        connection = redis.Redis.from_url(address, decode_responses=True)
+        connection.ping()
+    except (redis.RedisError, ValueError) as error:
+        raise OSError(f"--rooms {address}: {error}") from None
+    return connection
 
 
 def total(crowds: Iterable[Mapping[str, int]]) -> dict[str, int]:

@@ -70,6 +70,8 @@ class Store(Protocol):
         """Delete a room with everything in it."""
         ...
 
+    def close(self) -> None: ...
+
     def wait(self) -> bool:
         """Block until another process may have written something, or for a second; whether one
         may have."""

@@ -91,7 +91,7 @@ def test_a_room_whose_time_is_over_is_deleted_and_then_nothing_runs(hub, monkeyp
 
 @pytest.fixture
 def client(hub):
-    app = Starlette(routes=room_routes.ROUTES, middleware=[Middleware(SecurityMiddleware)])
+    app = Starlette(routes=room_routes.ROOM_ROUTES, middleware=[Middleware(SecurityMiddleware)])
     return TestClient(app, follow_redirects=False)
 
 
