@@ -154,7 +154,8 @@ async def _messages(hub: Hub, listener: Listener) -> AsyncIterator[str]:
             if room is None:
                 yield "event: end\ndata: {}\n\n"
                 return
-            message = {"mark": room.mark, "view": room.view, "head": room.head}
+            mark = room.mark_for(listener.is_teacher)
+            message = {"mark": mark, "view": room.view, "head": room.head}
             if listener.is_teacher:
                 answers = len(room.question.answers) if room.question else 0
                 message |= {"answers": answers, **hub.crowd(room.code)}

@@ -146,11 +146,16 @@ class RoomState:
     past: list[Asked] = field(default_factory=list)
     handed_in: dict[tuple[str, str], str] = field(default_factory=dict)  # student, lesson → file
     offered: dict[str, str] = field(default_factory=dict)  # student → address of a view
+    sent: int = 0  # files and views so far
 
     @property
     def public(self) -> tuple:
         """What every page of the room must hear at once."""
         return self.view, self.mark
+
+    def mark_for(self, is_teacher: bool) -> str:
+        """Changes with what is drawn for the teacher, or for a student."""
+        return f"{self.mark}.{self.sent}" if is_teacher else f"{self.mark}"
 
     def is_teacher(self, key: str) -> bool:
         return secrets.compare_digest(self.teacher, digest(key))
@@ -193,11 +198,12 @@ class RoomState:
                     self.question = Asked((self.asked, 1), body["about"])
                 self.mark += 1
             case "hand in":
+                self.sent += 1
                 self.handed_in[body["student"], body["lesson"]] = body["file"]
             case "offer":
+                self.sent += 1
                 self.offered.pop(body["student"], None)
-                if body["address"]:
-                    self.offered[body["student"]] = body["address"]
+                self.offered[body["student"]] = body["address"]
                 for student in [*self.offered][:-MOST_OFFERED]:
                     del self.offered[student]
             case _:

@@ -9,7 +9,7 @@ from headlight.app.components.browser import follow_link, lesson_offer, local_st
 from headlight.app.components.paint import paint
 from headlight.app.lessons import formatting
 from headlight.app.lessons.question import CHOOSE, DO, FIND, NUMBER, PAINT, Mark
-from headlight.app.shell import running_lesson
+from headlight.app.shell import room_acts, running_lesson
 from headlight.app.shell.layout import is_chosen, st_page
 from headlight.app.shell.running_lesson import Running
 from headlight.app.state import session, widgets
@@ -287,3 +287,16 @@ def draw_download(name: str) -> None:
             on_click="ignore",
             icon=":material/download:",
         )
+        if (is_in := room_acts.has_handed_in(name)) is not None:
+            st.button(
+                "Hand in again" if is_in else "Hand in",
+                on_click=partial(_hand_in, name, student),
+                key=f"hand_in {name}",
+                help="Sends this file, with your name, to the room's teacher.",
+            )
+
+
+def _hand_in(name: str, student: str) -> None:
+    """A callback."""
+    file = running_lesson.file_of_answers(running_lesson.progress(), name, student)
+    room_acts.hand_in(name, file)

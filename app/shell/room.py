@@ -5,6 +5,7 @@ from base64 import b64encode
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import lru_cache, partial
+from html import escape
 
 import numpy as np
 import streamlit as st
@@ -91,7 +92,7 @@ def _draw_line(page: Page, room: RoomState, text: str, following: bool) -> None:
     teaches = room_acts.is_teacher(room)
     invitation = _invitation(lan.class_address() or _origin(), room.code) if teaches else None
     room_line(
-        room.code, room.mark, following, teaches, room_acts.address(page), invitation
+        room.code, room.mark_for(teaches), following, teaches, room_acts.address(page), invitation
     )  # fmt: skip
 
 
@@ -134,6 +135,17 @@ def _draw_teachers_line(page: Page, room: RoomState) -> None:
             "Answers", partial(_csv, room.code), f"room-{room.code}.csv", "text/csv",
             key="room_csv", on_click="ignore", type="tertiary", icon=":material/download:",
         )  # fmt: skip
+    if room.offered:
+        with st.popover(f"Views: {len(room.offered)}", key="views", type="tertiary"):
+            st.markdown("Sent by students. Those who follow see the one that you open.")
+            for i, view in enumerate(room.offered.values(), 1):
+                st.html(f'<a href="{escape(view)}" target="_self">View {i}</a>')
+    if room.handed_in:
+        st.download_button(
+            f"Handed in: {len(room.handed_in)}", partial(_zip, room.code),
+            f"room-{room.code}.zip", "application/zip", key="room_zip", on_click="ignore",
+            type="tertiary", icon=":material/download:",
+        )  # fmt: skip
     with st.popover("End", key="end", type="tertiary", on_change="rerun") as end:
         if end.open:
             st.markdown("The room and all its answers are deleted. Save the answers first.")
@@ -153,12 +165,22 @@ def _csv(code: str) -> str:
     return room_acts.as_csv(hub().room(code))
 
 
+def _zip(code: str) -> bytes:
+    """Called outside of a script run."""
+    return room_acts.as_zip(hub().room(code))
+
+
 def _draw_students_line(page: Page, room: RoomState) -> None:
     alone = session.values()["alone"]
     state = "looking around" if alone else "following" if room.view else "joined"
     _draw_line(page, room, state, not alone)
     if alone:
         st.button("Follow", on_click=_follow, key="follow_teacher")
+        is_sent = room.offered.get(room_acts.student()) == room_acts.address(page)
+        st.button(
+            "View sent" if is_sent else "Send my view", on_click=partial(room_acts.offer, page),
+            key="send_view", disabled=is_sent, help="The teacher can show it to everyone.",
+        )  # fmt: skip
     elif room.view:
         st.button("Look around by myself", on_click=_look_around, key="look_around")
     st.button("Leave", on_click=_leave, key="leave_room", type="tertiary")
@@ -296,8 +318,7 @@ def _draw_choice_of_truth(question: Asked) -> object:
         st.caption("Open the lesson's step again to reveal what the model does.")
         return None
     st.caption("*Reveal* frames the head that this page has selected.")
-    focus = room_acts.head()
-    return [[*focus.values()]] if focus else None
+    return [room_acts.selected_head()]
 
 
 def _draw_answers(question: Asked) -> None:
@@ -323,10 +344,10 @@ def _draw_answers(question: Asked) -> None:
             f"room_paint_{name}", about["choices"], False,
             on_painted=partial(_answer_painted, question),
         )  # fmt: skip
-    elif focus := room_acts.head():
+    else:
         st.button(
             "Answer with the selected head",
-            on_click=lambda: room_acts.answer(question, [*(room_acts.head() or focus).values()]),
+            on_click=lambda: room_acts.answer(question, room_acts.selected_head()),
             key=f"room_head_{name}",
             help="Select a head on this page first.",
         )

@@ -4,6 +4,7 @@ a page connects: those of a room come with an address that opens the page anew."
 import csv
 import io
 import random
+import zipfile
 
 import streamlit as st
 
@@ -192,8 +193,45 @@ def lead(page: Page) -> None:
 
 
 def head() -> dict | None:
-    """The selected head, as the grid takes it."""
-    return None if session.context().structure is None else dict(vars(session.focus()))
+    """The selected head and cell, as the grid takes them."""
+    if session.context().structure is None:
+        return None
+    return {**vars(session.focus()), "cell": session.chosen_cell()}
+
+
+def selected_head() -> list:
+    """As it is answered: kind, layer and head."""
+    return [*vars(session.focus()).values()]
+
+
+def offer(page: Page) -> None:
+    """Send the teacher what this page shows. A callback."""
+    append(rooms.OFFER, by_teacher=False, student=student(), address=address(page))
+
+
+def hand_in(lesson: str, file: str) -> None:
+    """Send the teacher the file of a lesson's answers. A callback."""
+    append(rooms.HAND_IN, by_teacher=False, student=student(), lesson=lesson, file=file)
+
+
+def has_handed_in(lesson: str) -> bool | None:
+    """None outside of a room, and for its teacher."""
+    try:
+        here = room() if code() else None
+    except NoRoom:
+        return None
+    if here is None or is_teacher(here):
+        return None
+    return (student(), lesson) in here.handed_in
+
+
+def as_zip(room: RoomState) -> bytes:
+    """The files that were handed in, which `headlight lessons report` reads."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as folder:
+        for i, ((_, lesson), text) in enumerate(room.handed_in.items(), 1):
+            folder.writestr(f"{lesson}-{i}.json", text)
+    return file.getvalue()
 
 
 # Answers

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import zipfile
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
@@ -161,3 +162,15 @@ def test_pictures_hold_what_was_answered_and_texts_stay_texts(kind, is_revealed,
     says_truth = "✓" in text or "The model: 3" in text or "the model" in text or kind == "token"
     assert says_truth or not is_revealed
     assert is_revealed or ("✓" not in text and "he model" not in text)
+
+
+def test_files_are_handed_in_once_and_read_again(page):
+    join(page)
+    for text in ("{}", '{"a": 1}'):
+        room_acts.hand_in("1-shares", text)
+        assert room_acts.has_handed_in("1-shares")
+    assert not room_acts.has_handed_in("2-query")
+    with zipfile.ZipFile(io.BytesIO(room_acts.as_zip(page.hub.room(CODE)))) as files:
+        assert {name: files.read(name) for name in files.namelist()} == {
+            "1-shares-1.json": b'{"a": 1}'
+        }

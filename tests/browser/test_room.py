@@ -104,6 +104,12 @@ def test_a_lesson_in_a_room(chromium, served, room_file):
                 student.page.locator(".st-key-head_picker button >> visible=true")
             ).to_contain_text("layer 1")
 
+        # So is the word that the teacher points out.
+        teacher.page.locator(".source span", has_text="runs").first.click()
+        teacher.settle()
+        for student in (first, second):
+            student.page.wait_for_url("**to=**")
+
         # One looks around, and comes back.
         press(second, "Look around by myself", line)
         second.type("A cat sleeps.")
@@ -112,6 +118,12 @@ def test_a_lesson_in_a_room(chromium, served, room_file):
         second.settle()
         expect_source(second, "A cat sleeps.")
         expect(line(teacher)).to_contain_text("3 here, 2 following")
+        press(second, "Send my view", line)
+        expect(line(second)).to_contain_text("View sent")
+        press(teacher, "Views: 1", line)
+        view = teacher.page.get_by_role("link", name="View 1").get_attribute("href")
+        assert "A+cat+sleeps." in view and "alone" not in view
+        teacher.page.keyboard.press("Escape")
         press(second, "Follow", line)
         expect_source(second, "A dog sleeps.")
         press(second, "Look around by myself", line)

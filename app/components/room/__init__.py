@@ -54,7 +54,7 @@ class Invitation:
 
 def room_line(
     code: str,
-    mark: int,
+    mark: str,
     following: bool,
     is_teacher: bool,
     shown: str,

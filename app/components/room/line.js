@@ -59,7 +59,7 @@ class Room {
     source.addEventListener("end", () => {
       this.isOver = true;
       this.close();
-      this.state = { mark: -1 };
+      this.state = { mark: "ended" };
       setTimeout(() => this.settle(), REST); // whoever has ended it has drawn the page without it
     });
     source.onerror = () => {
@@ -119,11 +119,13 @@ class Room {
 
   lead(view) {
     const grid = window.headlight?.grid, { head } = this.state;
-    const isHeadAlone = this.led && !this.hasActed && rest(view) === rest(this.led);
+    const isHere = this.led && !this.hasActed && rest(view) === rest(this.led);
     if (this.hasActed) this.keepOwn();
     Object.assign(this, { led: view, hasActed: false });
-    if (isHeadAlone && grid && head) grid.choose(head, 0); // as by a click
-    else lead(view, true);
+    if (isHere && head && grid?.frame?.isConnected) {
+      const { cell, ...tile } = head;
+      grid.follow(tile, cell);
+    } else lead(view, true);
   }
 
   /** What a student typed is theirs: it waits for them, sent or not. */
@@ -141,10 +143,10 @@ class Room {
   }
 }
 
-/** An address without the selected head. */
+/** An address without what is selected in the grid. */
 const rest = (address) => {
   const url = new URL(address, location);
-  for (const name of ["kind", "layer", "head"]) url.searchParams.delete(name);
+  for (const name of ["kind", "layer", "head", "follow", "to"]) url.searchParams.delete(name);
   return url.pathname + url.search;
 };
 
