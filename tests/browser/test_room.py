@@ -105,10 +105,10 @@ def test_a_lesson_in_a_room(chromium, served, room_file):
             ).to_contain_text("layer 1")
 
         # So is the word that the teacher points out.
-        teacher.page.locator(".source span", has_text="runs").first.click()
+        teacher.page.locator(".target span").nth(1).click()
         teacher.settle()
         for student in (first, second):
-            student.page.wait_for_url("**to=**")
+            student.page.wait_for_url("**follow=**")
 
         # One looks around, and comes back.
         press(second, "Look around by myself", line)
