@@ -6,6 +6,7 @@ import sqlite3
 import tempfile
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -23,6 +24,7 @@ from headlight.app.server.rooms import (
 )
 
 WHERE = "HEADLIGHT_ROOMS"  # a file, or redis://…; set by app/server/serve.py
+FILE = "headlight-rooms.sqlite"
 LOOK = 0.05  # seconds between two looks at what other processes have written
 PATIENCE = 1.0  # seconds until a store that waits says that nothing was written
 STALE = 40.0  # seconds after which a process that says nothing has died
@@ -46,16 +48,32 @@ def open_store(where: str = "") -> Store:
     return RedisStore(where) if "://" in where else SQLiteStore(where or default_file())
 
 
+def sweep() -> None:
+    """Delete the rooms that ended while no process ran."""
+    where = os.environ.get(WHERE, "")
+    if "://" in where:
+        return  # Redis does so by itself
+    with suppress(OSError):  # whoever asks for a room is told
+        if (Path(where) if where else _folder() / FILE).is_file():
+            open_store().close()
+
+
+def _folder() -> Path:
+    """Elsewhere than on POSIX everybody has a folder of their own for such files."""
+    folder = Path(tempfile.gettempdir())
+    return folder / f"headlight-{os.getuid()}" if os.name == "posix" else folder
+
+
 def default_file() -> Path:
     """In a folder that nobody else can read. Raises OSError if somebody else made it."""
-    if os.name != "posix":  # there everybody has a folder of their own for such files
-        return Path(tempfile.gettempdir()) / "headlight-rooms.sqlite"
-    folder = Path(tempfile.gettempdir()) / f"headlight-{os.getuid()}"
+    folder = _folder()
+    if os.name != "posix":
+        return folder / FILE
     folder.mkdir(mode=0o700, exist_ok=True)
     status = folder.lstat()
     if status.st_uid != os.getuid() or status.st_mode & 0o077 or folder.is_symlink():
         raise PermissionError(f"{folder} belongs to somebody else.")
-    return folder / "rooms.sqlite"
+    return folder / FILE
 
 
 class SQLiteStore:
@@ -72,6 +90,8 @@ class SQLiteStore:
             self.db.execute("PRAGMA synchronous=NORMAL")
             self.db.execute("PRAGMA secure_delete=ON")
             self.db.executescript(SCHEMA)
+            for code in self._ended():
+                self.end(code)
         except sqlite3.Error as error:
             raise OSError(f"{file}: {error}") from error
 

@@ -329,6 +329,19 @@ def test_a_room_ends_after_its_time(store):
     assert store.create(CODE, begin())
 
 
+def test_what_ended_while_nothing_ran_is_deleted_at_the_next_start(tmp_path, monkeypatch):
+    file = tmp_path / "rooms.sqlite"
+    monkeypatch.setenv(room_stores.WHERE, str(file))
+    room_stores.sweep()
+    assert not file.exists()  # no room was ever opened
+    with closing(SQLiteStore(file)) as store:
+        store.create(CODE, begin(life=-1))
+        store.append(CODE, "hand in", {"student": "s", "lesson": "l", "file": SECRET})
+    assert SECRET.encode() in b"".join(each.read_bytes() for each in tmp_path.iterdir())
+    room_stores.sweep()
+    assert SECRET.encode() not in b"".join(each.read_bytes() for each in tmp_path.iterdir())
+
+
 def test_limits(store, monkeypatch):
     store.create(CODE, begin())
     with pytest.raises(TooMuch):
