@@ -6,6 +6,7 @@ import re
 from contextlib import contextmanager
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Download, expect
 
 from tests.browser.conftest import SIZE, Visit
@@ -59,6 +60,12 @@ def press(visit: Visit, name: str, place=panel) -> Visit:
 
 def expect_source(visit: Visit, text: str) -> None:
     expect(visit.page.get_by_label("Source sentence", exact=True)).to_have_value(text)
+
+
+def expect_accessible(visit: Visit, *places: str) -> None:
+    """By axe; only what belongs to the room."""
+    found = Axe().run(visit.page, context={"include": [[place] for place in places]})
+    assert found.violations_count == 0, found.generate_report()
 
 
 def download(visit: Visit) -> Download:
@@ -151,6 +158,7 @@ def test_a_lesson_in_a_room(chromium, served, room_file):
         press(first.idle(), "<i>car</i>")
         expect(panel(teacher)).to_contain_text("1 answered")
         press(teacher, "Close")
+        expect_accessible(first, ".st-key-room_line", ".st-key-room_panel")
         press(teacher, "Show answers")
         for student in students:
             expect(panel(student)).to_contain_text("After the discussion: 1")
@@ -160,6 +168,12 @@ def test_a_lesson_in_a_room(chromium, served, room_file):
         press(teacher.idle(), "Reveal")
         for student in students:
             expect(panel(student)).to_contain_text("<i>car</i> ✓")
+        for visit in (teacher, second):  # light and dark
+            expect_accessible(visit, ".st-key-room_line", ".st-key-room_panel")
+        press(teacher, "Show the code", line)
+        expect(teacher.page.get_by_alt_text("QR code of this address")).to_be_visible()
+        expect_accessible(teacher, ".st-key-room_line")
+        teacher.page.keyboard.press("Escape")
 
         rows = [*csv.reader(io.StringIO(download(teacher).path().read_text()))]
         assert rows[0] == ["question", "round", "student", "text", "answer", "model"]
