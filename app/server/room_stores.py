@@ -59,7 +59,7 @@ def sweep() -> None:
 
 
 def _folder() -> Path:
-    """Elsewhere than on POSIX everybody has a folder of their own for such files."""
+    """On Windows everybody has a folder of their own for such files."""
     folder = Path(tempfile.gettempdir())
     return folder / f"headlight-{os.getuid()}" if os.name == "posix" else folder
 
