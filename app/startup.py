@@ -8,7 +8,7 @@ from threading import Lock, Thread
 
 import streamlit as st
 
-from headlight.app.server import lan
+from headlight.app.server import lan, room_stores
 from headlight.app.server.checked_file import YOURS_PATH, checked_file
 from headlight.app.server.streamlit_internals import config, get_display_address, get_url, runtime
 
@@ -19,6 +19,7 @@ importing = Lock()
 @asynccontextmanager
 async def lifespan(_app) -> AsyncIterator[dict]:
     open_browser()
+    room_stores.sweep()
     if lan.class_address():
         await draw_first_page()
     else:

@@ -45,6 +45,7 @@ LARGER = 1.3  # factor for the text of figures in Present
 # Pixels: the three lines of the bar (pages and sentence, state, the page's own controls), the
 # finding, and the panel. They keep their height whatever stands in them, so that nothing moves.
 BAR, STATE, ROW_OF_PAGE, FINDING, PANEL = 44, 28, 40, 52, 330
+ROOM_LINE = 36  # pixels: the line of a room, for those who are in one
 PANEL_BESIDE_GRID, WIDE = 270, 1500  # the panel in a window narrower than that
 PANEL_FADE = 24  # pixels at its foot
 PRESENT_STATE = 36  # pixels: STATE in Present
@@ -95,7 +96,8 @@ MASKS_STYLE = f"""
   label > div:nth-child(2), .stTooltipIcon {{ display: none; }}
   [data-testid="stWidgetLabel"] p {{ position: absolute; clip-path: inset(50%); }}
   label::before {{
-    content: ""; flex: none; width: 16px; height: 16px; margin: auto; box-sizing: border-box; border: 1px solid currentColor;
+    content: ""; flex: none; width: 16px; height: 16px; margin: auto; box-sizing: border-box;
+    border: 1px solid currentColor;
     background: {HATCHED} right / 6px 100% no-repeat;
   }}
   &.st-key-causal label::before {{
@@ -220,6 +222,9 @@ STYLE = f"""
 .st-key-body > :has(> .st-key-panel):not(:has(.stElementContainer:not(.st-key-switches *))) {{
   display: none;
 }}
+.st-key-panel:has(.st-key-room_region) {{
+  max-height: calc(100vh - {BAR + ROOM_LINE + STATE + ROW_OF_PAGE + 12}px);
+}}
 .st-key-panel :is(p, li, label) {{ font-size: 0.85rem; line-height: 1.42; }}
 .stVerticalBlock.st-key-switches {{ gap: 1px; }}
 {MASKS_STYLE}
@@ -231,7 +236,25 @@ STYLE = f"""
 .st-key-panel [data-testid="stNumberInputContainer"] * {{ min-height: 0; }}
 .st-key-controls {{ gap: 0.5rem; }}
 .st-key-controls .stButtonGroup button {{ padding-inline: 0.5rem; }}
-.st-key-lesson_address {{ display: none; }}
+.st-key-lesson_address, :has(> .st-key-room_address) {{ display: none; }}
+/* The line of a room stands below the first line of the bar. */
+.st-key-top_bar > * {{ order: 1; }}
+.st-key-top_bar > :is(.st-key-browser_events, .st-key-bar, :has(> .st-key-bar)) {{ order: -1; }}
+.st-key-top_bar > :has(.st-key-room_line) {{ order: 0; }}
+.stHorizontalBlock.st-key-room_line {{
+  height: {ROOM_LINE}px; margin: 0 -1rem; padding: 0 1rem;
+  width: calc(100% + 2rem); max-width: none;
+  background: color-mix(in srgb, light-dark({PRIMARY["light"]}, {PRIMARY["dark"]}) 9%, transparent);
+}}
+.st-key-top_bar .st-key-room_line button {{
+  min-height: {STATE}px; height: {STATE}px;
+}}
+.st-key-room_line > :last-child {{ margin-left: auto; }}
+[class*="st-key-room_choice"] button :is(div, span) {{ justify-content: flex-start; }}
+.st-key-room_panel:has(*) {{
+  border-bottom: 1px solid color-mix(in srgb, currentColor 18%, transparent);
+  padding-bottom: 0.6rem;
+}}
 .stVerticalBlock.st-key-panel {{ gap: 0.5rem; }}
 .stElementContainer.st-key-gallery_heads {{ position: absolute; width: 1px; }}
 .st-key-content:has(.st-key-gallery) .st-key-finding:not(:empty) {{ min-height: 0; }}
@@ -240,7 +263,7 @@ STYLE = f"""
 .st-key-all_heads summary {{ min-height: 0; padding: 0; font-size: {SMALL}; }}
 /* The gallery takes the window's width, but for a lesson or a notice beside it. */
 .st-key-body:has(.st-key-gallery) > :has(> .st-key-panel):not(
-  :has(.st-key-lesson_region, .st-key-notices > *)) {{ display: none; }}
+  :has(.st-key-lesson_region, .st-key-room_panel > *, .st-key-notices > *)) {{ display: none; }}
 /* Above a picture that has the window's width. */
 .st-key-page > :is(.st-key-switches, :has(> .st-key-switches)) {{
   flex: none; width: auto; margin-left: auto;
@@ -367,12 +390,16 @@ NARROW_STYLE = f"""
     flex: none; width: 100%; max-width: 100%;
   }}
   .st-key-panel {{ border: 0; padding: 0; max-height: none; mask-image: none; }}
+  .stHorizontalBlock.st-key-room_line {{ height: auto; flex-wrap: wrap !important; }}
   /* The step of a lesson stands above the picture that it is about. */
-  .st-key-body:has(.st-key-panel .st-key-lesson_ways) :is(.st-key-panel, :has(> .st-key-panel)) {{
+  .st-key-body:has(.st-key-panel :is(.st-key-lesson_ways, .st-key-room_panel > *))
+    :is(.st-key-panel, :has(> .st-key-panel)) {{
     display: contents;
   }}
   .st-key-panel > * {{ width: 100%; }}
-  .st-key-panel > :has(> .st-key-lesson_region .st-key-lesson_ways) {{ order: -1; }}
+  .st-key-panel > :has(
+    > .st-key-lesson_region .st-key-lesson_ways, > .st-key-room_region .st-key-room_panel > *
+  ) {{ order: -1; }}
   [data-testid="stLayoutWrapper"]:has(> .st-key-top_bar .hl-fold[open]) {{ position: static; }}
   [class*="_figure"] {{ overflow-x: auto; }}
   [class*="_figure"] > [data-testid="stFullScreenFrame"] {{ min-width: 40rem; }}
@@ -463,6 +490,7 @@ html {{ font-size: 20px !important; }}
 :is(.st-key-finding, .st-key-verdict) p {{ font-size: 28px; }}
 .st-key-finding:not(:empty) {{ min-height: 76px; }}
 .st-key-panel {{ max-height: calc(100vh - {PRESENT_STATE + 12}px); }}
+.st-key-room_panel {{ zoom: 1.15; }}
 :root:not([data-bar]) .st-key-all_heads {{ display: none; }}
 [data-bar] .st-key-finding p {{ font-size: {FINDING_LETTERS}px; }}
 [data-bar] .st-key-finding:not(:empty) {{ min-height: {FINDING}px; }}

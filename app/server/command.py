@@ -13,7 +13,7 @@ from importlib import import_module, metadata
 from pathlib import Path
 
 import headlight
-from headlight.app.server import embedding
+from headlight.app.server import embedding, room_stores
 
 # Started by name, like main.py below: both stand above the server. name → module, help
 COMMANDS = {
@@ -78,6 +78,13 @@ def main(arguments: Sequence[str] | None = None) -> int | None:
     if args.serve and (args.live or args.check):
         print(ON_THIS_MACHINE.format("--live" if args.live else "check"), file=sys.stderr)
         return 2
+    if args.rooms:
+        try:
+            room_stores.open_store(args.rooms).close()
+        except OSError as error:
+            print(error, file=sys.stderr)
+            return 2
+        os.environ[room_stores.WHERE] = args.rooms
     if args.live:
         return import_module("headlight.app.in_process").live(args.live, args.port)
     options = ["--models", args.models] if args.models else []
@@ -149,7 +156,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = _Parser(
         prog="headlight",
         usage="headlight [--port PORT] [--models DIR] [--lessons FOLDER] [--serve [--replicas N]]\n"
-        "                 [--embed-in ORIGIN]\n"
+        "                 [--rooms ADDRESS] [--embed-in ORIGIN]\n"
         "       headlight --live SCRIPT:NAME [--port PORT]\n"
         "       headlight check FILE.py [--port PORT]\n"
         "       headlight lessons check|report …\n"
@@ -175,6 +182,11 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         default=1,
         metavar="N",
         help="with --serve: number of processes; more than one needs nginx",
+    )
+    parser.add_argument(
+        "--rooms",
+        metavar="ADDRESS",
+        help="with --serve on several machines: a Redis in which they share rooms, redis://HOST",
     )
     embedding.add_flag(parser)
     return parser.parse_args(arguments)

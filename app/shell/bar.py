@@ -9,6 +9,7 @@ import streamlit as st
 
 from headlight.app.components.browser import copy_link
 from headlight.app.components.page_links import page_links
+from headlight.app.components.room import room_form
 from headlight.app.live import build
 from headlight.app.results import memoize
 from headlight.app.server import lan
@@ -68,6 +69,15 @@ def draw_share() -> None:
                     icon=":material/download:",
                 )
             _draw_live_page(session.values()["model"])
+            if not session.values()["room"]:
+                _draw_room()
+
+
+def _draw_room() -> None:
+    st.markdown("**A room for a class**")
+    room_form()
+    if not lan.class_address():
+        st.caption("Start the app with `make serve`, so that others can reach it.")
 
 
 def _draw_live_page(name: str) -> None:

@@ -25,6 +25,7 @@ class Frame:
     finding: DeltaGenerator
     hero: AbstractContextManager
     lesson: DeltaGenerator | None
+    room: DeltaGenerator | None
     notices: DeltaGenerator
     explain: DeltaGenerator
     change: DeltaGenerator
@@ -42,18 +43,22 @@ def make(
     controls: DeltaGenerator,
     body: DeltaGenerator,
     lesson: bool = False,
+    room: bool = False,
     presented: bool = False,
     above: DeltaGenerator | None = None,
 ) -> Frame:
-    """The regions of a run; the page's own controls are in the bar, all others in `body`. A
-    `lesson`, if one runs, stands at the top of the panel, or, `presented`, where the finding is.
-    What explains and changes the picture stands in the panel, or in the line `above`."""
+    """The regions of a run; the page's own controls are in the bar, all others in `body`. What
+    a `room` asks and the `lesson` that runs, if any, stand at the top of the panel, or,
+    `presented`, where the finding is. What explains and changes the picture stands in the panel, or
+    in the line `above`."""
     with body:
         content = st.container(key="content", gap="small")
         panel = st.container(key="panel", gap="small")
-    step = None
-    if lesson:
-        with content if presented else panel:
+    step = asked = None
+    with content if presented else panel:
+        if room:
+            asked = st.container(key="room_region", gap="xsmall")
+        if lesson:
             step = st.container(key="lesson_region", gap="xsmall")
     with content:
         finding, hero = st.container(key="finding"), st.container(key="hero", gap="small")
@@ -67,7 +72,7 @@ def make(
         change = st.container(key="switches", gap="xsmall")
     with panel:
         numbers = st.container(key="numbers_panel", gap="xsmall")
-    return Frame(controls, finding, hero, step, notices, explain, change, numbers)
+    return Frame(controls, finding, hero, step, asked, notices, explain, change, numbers)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from headlight.app.components.paint import paint
 from headlight.app.export.assignment import students_zip
 from headlight.app.lessons import formatting
 from headlight.app.lessons.question import CHOOSE, DO, FIND, NUMBER, PAINT, Mark
-from headlight.app.shell import running_lesson
+from headlight.app.shell import room_acts, running_lesson
 from headlight.app.shell.layout import is_chosen, st_page
 from headlight.app.shell.running_lesson import Running
 from headlight.app.state import session, widgets
@@ -72,7 +72,7 @@ def _draw_step(now: Running, page: Page) -> None:
         st.markdown(f"**{formats.escaped(now.step.title)}**")
     if now.problem:
         show_message(now.problem, st.info)
-    else:
+    elif not now.in_room:  # else the room asks it
         st.markdown(now.asked.text)
     _draw_place(now, page)
     if now.given:
@@ -88,7 +88,7 @@ def _draw_step(now: Running, page: Page) -> None:
         draw_download(now.lesson.name)
     # In Present the answers stand beside one another, and the picture keeps its place.
     with st.container(horizontal=session.values()["projector"], gap="small"):
-        if now.is_open:
+        if now.is_open and not now.in_room:
             _draw_question(now)
         _draw_ways(now, is_over)
 
@@ -193,7 +193,10 @@ def _draw_feedback(now: Running) -> None:
             None if given.shown else mine,
             question.answer.tolist(),
         )
-    if given.shown:
+    if now.in_room and given.shown:
+        if question.kind in WRITTEN:
+            st.info(_answer(now))
+    elif given.shown:
         answer = f" {_answer(now)}" if question.kind in WRITTEN else ""
         st.info(f"Shown, so it does not count.{answer}")
     elif mark.right:
@@ -206,7 +209,7 @@ def _draw_feedback(now: Running) -> None:
         st.warning("That is not it." if mark.sentence == "No." else mark.sentence)
     if question.reveal:
         st.markdown(question.reveal_after(mine))
-    if (not mark.right or given.shown) and running_lesson.another(now):
+    if not now.in_room and (not mark.right or given.shown) and running_lesson.another(now):
         st.button(
             "Ask me again",
             icon=":material/replay:",
@@ -306,3 +309,16 @@ def draw_download(name: str) -> None:
             on_click="ignore",
             icon=":material/download:",
         )
+        if (is_in := room_acts.has_handed_in(name)) is not None:
+            st.button(
+                "Hand in again" if is_in else "Hand in",
+                on_click=partial(_hand_in, name, student),
+                key=f"hand_in {name}",
+                help="Sends this file, with your name, to the room's teacher.",
+            )
+
+
+def _hand_in(name: str, student: str) -> None:
+    """A callback."""
+    file = running_lesson.file_of_answers(running_lesson.progress(), name, student)
+    room_acts.hand_in(name, file)

@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from headlight.app.server.garbage import collect_garbage
-from headlight.app.shell import errors, frame, page_row, panel, running_lesson
+from headlight.app.shell import errors, frame, page_row, panel, room_acts, running_lesson
 from headlight.app.shell.frame import Frame
 from headlight.app.state import session
 from headlight.app.state.pages import Page
@@ -43,6 +43,8 @@ def draw_selected_head(
             with places.change:
                 panel.draw_head(then=st.rerun)
                 panel.draw_importance()
+        if alone:
+            room_acts.lead(page)
     if alone:
         collect_garbage()
 

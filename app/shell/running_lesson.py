@@ -7,6 +7,7 @@ import re
 import secrets
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun
 from headlight.app.state import catalog, session
 from headlight.app.state.cache import once
 from headlight.app.state.pages import HOME, PAGES
-from headlight.app.state.settings import SETTINGS
+from headlight.app.state.settings import OF_ROOMS, SETTINGS
 from headlight.app.text import formats
 from headlight.model.analysis.reading import Reading
 from headlight.model.checkpoint import Checkpoint
@@ -37,7 +38,7 @@ from headlight.model.probing.run import FINAL
 from headlight.model.probing.trace import CannotRead
 
 LARGEST = 1_000_000  # characters of what a browser keeps
-UNTOUCHED = ("model", "device", "projector", "lesson", "step_of_lesson")
+UNTOUCHED = ("model", "device", "projector", *OF_ROOMS, "lesson", "step_of_lesson")
 DECODED_WITH = ("how", "width", "temperature", "top_k", "top_p", "seed", "beginning")
 ON_PAGES = (*DECODED_WITH, "branches", "at", "vectors")  # settings of pages that steps set
 # The page Attention can be shown while these are veiled: its grid covers them, or does not show
@@ -74,6 +75,7 @@ class Running:
     attempt: int = 1
     problem: str = ""
     first: GivenAnswer | None = None
+    in_room: bool = False  # the room asks it
 
     @property
     def key(self) -> tuple:
@@ -116,11 +118,28 @@ class Running:
         return (now["model"], now["line"]) != (self.run.name, self.run.sentence)
 
 
+@dataclass(frozen=True)
+class RoomQuestion:
+    """The question of a step as a room asks it: the same for all, drawn from the teacher's `seed`.
+    `is_open`: nothing is to give the answer away; then `answer` is what this student gave, None if
+    nothing."""
+
+    lesson: str
+    step: int
+    seed: int
+    attempt: int
+    model: str
+    sentence: str
+    is_open: bool
+    answer: Any = None
+
+
 @dataclass(slots=True)
 class LessonMemo:
     """What a session remembers of its lessons."""
 
     running: Running | None = None  # the step of this script run
+    in_room: RoomQuestion | None = None  # what the room asks
     problem: str = ""  # why the lesson cannot run
     leads_to: str = ""  # the page to which the browser is to go
     shown: int = 0  # counts the steps shown
@@ -209,7 +228,7 @@ def open_link() -> None:
         return
     named = set(st.query_params) & SETTINGS.keys()
     lesson = lessons().get(st.query_params.get("lesson", ""))
-    if not lesson or named - {"lesson", "step_of_lesson"}:
+    if not lesson or named - {"lesson", "step_of_lesson", *OF_ROOMS}:
         return
     setting = SETTINGS["step_of_lesson"]
     number = setting.parse(st.query_params.get_all(setting.key))
@@ -252,6 +271,10 @@ def _number(lesson: LiveLesson) -> int:
 
 
 def _running(lesson: LiveLesson, step: Step) -> Running:
+    asked = memo().in_room
+    if asked and (asked.lesson, asked.step) == (lesson.name, step.number):
+        with suppress(NoQuestion, CannotRead, FileNotFoundError):  # else: this session's own
+            return _running_in_room(step, asked)
     run = step.run(_run_of(lesson), _load)
     line = session.values()["line"]
     if step.asks_own_sentence and line and session.values()["model"] == run.name:
@@ -274,6 +297,21 @@ def _running(lesson: LiveLesson, step: Step) -> Running:
     if now.given and second and second[0] == now.key:
         return replace(now, given=second[1])
     return now
+
+
+def _running_in_room(step: Step, asked: RoomQuestion) -> Running:
+    run = _run_on(asked.model, asked.sentence)
+    seed = seed_of(asked.seed, asked.lesson, asked.step, asked.attempt)
+    question = step.question(run, seed, written)
+    given = None
+    if not asked.is_open:
+        is_shown = asked.answer is None
+        value = asked.answer
+        if is_shown:
+            value = min(question.answer) if question.kind == FIND else question.answer
+        value = tuple(value) if question.kind == FIND else value
+        given = answer_of(step, run, asked.seed, _plain(value), asked.attempt, is_shown)
+    return Running(step, run, question, given, asked.attempt, in_room=True)
 
 
 def written(text: str) -> str:
@@ -508,7 +546,7 @@ def _answers(name: str, number: int) -> list[GivenAnswer]:
 def _answer(value: Any, shown: bool) -> None:
     now, notes = running(), memo()
     notes.refused = ""
-    if now is None or not now.is_open:
+    if now is None or not now.is_open or now.in_room:
         return
     try:
         mark = now.asked.mark(value)

@@ -11,7 +11,17 @@ from streamlit.delta_generator import DeltaGenerator
 
 from headlight.app import theme
 from headlight.app.components.browser import browser_events
-from headlight.app.shell import errors, frame, lesson, page_row, panel, regions, running_lesson
+from headlight.app.shell import (
+    errors,
+    frame,
+    lesson,
+    page_row,
+    panel,
+    regions,
+    room,
+    room_acts,
+    running_lesson,
+)
 from headlight.app.shell.bar import draw_menu, draw_texts
 from headlight.app.shell.layout import is_picture_alone, row, shows_head
 from headlight.app.shell.output import draw_not_finite
@@ -38,7 +48,8 @@ def draw(page: Page, run: Callable[[], None]) -> None:
     """Draw a page, which `run` runs. Its picture is drawn before most of the bar, whose lines keep
     their height meanwhile."""
     running_lesson.open_link()
-    with st.container(key="top_bar", gap=None):
+    top_bar = st.container(key="top_bar", gap=None)
+    with top_bar:
         # In no line that Present hides: there it could not see a colour change.
         browser_events((*BY_PAGE.get(page.key, ()), *EVERYWHERE))
         bar = row("bar")
@@ -52,6 +63,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
             line.controls,
             body,
             lesson=bool(session.values()["lesson"]),
+            room=bool(room_acts.code()),
             presented=is_picture_alone(),
             above=line.row if page.alone else None,
         )
@@ -62,7 +74,11 @@ def draw(page: Page, run: Callable[[], None]) -> None:
             if session.is_new_to_browser("styled", True) and style:
                 time.sleep(theme.HEAD_START)
             with frame.of_page(places), errors.errors_as_messages():
+                running_lesson.memo().in_room = room_acts.lesson_question()
                 running_lesson.settle()
+                if places.room:
+                    with top_bar:
+                        room.draw(page, places.room)
                 if places.lesson:
                     with places.lesson:
                         lesson.draw(page)
@@ -73,6 +89,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                     st.info(notices.needs_more(lacks))
                 else:
                     run()
+            room_acts.lead(page)
         finally:
             with bar, errors.memory_errors_as_messages():
                 draw_texts()

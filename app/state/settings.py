@@ -38,6 +38,7 @@ from headlight.model.masks import Masks
 from headlight.model.probing.run import FINAL
 from headlight.model.surveys.survey import ALIGNMENT
 
+OF_ROOMS = "room", "alone"  # no part of a view
 MAX_PADDED = 64  # enough to see padding with any one sentence
 MOST_STEPS = 100  # of a lesson
 MOST_HIDDEN = 0.5  # weights above it are always shown
@@ -458,6 +459,15 @@ SETTINGS = {
             "toggle",
             "Shows the picture alone, legible from the back row. Esc exits.",
         ),
+        Setting("room", "Room", "", "line", "The room that this page belongs to."),
+        Setting(
+            "alone",
+            "By myself",
+            False,
+            "toggle",
+            "The teacher of the room does not lead this page.",
+            concerns=lambda context: bool(context["room"]),
+        ),
         Setting("lesson", "Lesson", "", "line", "The current lesson."),
         Setting(
             "step_of_lesson",
@@ -503,6 +513,7 @@ def shared(values: Mapping, page: str) -> dict:
         for key, setting in SETTINGS.items()
         if key in values
         and setting.address
+        and key not in OF_ROOMS
         and (not setting.pages or (page in setting.pages and values[key] != setting.default))
     }
 

@@ -375,6 +375,7 @@ def test_only_the_session_touches_the_session_state():
     """Apart from what a widget, whose value only Streamlit knows, tells its own callback."""
     callbacks = {
         "shell/lesson.py", "shell/bar.py", "shell/page_row.py", "shell/panel.py",
+        "shell/room.py",
         "views/_head_displays.py", "views/export.py",
     }  # fmt: skip
     for file in (ROOT / "app").rglob("*.py"):

@@ -204,11 +204,15 @@ class Visit:
         self.requests, self.errors, self.loading = [], [], set()
         self.prepared, self.size = False, page.viewport_size
         page.add_init_script(TRAFFIC)
-        page.on("request", lambda request: self.loading.add(request))
+        page.on("request", self._load)
         page.on("requestfinished", lambda request: self.loading.discard(request))
         page.on("requestfailed", lambda request: self.loading.discard(request))
         page.on("request", lambda request: self.requests.append(request.url))
         page.on("pageerror", lambda error: self.errors.append(str(error)))
+
+    def _load(self, request) -> None:
+        if request.resource_type != "eventsource":  # one that a room never ends
+            self.loading.add(request)
 
     def open(self, path: str = "") -> "Visit":
         """Go to an address of the app, in a session of its own."""

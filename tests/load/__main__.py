@@ -2,6 +2,7 @@
 
 class      30 clients at once on the app for 3 minutes, then on an empty page; 60 on replicas
 mixed      12 sessions with models, sentences and changes of their own, until 500 answers
+room       30 students follow a teacher in one process, 60 in two
 sentences  memory after 2,000 distinct sentences
 sessions   memory after 60 sessions came and went
 reruns     memory and times after 20,000 reruns"""
@@ -10,7 +11,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.load import classroom, memory, server
+from tests.load import classroom, memory, room, server
 
 
 def class_(args) -> int:
@@ -24,9 +25,16 @@ def mixed(args) -> int:
     return classroom.mixed(server.app(), args.clients or 12, args.count or 500, args.json)
 
 
+def room_(args) -> int:
+    clients = args.clients or (30 if args.replicas == 1 else 60)
+    served = server.app(args.replicas)
+    return room.measure(served, clients, args.replicas, args.count or 12, args.json)
+
+
 WHAT = {
     "class": class_,
     "mixed": mixed,
+    "room": room_,
     "sentences": lambda args: memory.sentences(server.app(), args.count or 2000, args.json),
     "sessions": lambda args: memory.sessions(server.app(), args.count or 60, args.json),
     "reruns": lambda args: memory.reruns(server.app(), args.count or 20_000, args.json),

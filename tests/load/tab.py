@@ -58,6 +58,7 @@ class Tab:
         self.kept: dict[str, tuple[int, ForwardMsg]] = {}  # hash → the run it came in, the message
         self.repeated: dict[str, float] = {}  # fragment that runs again and again → seconds between
         self.path = ""  # of the page that is opened first
+        self.pages: dict[str, str] = {}  # path → hash of a page
         self.page, self.session, self.socket = "", "", None
         self.runs = itertools.count(1)
         self.longest_kept = 2
@@ -165,13 +166,21 @@ class Tab:
             raise Lost(answer.error_msg)
         return await asyncio.to_thread(_read, self.address + answer.deferred_file.url)
 
-    async def run(self, fragment: str = "") -> Page:
+    async def go(self, address: str) -> Page:
+        """Follow an address as by the browser's Back. Raises Lost."""
+        path, _, query = address.lstrip("/").partition("?")
+        self.parameters = parse_qs(query, keep_blank_values=True)
+        self.page = self.pages.get(path, self.page)
+        return await self.run(is_back=True)
+
+    async def run(self, fragment: str = "", is_back: bool = False) -> Page:
         """Ask for a run, of a fragment alone where one is named, and take what it draws, to its
         end. Raises Lost."""
         message = BackMsg()
         request = message.rerun_script
         request.fragment_id, request.is_auto_rerun = fragment, bool(fragment)
         request.query_string, request.page_script_hash = self.query, self.page
+        request.is_history_navigation = is_back
         if not self.page:
             request.page_name = self.path
         request.widget_states.widgets.extend(self.widgets.values())
@@ -214,6 +223,10 @@ class Tab:
                         self.repeated.pop(fragment, None)
                 case "navigation":
                     self.page = message.navigation.page_script_hash
+                    self.pages = {
+                        page.url_pathname: page.page_script_hash
+                        for page in message.navigation.app_pages
+                    }
                 case "page_info_changed":
                     query = message.page_info_changed.query_string
                     self.parameters = parse_qs(query, keep_blank_values=True)

@@ -6,7 +6,9 @@ export default function ({ data, parentElement }) {
   const button = parentElement.querySelector("button");
   const status = parentElement.querySelector("span");
   button.onclick = async () => {
-    const address = window.location.href;
+    const url = new URL(window.location.href);
+    for (const name of ["room", "alone"]) url.searchParams.delete(name); // no part of the view
+    const address = url.href;
     if (address.length > data.longest) {
       status.textContent = `The link would have ${address.length} characters, more than ` +
         `many programs accept (${data.longest}). Shorten the text.`;

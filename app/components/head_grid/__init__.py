@@ -75,4 +75,3 @@ def head_grid_previews(
 
     data = {} if previews is None else {"found": previews}
     _mount_previews(data=data, key="head_grid_previews", height=1, on_asked_change=ask)
-

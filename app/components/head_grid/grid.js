@@ -448,6 +448,16 @@ export class Grid extends GridState {
     return true;
   }
 
+  /** Selects a head and a cell as another page shows them, as by one click. */
+  follow(tile, cell) {
+    if (cell?.query !== undefined) {
+      this.known.delete(JSON.stringify(cell));
+      this.look = { ...this.look, focus: tile, cell };
+      this.restore();
+    }
+    this.choose(tile, 0);
+  }
+
   /** The focus moves at once here, and for the server after `rest` ms. */
   choose(tile, rest) {
     if (!tile) return;

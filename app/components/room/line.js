@@ -1,0 +1,186 @@
+// One connection a page, and none while the page is hidden: a browser opens six to a server, and a
+// teacher may have as many tabs. What comes is the present state, never a step of the way to it, so
+// nothing is lost with a connection, nor while a laptop sleeps.
+//
+// A follower is led as by the browser's Back. That is one run for another page with other settings,
+// in which the address wins over every widget. It must not meet another run: Streamlit (1.67) would
+// join both, and old values would win.
+
+import { lead } from "../shared/lead.js";
+import { keepOwnView, ownView } from "./own_view.js";
+
+const AGAIN = 1000; // ms
+const REST = 300; // ms in which what a run has removed is gone from the page
+const LOST = 3000; // ms after which a lost connection is reported
+const OF_ROOM = ".st-key-room_line, .st-key-room_panel";
+const ACTS = ["pointerdown", "keydown"];
+const idle = () => {
+  const { testScriptState, testConnectionState } =
+    document.querySelector('[data-testid="stApp"]')?.dataset ?? {};
+  return testScriptState === "notRunning" && testConnectionState === "CONNECTED";
+};
+
+class Room {
+  constructor(code, { led = "", hasActed = false } = {}) {
+    Object.assign(this, { code, led, hasActed, state: null, wanted: "", isAsked: false });
+    this.onVisible = () => (document.hidden ? this.close() : this.open());
+    this.onAct = ({ isTrusted, target }) => {
+      this.hasActed ||= isTrusted && !target.closest?.(OF_ROOM);
+    };
+    document.addEventListener("visibilitychange", this.onVisible);
+    for (const act of ACTS) document.addEventListener(act, this.onAct, { capture: true });
+  }
+
+  end() {
+    this.isOver = true;
+    this.close();
+    document.removeEventListener("visibilitychange", this.onVisible);
+    for (const act of ACTS) document.removeEventListener(act, this.onAct, { capture: true });
+  }
+
+  draw({ following, mark, isTeacher, shown }, page) {
+    const isOther = this.following !== following;
+    if (this.following === false && following) this.led = "";
+    Object.assign(this, { following, isTeacher, shown, drawn: mark, page, isAsked: false });
+    if (isOther) this.close();
+    this.open();
+    this.settle();
+  }
+
+  open() {
+    if (this.source || this.isOver || document.hidden) return;
+    const source = new EventSource(`/room/${this.code}/events?following=${this.following}`);
+    this.source = source;
+    source.onmessage = ({ data }) => {
+      this.reach();
+      this.state = JSON.parse(data);
+      this.settle();
+    };
+    source.addEventListener("end", () => {
+      this.isOver = true;
+      this.close();
+      this.state = { mark: "ended" };
+      setTimeout(() => this.settle(), REST); // whoever has ended it has drawn the page without it
+    });
+    source.onerror = () => {
+      this.lost ??= setTimeout(() => this.page.say("Connection lost. It comes back by itself."), LOST);
+      // After an answer that is none, such as a proxy's 502, a browser does not try again.
+      if (source.readyState !== EventSource.CLOSED || this.source !== source) return;
+      this.close();
+      setTimeout(() => this.open(), AGAIN * (1 + Math.random()));
+    };
+  }
+
+  reach() {
+    clearTimeout(this.lost);
+    this.lost = null;
+    this.page.say("");
+  }
+
+  close() {
+    this.source?.close();
+    this.source = null;
+  }
+
+  /** Numbers go straight to the screen: 60 answers are no 60 runs. */
+  count() {
+    for (const name of ["here", "following", "answers"])
+      for (const place of document.querySelectorAll(`[data-room=${name}]`))
+        if (this.state[name] !== undefined && place.textContent !== `${this.state[name]}`)
+          place.textContent = this.state[name];
+  }
+
+  settle() {
+    if (!this.state || this.isWaiting) return;
+    this.count();
+    if (!idle()) {
+      this.isWaiting = true;
+      requestAnimationFrame(() => {
+        this.isWaiting = false;
+        this.settle();
+      });
+      return;
+    }
+    if (!this.page.isThere()) return this.end();
+    const { view, mark } = this.state;
+    if (this.wanted) {
+      const address = this.wanted;
+      this.wanted = "";
+      lead(address);
+      return;
+    }
+    if (!this.led && !this.hasActed && view === this.shown) this.led = view; // whoever has just come
+    if (this.following && !this.isTeacher && view && view !== this.led) this.lead(view);
+    else if (mark !== this.drawn && !this.isAsked) {
+      this.isAsked = true;
+      this.page.ask();
+    }
+  }
+
+  lead(view) {
+    const grid = window.headlight?.grid, { head } = this.state;
+    const isHere = this.led && !this.hasActed && rest(view) === rest(this.led);
+    if (this.hasActed) this.keepOwn();
+    Object.assign(this, { led: view, hasActed: false });
+    if (isHere && head && grid?.frame?.isConnected) {
+      const { cell, ...tile } = head;
+      grid.follow(tile, cell);
+    } else lead(view, true);
+  }
+
+  /** What a student typed is theirs: it waits for them, sent or not. */
+  keepOwn() {
+    const address = new URL(location.href);
+    const box = document.querySelector(".st-key-source textarea");
+    if (box && box === document.activeElement) address.searchParams.set("source", box.value);
+    keepOwnView(address.pathname + address.search);
+  }
+
+  /** Once no run is under way. */
+  goTo(address) {
+    this.wanted = address;
+    this.settle();
+  }
+}
+
+/** An address without what is selected in the grid. */
+const rest = (address) => {
+  const url = new URL(address, location);
+  for (const name of ["kind", "layer", "head", "follow", "to"]) url.searchParams.delete(name);
+  return url.pathname + url.search;
+};
+
+/** The view of before, in the room, but not led. */
+const inRoom = (address, code) => {
+  const url = new URL(address, location);
+  url.searchParams.set("room", code);
+  url.searchParams.set("alone", "true");
+  return url.pathname + url.search;
+};
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const before = window.headlightRoom, isSame = before?.code === data.code;
+  if (!isSame || before.isOver) {
+    before?.end();
+    window.headlightRoom = new Room(data.code, isSame ? before : {});
+  }
+  const room = window.headlightRoom;
+  const status = parentElement.querySelector("[role=status]");
+  room.draw(data, {
+    ask: () => setTriggerValue("changed", true),
+    isThere: () => parentElement.isConnected,
+    say: (text) => (status.textContent = text),
+  });
+  const [own, code, dialog] = [".own", ".code", "dialog"].map((name) => parentElement.querySelector(name));
+  own.hidden = data.isTeacher || data.following || !ownView();
+  own.onclick = () => room.goTo(inRoom(ownView(), data.code));
+  code.hidden = !data.invitation;
+  code.onclick = () => {
+    const { address, qr_code } = data.invitation;
+    dialog.querySelector(".address").textContent = address;
+    dialog.querySelector(".letters").textContent = data.code;
+    dialog.querySelector("img").src = qr_code;
+    dialog.showModal();
+  };
+  return () => setTimeout(() => parentElement.isConnected || room.end(), AGAIN); // left, or a new page
+}

@@ -1,0 +1,159 @@
+"""The rooms as this process knows them, and the pages that listen to them here."""
+
+import asyncio
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from threading import Lock, Thread
+from typing import Any
+from uuid import uuid4
+
+from headlight.app.server.room_stores import STALE, open_store
+from headlight.app.server.rooms import NoRoom, RoomState, Store, state_after
+
+BEAT = STALE / 3  # seconds between two notes of how many are here
+
+
+@dataclass(eq=False)
+class Listener:
+    """A page that hears of changes."""
+
+    code: str
+    is_teacher: bool
+    following: bool
+    loop: asyncio.AbstractEventLoop
+    called: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def call(self) -> None:
+        self.loop.call_soon_threadsafe(self.called.set)
+
+
+class Hub:
+    """Any thread may call it."""
+
+    def __init__(self, store: Store):
+        self.store, self.lock, self.process = store, Lock(), uuid4().hex
+        self.known: dict[str, RoomState] = {}
+        self.crowds: dict[str, dict[str, int]] = {}
+        self.listeners: dict[str, set[Listener]] = {}
+        self.watcher: Thread | None = None
+
+    def room(self, code: str) -> RoomState:
+        """A room as it is now. Raises NoRoom."""
+        with self.lock:
+            before = self.known.get(code)
+            try:
+                events = self.store.since(code, before and before.at)
+            except NoRoom:
+                self.known.pop(code, None)
+                self.crowds.pop(code, None)
+                raise
+            self.known[code] = now = state_after(events, code, before)
+            if self.watcher is None:
+                self.watcher = Thread(target=self._watch, daemon=True, name="rooms")
+                self.watcher.start()
+        if before is None or now.at != before.at:
+            self._call(code, before is None or now.public != before.public)
+        return now
+
+    def append(self, code: str, kind: str, **body: Any) -> RoomState:
+        """Raises NoRoom and TooMuch."""
+        self.store.append(code, kind, body)
+        return self.room(code)
+
+    def end(self, code: str) -> None:
+        self.store.end(code)
+        self._look(code)
+
+    def crowd(self, code: str) -> dict[str, int]:
+        """How many students are here, and how many of them follow, as far as it is known."""
+        return self.crowds.get(code, {"here": 0, "following": 0})
+
+    @staticmethod
+    def is_ending() -> bool:
+        """Whether uvicorn (0.54) has been told to end. It waits for every answer to be complete,
+        and those to listeners never are."""
+        server = getattr(signal.getsignal(signal.SIGTERM), "__self__", None)
+        return bool(getattr(server, "should_exit", False))
+
+    def _call(self, code: str, everybody: bool) -> None:
+        for listener in tuple(self.listeners.get(code, ())):
+            if everybody or listener.is_teacher:
+                listener.call()
+
+    def _look(self, code: str) -> None:
+        """Take in what other processes have written."""
+        try:
+            self.room(code)
+        except NoRoom:
+            self._call(code, True)
+        else:
+            self._count(code)
+
+    def _count(self, code: str, note: bool = False) -> None:
+        """How many are here, in all processes; only a teacher's page shows it."""
+        here = tuple(self.listeners.get(code, ()))
+        counts = None
+        if note:
+            students = [listener for listener in here if not listener.is_teacher]
+            counts = {"here": len(students), "following": sum(s.following for s in students)}
+        elif not any(listener.is_teacher for listener in here):
+            return
+        crowd = self.store.crowd(code, self.process, counts)
+        if crowd != self.crowds.get(code):
+            self.crowds[code] = crowd
+            self._call(code, False)
+
+    @contextmanager
+    def listening(self, listener: Listener) -> Iterator[None]:
+        """While the block runs, a listener is called. Its room is known."""
+        self.listeners.setdefault(listener.code, set()).add(listener)
+        try:
+            yield
+        finally:
+            here = self.listeners[listener.code]
+            here.discard(listener)
+            if not here:
+                del self.listeners[listener.code]
+
+    def _watch(self) -> None:
+        """As long as this process knows a room: it ends rooms whose time is over."""
+        noted: dict[str, tuple[tuple[int, int], float]] = {}
+        while True:
+            try:
+                if self.store.wait():
+                    for code in tuple(self.known):
+                        self._look(code)
+                self._note(noted)
+                if self.is_ending():
+                    for code in tuple(self.listeners):
+                        self._call(code, True)
+            except Exception as error:  # of the disk or the network: every page waits for this
+                print(f"Rooms: {error}", file=sys.stderr, flush=True)
+                time.sleep(1)
+            with self.lock:
+                if not self.known:
+                    self.watcher = None
+                    return
+
+    def _note(self, noted: dict[str, tuple[tuple[int, int], float]]) -> None:
+        """Tell the other processes how many are here. `noted`: room → what they were told last, and
+        when."""
+        for code in tuple(self.known):
+            here = tuple(self.listeners.get(code, ()))
+            state = len(here), sum(listener.following for listener in here)
+            before, when = noted.get(code, (None, 0.0))
+            if state != before or time.monotonic() > when + BEAT:
+                noted[code] = state, time.monotonic()
+                self._look(code)
+                self._count(code, note=True)
+
+
+@cache
+def hub() -> Hub:
+    """Of this process; made once a room is first asked for."""
+    return Hub(open_store())

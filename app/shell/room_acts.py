@@ -1,0 +1,270 @@
+"""The room that this session is in, who it is there, and what it may do. Streamlit reads cookies as
+a page connects: those of a room come with an address that opens the page anew."""
+
+import csv
+import io
+import random
+import zipfile
+
+import streamlit as st
+
+from headlight.app.export.view import permalink
+from headlight.app.lessons import formatting
+from headlight.app.lessons.answers import plain
+from headlight.app.lessons.question import DO, numbers_in
+from headlight.app.server import room_routes, rooms
+from headlight.app.server.room_hub import hub
+from headlight.app.server.rooms import (
+    CLOSED,
+    OPEN,
+    REVEALED,
+    Asked,
+    NoRoom,
+    RoomState,
+    TooMuch,
+)
+from headlight.app.shell import running_lesson
+from headlight.app.shell.running_lesson import RoomQuestion
+from headlight.app.state import session, settings
+from headlight.app.state.pages import Page
+from headlight.app.state.settings import OF_ROOMS, SETTINGS
+
+NOT_LED = *OF_ROOMS, "projector"  # settings of a page's own, wherever the class is led
+
+
+def code() -> str:
+    """The code of this session's room; "" outside of rooms."""
+    return rooms.as_code(session.values()["room"])
+
+
+def room() -> RoomState:
+    """The room as it is now. Raises NoRoom, also where this session has not joined it: nobody finds
+    out which rooms there are."""
+    found = hub().room(code())
+    if not is_teacher(found) and not room_routes.is_student(found, st.context.cookies):
+        raise NoRoom(code())
+    return found
+
+
+def is_teacher(room: RoomState) -> bool:
+    return room_routes.is_teacher(room, st.context.cookies)
+
+
+def student() -> str:
+    """Who this browser is in the room."""
+    return rooms.student_of(code(), st.context.cookies.get(room_routes.STUDENT + code(), ""))
+
+
+def append(kind: str, *, by_teacher: bool = True, **body) -> None:
+    """Append an event, if this session may. A callback."""
+    try:
+        if not by_teacher or is_teacher(room()):
+            room()  # has this session joined it?
+            hub().append(code(), kind, **body)
+    except NoRoom:
+        pass  # the line says so
+    except TooMuch as error:
+        session.memo().room_problem = str(error)
+
+
+def answer(question: Asked, value: object) -> None:
+    """A callback."""
+    append(rooms.ANSWER, by_teacher=False, key=question.key, student=student(), value=value)
+
+
+def end() -> None:
+    """End the room, with everything in it. A callback."""
+    try:
+        if is_teacher(room()):
+            hub().end(code())
+    except NoRoom:
+        pass
+
+
+def leave() -> None:
+    """A callback."""
+    session.choose(room="", alone=False)
+
+
+# The question of a lesson
+
+
+def lesson_question() -> RoomQuestion | None:
+    """That which the room asks, if it asks one."""
+    if not code():
+        return None
+    try:
+        question = room().question
+    except NoRoom:
+        return None
+    if question is None or "lesson" not in question.about:
+        return None
+    is_open = question.state != REVEALED
+    mine = None if is_open else question.answers.get(student())
+    return RoomQuestion(**question.about["lesson"], is_open=is_open, answer=mine)
+
+
+def of_lesson() -> dict | None:
+    """The open question of the lesson that runs here, as the room asks it; None if there is none,
+    or it is one that is answered by doing something."""
+    now = running_lesson.running()
+    if now is None or not now.is_open or now.in_room or now.step.kind == DO:
+        return None
+    question, about = now.asked, {"text": now.asked.text, "choices": []}
+    match question.kind:
+        case "choose":
+            about |= {"kind": "choose", "choices": [*map(str, question.choices)]}
+        case "number":
+            about |= {"kind": "number", "share": question.share}
+        case "find":
+            about |= {"kind": "head", "heads": heads()}
+        case "paint" if question.answer.ndim == 1:
+            head = now.step.head(now.run)
+            assert head is not None  # else nothing is painted
+            about |= {"kind": "paint", "choices": [*now.run.keys(head)]}
+        case _:
+            return None
+    about["lesson"] = {
+        "lesson": now.lesson.name,
+        "step": now.step.number,
+        "seed": running_lesson.progress().seed,
+        "attempt": now.attempt,
+        "model": now.run.name,
+        "sentence": now.run.sentence,
+    }
+    return about
+
+
+def truth_of_lesson(question: Asked) -> object:
+    """What the model does, if this session shows the step that the room asks about; or None."""
+    now = running_lesson.running()
+    asked = question.about.get("lesson")
+    if now is None or not now.in_room or not asked:
+        return None
+    if (now.lesson.name, now.step.number) != (asked["lesson"], asked["step"]):
+        return None
+    answer = now.asked.answer
+    match question.about["kind"]:
+        case "head":
+            return [[*head] for head in sorted(answer)]
+        case "paint":
+            return answer.tolist()
+        case "number":
+            return float(answer) if not isinstance(answer, str) else numbers_in(answer)[0]
+    return str(answer)
+
+
+def heads() -> list[list]:
+    """Kind, its title, and how many layers and heads it has."""
+    return [
+        [kind, sites[0].title.capitalize(), len(sites), sites[0].n_heads]
+        for kind, sites in session.context().known.kinds.items()
+    ]
+
+
+# Leading
+
+
+def address(page: Page) -> str:
+    """The address of what this session shows. Values by default are left out, as in a browser,
+    unless they depend on the model or the text: a follower's page may come from others."""
+    here = session.context()
+    shown = {
+        key: value
+        for key, value in settings.shared(session.values(), page.key).items()
+        if key not in NOT_LED
+        and SETTINGS[key].concerns(here)
+        and (SETTINGS[key].pages or SETTINGS[key].opens or value != SETTINGS[key].default)
+    }
+    return "/" + permalink(shown | {"room": code()}, page.key)
+
+
+def lead(page: Page) -> None:
+    """The class follows to what this run has drawn, if it is led from here. Called once the picture
+    is drawn: the server computes for the teacher first, then for the class."""
+    if not code():
+        return
+    try:
+        now = room()
+        if now.view and is_teacher(now) and (view := address(page)) != now.view:
+            hub().append(code(), rooms.VIEW, address=view, head=head())
+    except (NoRoom, TooMuch):
+        pass  # the line says so
+
+
+def head() -> dict | None:
+    """The selected head and cell, as the grid takes them."""
+    if session.context().structure is None:
+        return None
+    return {**vars(session.focus()), "cell": session.chosen_cell()}
+
+
+def selected_head() -> list:
+    """As it is answered: kind, layer and head."""
+    return [*vars(session.focus()).values()]
+
+
+def offer(page: Page) -> None:
+    """Send the teacher what this page shows. A callback."""
+    append(rooms.OFFER, by_teacher=False, student=student(), address=address(page))
+
+
+def hand_in(lesson: str, file: str) -> None:
+    """Send the teacher the file of a lesson's answers. A callback."""
+    append(rooms.HAND_IN, by_teacher=False, student=student(), lesson=lesson, file=file)
+
+
+def has_handed_in(lesson: str) -> bool | None:
+    """None outside of a room, and for its teacher."""
+    try:
+        here = room() if code() else None
+    except NoRoom:
+        return None
+    if here is None or is_teacher(here):
+        return None
+    return (student(), lesson) in here.handed_in
+
+
+def as_zip(room: RoomState) -> bytes:
+    """The files that were handed in, which `headlight lessons report` reads."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as folder:
+        for i, ((_, lesson), text) in enumerate(room.handed_in.items(), 1):
+            folder.writestr(f"{lesson}-{i}.json", text)
+    return file.getvalue()
+
+
+# Answers
+
+
+def written(answer: object) -> str:
+    """An answer in words."""
+    if isinstance(answer, list) and all(isinstance(part, list) for part in answer):
+        return " or ".join(map(written, answer))
+    if isinstance(answer, list) and not isinstance(answer[0], str):  # painted
+        return ", ".join(f"{share:.0%}" for share in answer)
+    if isinstance(answer, list):
+        kind, layer, head = answer
+        return f"{kind}, layer {layer + 1}, head {head + 1}"
+    if isinstance(answer, float):
+        return formatting.number(answer, 4)
+    return str(answer)
+
+
+def as_csv(room: RoomState) -> str:
+    """All answers that have been shown, one a row. Students have other numbers in each question, so
+    that nobody's answers can be put together."""
+    file = io.StringIO()
+    table = csv.writer(file)
+    table.writerow(("question", "round", "student", "text", "answer", "model"))
+    for question in (*room.past, *filter(None, [room.question])):
+        students = list(dict.fromkeys(s for answers in question.rounds for s in answers))
+        random.shuffle(students)
+        for number, answers in enumerate(question.rounds, 1):
+            if question.state in (OPEN, CLOSED) and number == len(question.rounds):
+                continue
+            for name in sorted(answers, key=students.index):
+                truth = "" if question.truth is None else written(question.truth)
+                texts = map(plain, (question.about["text"], written(answers[name]), truth))
+                table.writerow((question.key[0], number, students.index(name) + 1, *texts))
+    return file.getvalue()

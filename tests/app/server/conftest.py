@@ -1,0 +1,41 @@
+"""Both stores of rooms."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from headlight.app.server import room_stores
+from headlight.app.server.room_stores import RedisStore
+from tests.waiting import wait_until
+
+
+@pytest.fixture(scope="session")
+def redis_address(tmp_path_factory):
+    if shutil.which("redis-server") is None:
+        pytest.skip("redis-server is not installed: apt-get install redis-server")
+    folder = tmp_path_factory.mktemp("redis")
+    socket = folder / "socket"
+    command = ["redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir", folder]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        wait_until(socket.exists)
+        yield f"unix://{socket}"
+        process.terminate()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.long)])
+def where(request, tmp_path) -> str:
+    if request.param == "sqlite":
+        return str(tmp_path / "rooms.sqlite")
+    address = request.getfixturevalue("redis_address")
+    store = RedisStore(address)
+    store.redis.flushall()
+    store.close()
+    return address
+
+
+@pytest.fixture
+def store(where):
+    store = room_stores.open_store(where)
+    yield store
+    store.close()

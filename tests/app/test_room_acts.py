@@ -1,0 +1,176 @@
+"""Laws of rooms: what a session may do there, and what is drawn."""
+
+import csv
+import io
+import json
+import zipfile
+from html.parser import HTMLParser
+from types import SimpleNamespace
+
+import pytest
+
+from headlight.app.components.poll_results import results
+from headlight.app.server.room_hub import Hub
+from headlight.app.server.room_stores import SQLiteStore
+from headlight.app.server.rooms import ASK, CLOSE, DONE, REVEAL, SHOW, VIEW, NoRoom, beginning
+from headlight.app.shell import room, room_acts
+
+CODE, SECRET = "KAFEN", "sentinel-of-an-answer"
+ABOUT = {"kind": "choose", "text": "Which?", "choices": ["red", "car", SECRET]}
+TEACHER, STUDENT = f"headlight_teacher_{CODE}", f"headlight_student_{CODE}"
+
+
+@pytest.fixture
+def page(tmp_path, monkeypatch):
+    """A room with a teacher's key, and the cookies of the session that acts in it."""
+    cookies: dict[str, str] = {}
+    hub = Hub(SQLiteStore(tmp_path / "rooms"))
+    for module in (room, room_acts):
+        monkeypatch.setattr(module, "hub", lambda: hub)
+    monkeypatch.setattr(
+        room_acts, "st", SimpleNamespace(context=SimpleNamespace(cookies=cookies, url=""))
+    )
+    monkeypatch.setattr(room_acts, "code", lambda: CODE)
+    hub.store.create(CODE, beginning("key"))
+    yield SimpleNamespace(hub=hub, cookies=cookies)
+    hub.end(CODE)
+
+
+def join(page) -> None:
+    page.cookies.clear()
+    page.cookies[STUDENT] = page.hub.room(CODE).ticket()
+
+
+def test_without_the_key_nobody_acts(page):
+    acts = [(VIEW, {"address": "/x"}), (ASK, {"about": ABOUT})]
+    join(page)
+    for key in ("", "wrong"):
+        page.cookies[TEACHER] = key
+        for kind, body in acts:
+            room_acts.append(kind, **body)
+        room_acts.end()
+        assert len(page.hub.store.since(CODE)) == 1
+    page.cookies[TEACHER] = "key"
+    for kind, body in acts:
+        room_acts.append(kind, **body)
+    join(page)
+    for kind in (CLOSE, SHOW, "again", DONE):
+        room_acts.append(kind, key=(1, 1))
+    room_acts.append(REVEAL, key=(1, 1), truth="red")
+    assert page.hub.room(CODE).question.state == "open"
+
+
+def test_who_has_not_joined_neither_sees_nor_answers(page):
+    page.hub.append(CODE, ASK, about=ABOUT)
+    for cookies in ({}, {STUDENT: "made.up"}, {STUDENT.replace(CODE, "ZZZZZ"): "a.b"}):
+        page.cookies.clear()
+        page.cookies.update(cookies)
+        with pytest.raises(NoRoom):
+            room_acts.room()
+        room_acts.answer(page.hub.room(CODE).question, "red")
+    assert not page.hub.room(CODE).question.answers
+
+
+def test_a_student_answers_once_from_many_tabs(page):
+    page.hub.append(CODE, ASK, about=ABOUT)
+    question = page.hub.room(CODE).question
+    join(page)
+    room_acts.answer(question, "red")
+    room_acts.answer(question, "car")
+    first = page.cookies[STUDENT]
+    join(page)
+    room_acts.answer(question, "red")
+    assert sorted(page.hub.room(CODE).question.answers.values()) == ["car", "red"]
+    stored = json.dumps([dict(event.body) for event in page.hub.store.since(CODE)])
+    assert first not in stored
+
+
+@pytest.mark.parametrize("state", ["open", "closed"])
+@pytest.mark.parametrize("teaches", [False, True])
+def test_results_are_drawn_of_what_is_shown_alone(page, state, teaches, monkeypatch):
+    page.hub.append(CODE, ASK, about=ABOUT)
+    page.hub.append(CODE, "answer", key=(1, 1), student="s", value=SECRET)
+    if state == "closed":
+        page.hub.append(CODE, CLOSE, key=(1, 1))
+    join(page)
+    if teaches:
+        page.cookies[TEACHER] = "key"
+    drawn: list[str] = []
+    monkeypatch.setattr(room, "results", lambda *given: drawn.append("results") or "")
+    box = SimpleNamespace(caption=drawn.append, markdown=drawn.append, html=drawn.append)
+    monkeypatch.setattr(room, "st", box)
+    monkeypatch.setattr(room, "_draw_answers", lambda question: None)
+    monkeypatch.setattr(room, "_draw_acts", lambda question: None)
+    now = page.hub.room(CODE)
+    room._draw_question(now, now.question)
+    assert "results" not in drawn and SECRET not in "".join(drawn)
+    assert SECRET not in room_acts.as_csv(now)
+
+
+def test_answers_in_a_table_are_texts_and_of_nobody(page):
+    about = ABOUT | {"choices": ["=1+1", "car"]}
+    for number in (1, 2):
+        page.hub.append(CODE, ASK, about=about)
+        for i in range(20):
+            value = ("=1+1", "car")[i % 2]
+            page.hub.append(CODE, "answer", key=(number, 1), student=f"s{i}", value=value)
+        page.hub.append(CODE, CLOSE, key=(number, 1))
+        page.hub.append(CODE, REVEAL, key=(number, 1), truth="car")
+    head, *rows = csv.reader(io.StringIO(room_acts.as_csv(page.hub.room(CODE))))
+    assert head == ["question", "round", "student", "text", "answer", "model"]
+    assert len(rows) == 40 and {row[4] for row in rows} == {"'=1+1", "car"}
+    first, second = ({row[2]: row[4] for row in rows if row[0] == number} for number in ("1", "2"))
+    assert first != second  # student 3 is another one in each question
+
+
+# Pictures of the answers
+
+HEADS = [["cross", "Cross-attention", 2, 4]]
+PICTURES = {
+    "choose": ({"choices": ["<b>red</b>", "car"]}, ["car", "<b>red</b>", "car"], "car"),
+    "number": ({}, [0.1, 0.5, 12.0], 3.0),
+    "token": ({"choices": ["1 <i>a</i>", "2 b"]}, ["2 b"], "2 b"),
+    "head": ({"heads": HEADS}, [["cross", 0, 1], ["cross", 0, 1]], [["cross", 1, 3]]),
+    "paint": ({"choices": ["<b>", "b"]}, [[0.2, 0.8], [0.4, 0.6]], [0.1, 0.9]),
+}
+
+
+class _Text(HTMLParser):
+    def __init__(self, html: str):
+        super().__init__()
+        self.texts, self.tags = [], set()
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+@pytest.mark.parametrize("kind", PICTURES)
+@pytest.mark.parametrize("is_revealed", [False, True])
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_pictures_hold_what_was_answered_and_texts_stay_texts(kind, is_revealed, count):
+    about, answers, truth = PICTURES[kind]
+    rounds = [dict(enumerate(answers[:count])), {}]
+    about = {"kind": kind, **about}
+    read = _Text(results(about, rounds, truth if is_revealed else None))
+    assert read.tags <= {"div", "small", "span", "i", "b", "sup"}
+    text = "".join(read.texts)
+    assert f"First: {min(count, len(answers))}" in text and "After the discussion: 0" in text
+    says_truth = "✓" in text or "The model: 3" in text or "the model" in text or kind == "token"
+    assert says_truth or not is_revealed
+    assert is_revealed or ("✓" not in text and "he model" not in text)
+
+
+def test_files_are_handed_in_once_and_read_again(page):
+    join(page)
+    for text in ("{}", '{"a": 1}'):
+        room_acts.hand_in("1-shares", text)
+        assert room_acts.has_handed_in("1-shares")
+    assert not room_acts.has_handed_in("2-query")
+    with zipfile.ZipFile(io.BytesIO(room_acts.as_zip(page.hub.room(CODE)))) as files:
+        assert {name: files.read(name) for name in files.namelist()} == {
+            "1-shares-1.json": b'{"a": 1}'
+        }

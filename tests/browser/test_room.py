@@ -1,0 +1,243 @@
+"""A lesson in a room: a teacher at the projector, students on laptops, and one with a phone."""
+
+import csv
+import io
+import re
+from contextlib import contextmanager
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Download, expect
+
+from tests.browser.conftest import SIZE, Visit
+from tests.conftest import serve
+
+pytestmark = pytest.mark.browser
+PHONE = {"width": 390, "height": 780}
+
+
+@pytest.fixture(scope="module")
+def room_file(tmp_path_factory):
+    return tmp_path_factory.mktemp("rooms") / "rooms.sqlite"
+
+
+@pytest.fixture(scope="module")
+def served(models, room_file):
+    with serve(models, HEADLIGHT_ROOMS=str(room_file)) as address:
+        yield address
+
+
+@contextmanager
+def member(chromium, address: str, **options):
+    """A browser of its own, with cookies of its own."""
+    with chromium.new_context(**{"viewport": SIZE, **options}) as context:
+        visit = Visit(context.new_page(), address)
+        yield visit
+        visit.expect_well()
+
+
+def line(visit: Visit):
+    return visit.page.locator(".st-key-room_line")
+
+
+def panel(visit: Visit):
+    return visit.page.locator(".st-key-room_panel")
+
+
+def start(teacher: Visit) -> str:
+    """Start a room; its code."""
+    teacher.open().menu("share")
+    teacher.page.get_by_role("button", name="Start a room").click()
+    expect(line(teacher)).to_contain_text("0 here")
+    teacher.idle()
+    return re.search(r"room=(\w+)", teacher.page.url)[1]
+
+
+def press(visit: Visit, name: str, place=panel) -> Visit:
+    place(visit).get_by_role("button", name=name, exact=True).click()
+    return visit.idle()
+
+
+def expect_source(visit: Visit, text: str) -> None:
+    expect(visit.page.get_by_label("Source sentence", exact=True)).to_have_value(text)
+
+
+def expect_accessible(visit: Visit, *places: str) -> None:
+    """By axe; only what belongs to the room."""
+    found = Axe().run(visit.page, context={"include": [[place] for place in places]})
+    assert found.violations_count == 0, found.generate_report()
+
+
+def download(visit: Visit) -> Download:
+    with visit.page.expect_download() as downloading:
+        line(visit).get_by_role("button", name="Answers").click()
+    return downloading.value
+
+
+def test_a_lesson_in_a_room(chromium, served, room_file):
+    with (
+        member(chromium, served) as teacher,
+        member(chromium, served) as first,
+        member(chromium, served, color_scheme="dark") as second,
+        member(chromium, served, viewport=PHONE) as phone,
+    ):
+        code = start(teacher)
+        students = first, second, phone
+        for student in (first, phone):
+            student.open(f"room/{code.lower()}")  # by the QR code
+        second.open().menu("share")  # by the code, typed
+        second.page.get_by_label("Code of a room").fill(f" {code.lower()}")
+        second.page.get_by_role("button", name="Join").click()
+        expect(line(second)).to_contain_text("joined")
+        expect(line(teacher)).to_contain_text("3 here, 3 following")
+
+        line(teacher).get_by_text("Follow me").click()
+        teacher.idle()
+        teacher.type("A dog runs.")
+        for student in students:
+            expect_source(student, "A dog runs.")
+        teacher.go("Generate")
+        for student in students:
+            student.page.wait_for_url("**/generate?**")
+        teacher.go("Attention")
+        for student in students:
+            student.page.wait_for_url(f"{served}/?**")
+            student.idle()
+
+        # Another head alone is no new page: it is painted in the browser.
+        teacher.choose("layer", 1)
+        for student in (first, second):
+            expect(
+                student.page.locator(".st-key-head_picker button >> visible=true")
+            ).to_contain_text("layer 1")
+
+        # So is the word that the teacher points out.
+        teacher.page.locator(".target span").nth(1).click()
+        teacher.settle()
+        for student in (first, second):
+            student.page.wait_for_url("**follow=**")
+
+        # One looks around, and comes back.
+        press(second, "Look around by myself", line)
+        second.type("A cat sleeps.")
+        teacher.type("A dog sleeps.")
+        expect_source(first, "A dog sleeps.")
+        second.settle()
+        expect_source(second, "A cat sleeps.")
+        expect(line(teacher)).to_contain_text("3 here, 2 following")
+        press(second, "Send my view", line)
+        expect(line(second)).to_contain_text("View sent")
+        press(teacher, "Views: 1", line)
+        view = teacher.page.get_by_role("link", name="View 1").get_attribute("href")
+        assert "A+cat+sleeps." in view and "alone" not in view
+        teacher.page.keyboard.press("Escape")
+        press(second, "Follow", line)
+        expect_source(second, "A dog sleeps.")
+        press(second, "Look around by myself", line)
+        second.idle()
+        line(second).get_by_role("button", name="My own view").click()
+        expect_source(second, "A cat sleeps.")
+        second.idle()
+        press(second, "Follow", line)
+        expect_source(second, "A dog sleeps.")
+
+        press(teacher, "Ask", line)
+        teacher.page.get_by_label("Question").fill("What <b>next</b>?")
+        teacher.page.get_by_label("Choices, one per line").fill("red\n<i>car</i>\n")
+        teacher.page.get_by_role("button", name="Ask everyone").click()
+        teacher.idle()
+        for student, choice in zip(students, ("red", "<i>car</i>", "<i>car</i>"), strict=True):
+            expect(panel(student)).to_contain_text("What <b>next</b>?")
+            press(student, choice)
+            expect(panel(student)).to_contain_text(f"Your answer: {choice}")
+        expect(panel(teacher)).to_contain_text("3 answered")
+        assert "car" not in panel(teacher).inner_text()
+        press(teacher, "Close")
+        expect(panel(first)).to_contain_text("Closed. Your answer: red")
+        press(teacher, "Ask again")
+        press(first.idle(), "<i>car</i>")
+        expect(panel(teacher)).to_contain_text("1 answered")
+        press(teacher, "Close")
+        expect_accessible(first, ".st-key-room_line", ".st-key-room_panel")
+        press(teacher, "Show answers")
+        for student in students:
+            expect(panel(student)).to_contain_text("After the discussion: 1")
+            assert "✓" not in panel(student).inner_text()
+        panel(teacher).get_by_role("combobox").click()
+        teacher.page.get_by_role("option", name="<i>car</i>").click()
+        press(teacher.idle(), "Reveal")
+        for student in students:
+            expect(panel(student)).to_contain_text("<i>car</i> ✓")
+        for visit in (teacher, second):  # light and dark
+            expect_accessible(visit, ".st-key-room_line", ".st-key-room_panel")
+        press(teacher, "Show the code", line)
+        expect(teacher.page.get_by_alt_text("QR code of this address")).to_be_visible()
+        expect_accessible(teacher, ".st-key-room_line")
+        teacher.page.keyboard.press("Escape")
+
+        rows = [*csv.reader(io.StringIO(download(teacher).path().read_text()))]
+        assert rows[0] == ["question", "round", "student", "text", "answer", "model"]
+        assert sorted(row[:2] + row[4:] for row in rows[1:]) == sorted([
+            ["1", "1", "red", "<i>car</i>"], ["1", "1", "<i>car</i>", "<i>car</i>"],
+            ["1", "1", "<i>car</i>", "<i>car</i>"], ["1", "2", "<i>car</i>", "<i>car</i>"],
+        ])  # fmt: skip
+
+        press(teacher, "End", line)
+        teacher.page.get_by_role("button", name="End the room").click()
+        teacher.idle()
+        expect(line(teacher)).to_have_count(0)
+        for student in students:
+            expect(line(student)).to_contain_text(f"Room {code} has ended")
+        press(first, "Leave", line)
+        expect(line(first)).to_have_count(0)
+        stored = b"".join(file.read_bytes() for file in room_file.parent.iterdir())
+        assert b"<i>car" not in stored
+
+
+@pytest.mark.long
+def test_a_class_comes_back_after_a_restart(chromium, models, tmp_path):
+    environment = {"HEADLIGHT_ROOMS": str(tmp_path / "rooms.sqlite")}
+    with serve(models, **environment) as address:
+        port = int(address.rpartition(":")[2])
+        teacher_context = chromium.new_context(viewport=SIZE)
+        student_context = chromium.new_context(viewport=SIZE)
+        teacher = Visit(teacher_context.new_page(), address)
+        student = Visit(student_context.new_page(), address)
+        code = start(teacher)
+        line(teacher).get_by_text("Follow me").click()
+        teacher.idle()
+        student.open(f"room/{code}")
+    with serve(models, port=port, **environment):
+        expect(line(teacher)).to_contain_text("1 here, 1 following")
+        teacher.page.wait_for_selector("[data-test-connection-state=CONNECTED]", state="attached")
+        teacher.idle().type("A dog runs.")
+        expect_source(student, "A dog runs.")
+        teacher_context.close()
+        student_context.close()
+
+
+def test_the_question_of_a_lesson_is_covered_for_all_until_it_is_revealed(chromium, served):
+    with member(chromium, served) as teacher, member(chromium, served) as student:
+        code = start(teacher)
+        teacher.open(f"?lesson=1-shares&step_of_lesson=3&room={code}")
+        line(teacher).get_by_text("Follow me").click()
+        teacher.idle()
+        student.open(f"room/{code}")
+        press(teacher, "Ask", line)
+        teacher.page.get_by_role("button", name="Ask this lesson's question").click()
+        teacher.idle()
+        expect(panel(student)).to_contain_text("Question 1")
+        student.idle()
+        lesson = student.page.locator(".st-key-lesson_region")
+        expect(student.page.get_by_text("is covered until you answer").first).to_be_visible()
+        expect(lesson.get_by_role("button", name="Show me")).to_have_count(0)
+        panel(student).locator("[class*=st-key-room_choice] button").first.click()
+        expect(panel(teacher)).to_contain_text("1 answered")
+        press(teacher, "Close")
+        press(teacher, "Reveal")
+        expect(panel(student)).to_contain_text("✓")
+        expect(student.page.get_by_text("is covered until you answer")).to_have_count(0)
+        press(teacher, "Done")
+        expect(student.page.get_by_text("Question 1")).to_have_count(0)
+        student.idle()
+        expect(lesson.get_by_role("button", name="Show me")).to_be_visible()
