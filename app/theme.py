@@ -241,7 +241,9 @@ STYLE = f"""
 .st-key-lesson_address {{ display: none; }}
 .stVerticalBlock.st-key-panel {{ gap: 0.5rem; }}
 .stElementContainer.st-key-gallery_heads {{ position: absolute; width: 1px; }}
-.st-key-content:has(.st-key-gallery) .st-key-finding:not(:empty) {{ min-height: 0; }}
+.st-key-content:has(.st-key-gallery, .st-key-lesson_cards) .st-key-finding:not(:empty) {{
+  min-height: 0;
+}}
 .st-key-all_heads {{ margin-top: -10px; }}
 .st-key-all_heads details {{ border: 0; }}
 .st-key-all_heads summary {{ min-height: 0; padding: 0; font-size: {SMALL}; }}
@@ -249,7 +251,6 @@ STYLE = f"""
 .st-key-body:has(.st-key-gallery) > :has(> .st-key-panel):not(
   :has(.st-key-lesson_region, .st-key-notices > *)) {{ display: none; }}
 .st-key-switch_head button {{ min-height: 0; padding-block: 0.15rem; }}
-[class*="st-key-lesson_row"] button :is(div, span) {{ justify-content: flex-start; }}
 .st-key-lesson_region:has(.st-key-lesson_ways) {{
   border-bottom: 1px solid color-mix(in srgb, currentColor 18%, transparent);
   padding-bottom: 0.6rem;

@@ -51,7 +51,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
         places = frame.make(
             line.controls,
             body,
-            lesson=bool(session.values()["lesson"]),
+            lesson=bool(session.values()["lesson"] or running_lesson.memo().finished),
             presented=is_picture_alone(),
         )
         try:
@@ -65,6 +65,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                 if places.lesson:
                     with places.lesson:
                         lesson.draw(page)
+                        lesson.draw_finished(page)
                 lacks = session.context().lacks
                 if running_lesson.covers(page.key):
                     lesson.draw_cover(page)
