@@ -48,6 +48,7 @@ BAR, STATE, ROW_OF_PAGE, FINDING, PANEL = 44, 28, 40, 52, 330
 PANEL_BESIDE_GRID, WIDE = 270, 1500  # the panel in a window narrower than that
 PANEL_FADE = 24  # pixels at its foot
 PRESENT_STATE = 36  # pixels: STATE in Present
+REMOTE = 42  # pixels: the line of a class at the foot of Present (class_steps/remote.css)
 TOOLBAR = 26  # pixels: of Plotly, above a figure
 TABLE_TOOLBAR = 38  # pixels: of a table, above it
 CONTROL = 32  # pixels: the height of a control in the bar
@@ -135,6 +136,7 @@ STYLE = f"""
 .stMainBlockContainer {{ padding: 0 1rem 1rem; }}
 .stMainBlockContainer > .stVerticalBlock {{ gap: 0.3rem; }}
 [data-testid="stCaptionContainer"] {{ opacity: 0.85; }}
+.stElementContainer.st-key-remote {{ position: absolute; width: 1px; }}
 .stElementContainer:is(.st-key-browser_events, .st-key-local_storage) {{
   position: absolute; visibility: hidden; width: 1px; overflow: hidden;
 }}
@@ -238,7 +240,7 @@ STYLE = f"""
 .st-key-panel [data-testid="stNumberInputContainer"] * {{ min-height: 0; }}
 .st-key-controls {{ gap: 0.5rem; }}
 .st-key-controls .stButtonGroup button {{ padding-inline: 0.5rem; }}
-.st-key-lesson_address {{ display: none; }}
+:is(.st-key-lesson_address, .st-key-plan_address) {{ display: none; }}
 .stVerticalBlock.st-key-panel {{ gap: 0.5rem; }}
 .stElementContainer.st-key-gallery_heads {{ position: absolute; width: 1px; }}
 .st-key-content:has(.st-key-gallery, .st-key-lesson_cards) .st-key-finding:not(:empty) {{
@@ -371,51 +373,19 @@ BAR_STYLE = f"""
   background: light-dark({PAPER["light"]}, {PAPER["dark"]});
 }}
 """
-# Learn on paper: the plan for a class alone, all unfolded, on two sheets: the first 45 minutes and
-# the rest. Streamlit's boxes around it would add an empty sheet (1.67). Among columns, Chromium
-# ends a page only before an element that spans them.
+# Learn on paper: the plan for a class alone, all unfolded. Streamlit's boxes around it would add an
+# empty sheet (1.67).
 PLAN_STYLE = """
-.st-key-class_plan {
-  .stVerticalBlock { gap: 0.4rem; }
-  h2 { font-size: 1.5rem; }
-  h3 { font-size: 1.2rem; }
-  h4 { font-size: 1rem; }
-}
 @page plan { size: A4; margin: 11mm 13mm; }
 @media print {
-  body:has(.st-key-class_plan) {
+  body:has(.st-key-class_steps) {
     page: plan; background: none;
 
     :is(.st-key-top_bar, .st-key-finding, :has(> .st-key-panel)) { display: none; }
-    .st-key-hero > :not(.st-key-class_plan) { display: none; }
-    :has(.st-key-class_plan) {
+    :has(.st-key-class_steps) {
       display: block !important; height: auto !important; min-height: 0 !important;
       padding: 0 !important; overflow: visible !important; background: none !important;
     }
-  }
-  .st-key-class_plan {
-    columns: 2; column-gap: 8mm; column-fill: auto;
-
-    &, * {
-      color: black !important; background: none !important;
-      font-size: 8.6pt !important; line-height: 1.24 !important;
-    }
-    .stVerticalBlock { display: block; }
-    details { border: 0; }
-    details::details-content { content-visibility: visible; display: block; height: auto; }
-    .stElementContainer { break-inside: avoid; }
-    summary, [data-testid="stCaptionContainer"] { display: none; }
-    [data-testid="stExpanderDetails"] { padding: 0 !important; border: 0; }
-    [data-testid="stMarkdownContainer"], [data-testid="stLayoutWrapper"] { margin: 0 !important; }
-    :is(h2, h3, h4, p, ul, li, table) { margin-block: 0 0.5mm !important; padding-block: 0; }
-    ul { padding-left: 0; }
-    li { margin-left: 3.5mm !important; }
-    :is(h2, h3, h4) { margin-top: 2mm !important; break-after: avoid; }
-    h2, h2 * { font-size: 11.5pt !important; }
-    h3, h3 * { font-size: 10pt !important; }
-    .stElementContainer:has(#the-plan-for-90-minutes) { column-span: all; break-before: page; }
-    :is(th, td) { padding: 0 1.5mm 0 0; }
-    a { text-decoration: none; }
   }
 }
 """
@@ -444,6 +414,13 @@ html {{ font-size: 20px !important; }}
 }}
 :is(.st-key-finding, .st-key-verdict) p {{ font-size: 28px; }}
 .st-key-finding:not(:empty) {{ min-height: 76px; }}
+/* The question of a class stands where the finding will, above the remote. */
+:root:has(.st-key-class_question) {{ --hl-finding: none; }}
+.st-key-class_question {{ padding-bottom: 0.5rem; }}
+.st-key-class_question [data-testid="stMarkdownContainer"] {{ margin-bottom: 0; }}
+.st-key-class_question p {{ font-size: 28px; line-height: 1.25; margin: 0; }}
+.st-key-content:has(.st-key-class_question) .st-key-finding {{ display: none; }}
+:root:has(.st-key-remote) {{ --hl-foot: {REMOTE}px; }}
 .st-key-panel {{ max-height: calc(100vh - {PRESENT_STATE + 12}px); }}
 :root:not([data-bar]) .st-key-all_heads {{ display: none; }}
 [data-bar] .st-key-finding p {{ font-size: {FINDING_LETTERS}px; }}

@@ -38,7 +38,7 @@ def draw_change(page: Page) -> None:
 def _pass_over_idle_padding() -> None:
     """Stepping up from no padding jumps to the shortest length that pads; stepping down returns. A
     callback."""
-    before, now = session.values()["pad_to"], st.session_state["pad_to"]
+    before, now = session.values()["pad_to"], st.session_state.get("pad_to", 0)
     if abs(now - before) == 1 and (longest := selection.unpadded(now)):
         session.choose(pad_to=longest + 1 if now > before else 0)
 

@@ -26,6 +26,7 @@ from headlight.app.lessons.lesson import SHIPPED_LESSONS, LiveLesson, Step, load
 from headlight.app.lessons.lesson_file import LessonError
 from headlight.app.lessons.question import DO, FIND, NUMBER, READ, Question, Veil
 from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun
+from headlight.app.shell import class_remote
 from headlight.app.state import catalog, session
 from headlight.app.state.cache import once
 from headlight.app.state.pages import HOME, PAGES
@@ -299,14 +300,16 @@ def shown_step() -> Running:
 def veils() -> tuple[Veil, ...]:
     """What is covered now, so that an open question gives nothing away."""
     now = running()
-    return now.asked.veil if now and now.is_open else ()
+    if now is None:
+        return class_remote.veils()
+    return now.asked.veil if now.is_open else ()
 
 
 def covers(page: str) -> bool:
     """Whether a page as a whole would give the answer away. The page Attention is shown where its
     grid can cover the part in question, as long as it shows the run and the rows of the step:
     another text or another mask would bring the same weights to another place."""
-    hidden = {veil.what for veil in veils()}
+    hidden = {veil.what for veil in veils()} if running() else ()
     if not hidden or page == LEARN_PAGE:
         return False
     if page != HOME or session.reading() != Reading() or hidden - GRID_COVERS - NOT_IN_GRID:

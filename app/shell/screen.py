@@ -11,7 +11,16 @@ from streamlit.delta_generator import DeltaGenerator
 
 from headlight.app import theme
 from headlight.app.components.browser import browser_events
-from headlight.app.shell import errors, frame, lesson, page_row, panel, regions, running_lesson
+from headlight.app.shell import (
+    class_remote,
+    errors,
+    frame,
+    lesson,
+    page_row,
+    panel,
+    regions,
+    running_lesson,
+)
 from headlight.app.shell.bar import draw_menu, draw_texts
 from headlight.app.shell.layout import is_picture_alone, row, shows_head
 from headlight.app.shell.output import draw_not_finite
@@ -38,6 +47,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
     """Draw a page, which `run` runs. Its picture is drawn before most of the bar, whose lines keep
     their height meanwhile."""
     running_lesson.open_link()
+    class_remote.open_link(page)
     with st.container(key="top_bar", gap=None):
         # In no line that Present hides: there it could not see a colour change.
         browser_events((*BY_PAGE.get(page.key, ()), *EVERYWHERE))
@@ -51,7 +61,8 @@ def draw(page: Page, run: Callable[[], None]) -> None:
         places = frame.make(
             line.controls,
             body,
-            lesson=bool(session.values()["lesson"] or running_lesson.memo().finished),
+            lesson=bool(session.values()["lesson"] or running_lesson.memo().finished)
+            or class_remote.is_asking(),
             presented=is_picture_alone(),
         )
         try:
@@ -66,6 +77,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                     with places.lesson:
                         lesson.draw(page)
                         lesson.draw_finished(page)
+                        class_remote.draw_question()
                 lacks = session.context().lacks
                 if running_lesson.covers(page.key):
                     lesson.draw_cover(page)
@@ -77,6 +89,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
             with bar, errors.memory_errors_as_messages():
                 draw_texts()
                 lesson.keep_answers()
+            class_remote.draw(page)
             if session.context().structure is not None:  # else the page shows why
                 with errors.memory_errors_as_messages():
                     with places.notices:

@@ -64,6 +64,7 @@ MENU = (
         picture=".st-key-lesson_cards",
         idle=("switches", "hold", *CHANGES),
         weights=True,
+        settings=(PICTURE,),
     ),
     Page(
         title="Attention",

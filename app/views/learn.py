@@ -1,20 +1,32 @@
 """The lessons as cards, and the plan for a class."""
 
-import re
-
 import streamlit as st
 
+from headlight.app.components.class_steps import StepRow, class_steps
 from headlight.app.components.lesson_cards import LessonCard, lesson_cards
-from headlight.app.lessons import class_plan
+from headlight.app.lessons.class_plan import plan
 from headlight.app.lessons.lesson import LiveLesson, pictures
-from headlight.app.shell import frame, lesson, running_lesson
-from headlight.app.state import messages
+from headlight.app.shell import class_remote, frame, lesson, running_lesson
+from headlight.app.shell.class_remote import IN_CLASS
+from headlight.app.state import catalog, messages, session, widgets
 from headlight.app.text import formats
 
+LESSONS = "Lessons"
 BELOW = 48  # pixels: what is folded below the cards
 
 
 def page() -> None:
+    views = [LESSONS, IN_CLASS]
+    with frame.controls():
+        view = widgets.draw("picture", options=views, default=LESSONS)
+    if view == IN_CLASS:
+        draw_class_plan()
+    else:
+        draw_lessons()
+
+
+def draw_lessons() -> None:
+    """A card for each, and what was answered."""
     state, last = running_lesson.progress(), running_lesson.memo().finished
     frame.finding(lesson.after_finish(last) or "Predict what the model does. Then see what it did.")
     cards = [card(number, each) for number, each in enumerate(running_lesson.lessons().values(), 1)]
@@ -32,8 +44,6 @@ def page() -> None:
                 lesson.draw_download(name)
     for error in running_lesson.broken():
         messages.show_message(error, st.warning)
-    with st.expander("In class: a plan for 45 or 90 minutes", key="class_plan"):
-        draw_class_plan()
 
 
 def card(number: int, of: LiveLesson) -> LessonCard:
@@ -46,7 +56,7 @@ def card(number: int, of: LiveLesson) -> LessonCard:
         name=name,
         number=number,
         title=of.title,
-        question=parts(of.question),
+        question=formats.emphasised(of.question),
         minutes=of.minutes,
         answered=answered,
         questions=answered if is_done else questions,
@@ -57,18 +67,27 @@ def card(number: int, of: LiveLesson) -> LessonCard:
     )
 
 
-def parts(markdown: str) -> formats.Parts:
-    """Words, and those between two * as emphasised."""
-    return [
-        (words, "em" if i % 2 else "")
-        for i, words in enumerate(re.split(r"\*([^*]+)\*", markdown))
-        if words
-    ]
-
-
 def draw_class_plan() -> None:
-    """Every step, unfolded. theme.PLAN_STYLE prints them on two sheets."""
-    st.caption("Print this page for all steps on two sheets, the first with the 45 minutes.")
-    for section in class_plan.sections():
-        heading = "###" if section.is_step else "##"
-        st.markdown(f"{heading} {section.title}\n\n{section.body}")
+    """Every step; printed, all of them unfolded on two sheets."""
+    given = plan()
+    frame.finding("Ask first, then show. Both open in Present, in this tab.")
+    if given.model not in catalog.models():
+        frame.notices().warning(f"The plan needs the model {given.model}, which is not here.")
+    rows = [
+        StepRow(
+            step.title,
+            step.minutes,
+            [
+                (name, formats.emphasised(text))
+                for name, text in (
+                    ("Write", step.write),
+                    ("Why it matters", step.why),
+                    ("Misconception", step.misconception),
+                )
+                if text
+            ],
+        )
+        for step in given.steps
+    ]
+    look = {"short": given.short, "exit": formats.emphasised(given.exit), "here": "learn"}
+    class_steps(rows, class_remote.links(), session.values()["plan"], look)
