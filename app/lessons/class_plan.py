@@ -70,8 +70,12 @@ def _step(number: int, step: Mapping[str, Any]) -> PlanStep:
         cover = part["cover"] - 1 if "cover" in part else None
         beats.append(Beat(number, ASK, part["ask"], part["at"], cover))
         beats += [Beat(number, SHOW, shown["see"], shown["at"]) for shown in part["show"]]
-    texts = (step.get(key, "") for key in ("why", "misconception"))
-    checks = tuple(step.get("checks", ()))
     return PlanStep(
-        step["title"], step["minutes"], step.get("write", ""), tuple(beats), *texts, checks
+        title=step["title"],
+        minutes=step["minutes"],
+        write=step.get("write", ""),
+        beats=tuple(beats),
+        why=step.get("why", ""),
+        misconception=step.get("misconception", ""),
+        checks=tuple(step.get("checks", ())),
     )

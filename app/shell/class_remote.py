@@ -10,7 +10,6 @@ from headlight.app.components.class_steps import BeatLink, remote
 from headlight.app.lessons.class_plan import ASK, Beat, plan
 from headlight.app.lessons.question import Veil
 from headlight.app.server.streamlit_internals import get_script_run_ctx
-from headlight.app.shell.layout import is_chosen
 from headlight.app.state import session, widgets
 from headlight.app.state.pages import Page
 from headlight.app.state.settings import SETTINGS
@@ -81,7 +80,7 @@ def draw_question() -> None:
 
 def draw(page: Page) -> None:
     """The remote, and the place in the plan, which the address keeps."""
-    if is_chosen("plan"):
+    if session.values()["plan"]:
         with st.container(key="plan_address"):  # hidden
             widgets.draw("plan")
     if beat() is not None:

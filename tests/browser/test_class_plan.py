@@ -1,5 +1,5 @@
-"""The plan for a class, walked in Present with a presenter's two buttons, in one tab: each step shows
-what it promises."""
+"""The plan for a class, walked in Present with a presenter's two buttons, in one tab: each step
+shows what it promises."""
 
 import pytest
 from playwright.sync_api import expect

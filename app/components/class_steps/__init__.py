@@ -51,7 +51,7 @@ def class_steps(
         "beats": [asdict(beat) for beat in beats],
         "at": at,
     }
-    _mount_steps(data=data | given, key="class_steps")
+    _mount_steps(data={**data, **given}, key="class_steps")
 
 
 def remote(titles: Sequence[str], beats: Sequence[BeatLink], at: int, here: str, back: str) -> None:

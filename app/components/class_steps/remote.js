@@ -8,6 +8,7 @@ import { lead } from "../shared/lead.js";
 import { places } from "../shared/places.js";
 
 const BY = { PageDown: 1, PageUp: -1, ArrowRight: 1, ArrowLeft: -1 };
+const AGAIN = 300; // ms
 const PRESENTED = ".st-key-leave_present button";
 
 class Remote {
@@ -45,8 +46,20 @@ class Remote {
   }
 
   go(by) {
-    const beat = this.beats[this.at - 1 + by];
-    if (beat) lead(fromRoot(beat.address, this.here));
+    const to = this.at + by;
+    const beat = this.beats[to - 1];
+    if (!beat) return;
+    this.wanted = { from: this.at, to };
+    lead(fromRoot(beat.address, this.here));
+  }
+
+  /** Streamlit may merge the run of a link with one that was asked for meanwhile, and then takes the
+   * widgets' values for newer than the address (1.67). Then the link is followed once more. */
+  check() {
+    const { wanted, at, here, beats } = this;
+    this.wanted = null;
+    if (wanted && wanted.from === at && wanted.to !== at)
+      setTimeout(() => lead(fromRoot(beats[wanted.to - 1].address, here)), AGAIN);
   }
 
   leave() {
@@ -81,6 +94,7 @@ export default function ({ data, parentElement }) {
   const hadFocus = parentElement.contains?.(parentElement.getRootNode().activeElement);
   parentElement.querySelector("nav")?.remove();
   parentElement.append(shown.show(data));
+  shown.check();
   if (hadFocus) shown.line.querySelector(".next").focus();
   return enter(parentElement, () => listen(true));
 }
