@@ -28,6 +28,7 @@ SEEN = {
     30: "ladder",
     32: "rue",
     34: "the translation stays the same",
+    36: "“an” comes first by attention, “house” by removal",
 }
 # All text that is drawn, in its order, also of the components' own trees.
 TEXT = """() => {
