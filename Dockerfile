@@ -13,7 +13,6 @@ COPY headlight headlight
 COPY app app
 COPY model model
 COPY assets assets
-COPY docs/teach-with-it.md docs/teach-with-it.md
 
 RUN useradd --system headlight
 USER headlight

@@ -49,6 +49,7 @@ ROOM_LINE = 36  # pixels: the line of a room, for those who are in one
 PANEL_BESIDE_GRID, WIDE = 270, 1500  # the panel in a window narrower than that
 PANEL_FADE = 24  # pixels at its foot
 PRESENT_STATE = 36  # pixels: STATE in Present
+REMOTE = 42  # pixels: the line of a class at the foot of Present (class_steps/remote.css)
 TOOLBAR = 26  # pixels: of Plotly, above a figure
 TABLE_TOOLBAR = 38  # pixels: of a table, above it
 CONTROL = 32  # pixels: the height of a control in the bar
@@ -130,6 +131,7 @@ STYLE = f"""
 .stMainBlockContainer {{ padding: 0 1rem 1rem; }}
 .stMainBlockContainer > .stVerticalBlock {{ gap: 0.3rem; }}
 [data-testid="stCaptionContainer"] {{ opacity: 0.85; }}
+.stElementContainer.st-key-remote {{ position: absolute; width: 1px; }}
 .stElementContainer:is(.st-key-browser_events, .st-key-local_storage) {{
   position: absolute; visibility: hidden; width: 1px; overflow: hidden;
 }}
@@ -236,7 +238,7 @@ STYLE = f"""
 .st-key-panel [data-testid="stNumberInputContainer"] * {{ min-height: 0; }}
 .st-key-controls {{ gap: 0.5rem; }}
 .st-key-controls .stButtonGroup button {{ padding-inline: 0.5rem; }}
-.st-key-lesson_address, :has(> .st-key-room_address) {{ display: none; }}
+:is(.st-key-lesson_address, .st-key-plan_address, :has(> .st-key-room_address)) {{ display: none; }}
 /* The line of a room stands below the first line of the bar. */
 .st-key-top_bar > * {{ order: 1; }}
 .st-key-top_bar > :is(.st-key-browser_events, .st-key-bar, :has(> .st-key-bar)) {{ order: -1; }}
@@ -257,7 +259,9 @@ STYLE = f"""
 }}
 .stVerticalBlock.st-key-panel {{ gap: 0.5rem; }}
 .stElementContainer.st-key-gallery_heads {{ position: absolute; width: 1px; }}
-.st-key-content:has(.st-key-gallery) .st-key-finding:not(:empty) {{ min-height: 0; }}
+.st-key-content:has(.st-key-gallery, .st-key-lesson_cards) .st-key-finding:not(:empty) {{
+  min-height: 0;
+}}
 .st-key-all_heads {{ margin-top: -10px; }}
 .st-key-all_heads details {{ border: 0; }}
 .st-key-all_heads summary {{ min-height: 0; padding: 0; font-size: {SMALL}; }}
@@ -289,7 +293,6 @@ STYLE = f"""
 }}
 .st-key-page .st-key-explained {{ order: 1; }}
 .st-key-switch_head button {{ min-height: 0; padding-block: 0.15rem; }}
-[class*="st-key-lesson_row"] button :is(div, span) {{ justify-content: flex-start; }}
 .st-key-lesson_region:has(.st-key-lesson_ways) {{
   border-bottom: 1px solid color-mix(in srgb, currentColor 18%, transparent);
   padding-bottom: 0.6rem;
@@ -415,51 +418,19 @@ BAR_STYLE = f"""
   background: light-dark({PAPER["light"]}, {PAPER["dark"]});
 }}
 """
-# Learn on paper: the plan for a class alone, all unfolded, on two sheets: the first 45 minutes and
-# the rest. Streamlit's boxes around it would add an empty sheet (1.67). Among columns, Chromium
-# ends a page only before an element that spans them.
+# Learn on paper: the plan for a class alone, all unfolded. Streamlit's boxes around it would add an
+# empty sheet (1.67).
 PLAN_STYLE = """
-.st-key-class_plan {
-  .stVerticalBlock { gap: 0.4rem; }
-  h2 { font-size: 1.5rem; }
-  h3 { font-size: 1.2rem; }
-  h4 { font-size: 1rem; }
-}
 @page plan { size: A4; margin: 11mm 13mm; }
 @media print {
-  body:has(.st-key-class_plan) {
+  body:has(.st-key-class_steps) {
     page: plan; background: none;
 
     :is(.st-key-top_bar, .st-key-finding, :has(> .st-key-panel)) { display: none; }
-    .st-key-hero > :not(.st-key-class_plan) { display: none; }
-    :has(.st-key-class_plan) {
+    :has(.st-key-class_steps) {
       display: block !important; height: auto !important; min-height: 0 !important;
       padding: 0 !important; overflow: visible !important; background: none !important;
     }
-  }
-  .st-key-class_plan {
-    columns: 2; column-gap: 8mm; column-fill: auto;
-
-    &, * {
-      color: black !important; background: none !important;
-      font-size: 8.6pt !important; line-height: 1.24 !important;
-    }
-    .stVerticalBlock { display: block; }
-    details { border: 0; }
-    details::details-content { content-visibility: visible; display: block; height: auto; }
-    .stElementContainer { break-inside: avoid; }
-    summary, [data-testid="stCaptionContainer"] { display: none; }
-    [data-testid="stExpanderDetails"] { padding: 0 !important; border: 0; }
-    [data-testid="stMarkdownContainer"], [data-testid="stLayoutWrapper"] { margin: 0 !important; }
-    :is(h2, h3, h4, p, ul, li, table) { margin-block: 0 0.5mm !important; padding-block: 0; }
-    ul { padding-left: 0; }
-    li { margin-left: 3.5mm !important; }
-    :is(h2, h3, h4) { margin-top: 2mm !important; break-after: avoid; }
-    h2, h2 * { font-size: 11.5pt !important; }
-    h3, h3 * { font-size: 10pt !important; }
-    .stElementContainer:has(#the-plan-for-90-minutes) { column-span: all; break-before: page; }
-    :is(th, td) { padding: 0 1.5mm 0 0; }
-    a { text-decoration: none; }
   }
 }
 """
@@ -489,6 +460,13 @@ html {{ font-size: 20px !important; }}
 }}
 :is(.st-key-finding, .st-key-verdict) p {{ font-size: 28px; }}
 .st-key-finding:not(:empty) {{ min-height: 76px; }}
+/* The question of a class stands where the finding will, above the remote. */
+:root:has(.st-key-class_question) {{ --hl-finding: none; }}
+.st-key-class_question {{ padding-bottom: 0.5rem; }}
+.st-key-class_question [data-testid="stMarkdownContainer"] {{ margin-bottom: 0; }}
+.st-key-class_question p {{ font-size: 28px; line-height: 1.25; margin: 0; }}
+.st-key-content:has(.st-key-class_question) .st-key-finding {{ display: none; }}
+:root:has(.st-key-remote) {{ --hl-foot: {REMOTE}px; }}
 .st-key-panel {{ max-height: calc(100vh - {PRESENT_STATE + 12}px); }}
 .st-key-room_panel {{ zoom: 1.15; }}
 :root:not([data-bar]) .st-key-all_heads {{ display: none; }}

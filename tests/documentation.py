@@ -22,6 +22,7 @@ from typing import get_args, get_type_hints
 import pandas
 
 import headlight
+from headlight.app.lessons import class_plan
 from headlight.app.lessons.lesson import load_folder
 from headlight.app.lessons.question_types import TYPES
 from headlight.app.server.command import COMMANDS as OF_APP
@@ -236,9 +237,30 @@ def errors() -> set[type]:
     return {CannotChange, CannotLoad, CannotRead, CannotRecord, TooLong}
 
 
+def class_steps(first: int, last: int) -> str:
+    """Steps of the plan for a class, with their checks."""
+    parts = []
+    for number, step in list(enumerate(class_plan.plan().steps, 1))[first:last]:
+        notes = [("Why it matters", step.why), ("Misconception", step.misconception)]
+        lines = [f"### {number}. {step.title} · minutes {step.minutes}", ""]
+        lines += [f"- **Write**: {step.write}"] if step.write else []
+        lines += [
+            f"- **[{beat.kind.capitalize()}](http://localhost:8501/{beat.at})**: {beat.text}"
+            for beat in step.beats
+        ]
+        lines += [f"- **{name}**: {text}" for name, text in notes if text]
+        checks = [f"<!-- check: {check} -->" for check in step.checks]
+        parts.append("\n".join([*lines, *([""] if checks else []), *checks]))
+    return "\n\n".join(parts)
+
+
+SHORT = class_plan.plan().short
 GENERATED: dict[str, Callable[[], str]] = {
     "arguments": arguments,
     "changes": changes,
+    "class-exit": lambda: class_plan.plan().exit.strip(),
+    "class-steps-45": lambda: class_steps(0, SHORT),
+    "class-steps-90": lambda: class_steps(SHORT, len(class_plan.plan().steps)),
     "commands": commands,
     "errors": lambda: entries(errors()),
     "lessons": lessons,

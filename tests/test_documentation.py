@@ -41,7 +41,6 @@ from tests.documentation import DOCS
 MARKDOWN = [ROOT / "README.md", *documentation.pages()]
 SHAPES = DOCS / "reference" / "shapes.md"
 MOST_WORDS = {"README.md": 600}
-NOT_IN_CLASS = "Before class: 5 minutes", "More for the teacher"  # parts of the teaching plan
 MOST_MEDIAN, LONGEST = 15, 28  # words of a sentence
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 FENCE = re.compile(r"^( *)```(\w+)\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
@@ -101,17 +100,14 @@ def test_the_short_teaching_plan_is_read_in_five_minutes():
     assert sum(len(words) for block in prose(plan) for words in sentences(block)) <= 900
 
 
-def test_the_app_shows_the_whole_teaching_plan():
-    text = (DOCS / "teach-with-it.md").read_text("utf-8")
-    sections = class_plan.sections()
-    assert [each.title for each in sections if each.is_step] == re.findall("^### (.+)", text, re.M)
-    assert [each.title for each in sections if not each.is_step] == [
-        title for title in re.findall("^## (.+)", text, re.M) if title not in NOT_IN_CLASS
-    ]
-    shown = "".join(each.body for each in sections)
-    linked = r"\[[^\]]+\]\(%s([^)]*)\)"
-    assert re.findall(linked % r"\./", shown) == re.findall(linked % class_plan.APP, text)
-    assert "<!--" not in shown and ".md)" not in shown  # the app has no other page
+def test_every_address_of_the_teaching_plan_is_one_of_the_app():
+    paths = {page.path for page in MENU}
+    for beat in class_plan.plan().beats:
+        path, _, query = beat.at.partition("?")
+        asked = parse_qs(query)
+        assert path in paths and asked.keys() <= SETTINGS.keys(), beat.at
+        for key, texts in asked.items():
+            assert SETTINGS[key].could_be(SETTINGS[key].parse(texts)), beat.at
 
 
 def test_what_comes_out_of_the_code_is_up_to_date():

@@ -1,33 +1,81 @@
-"""The plan for a class, from its page in the documentation, which is installed with the app."""
+"""The plan for a class: what is asked, and what is shown then, step by step. Its words and the
+addresses of its pictures are in class_plan.yaml, for the app and for the documentation."""
 
-import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "teach-with-it.md"
-APP = "http://localhost:8501/"  # where links of the page into the app lead
+import yaml
+
+FILE = Path(__file__).with_suffix(".yaml")
+ASK, SHOW = "ask", "show"
 
 
 @dataclass(frozen=True)
-class Section:
-    """`body` is Markdown; its links lead to the app that shows it."""
+class Beat:
+    """One picture of the plan. `step`: its step, from 1; `kind`: ASK or SHOW; `text`, in Markdown:
+    the question, or what one sees; `at`: the address in the app, without the model; `cover`: the
+    row of the selected head that is covered, from 0, None for none."""
+
+    step: int
+    kind: str
+    text: str
+    at: str
+    cover: int | None = None
+
+
+@dataclass(frozen=True)
+class PlanStep:
+    """A step. `minutes`: from and to; `write`: what stands on the board. `why` and `misconception`
+    are for the teacher; all in Markdown, "" where there is none. `checks`: what must hold for its
+    numbers, see tests/claims.py."""
 
     title: str
-    body: str
-    is_step: bool  # or the exit question; otherwise a heading above steps
+    minutes: str
+    write: str
+    beats: tuple[Beat, ...]
+    why: str
+    misconception: str
+    checks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ClassPlan:
+    """`model`: on which all is shown; `short`: so many steps fill 45 minutes, all of them 90;
+    `exit`: the question at the end."""
+
+    model: str
+    short: int
+    exit: str
+    steps: tuple[PlanStep, ...]
+
+    @property
+    def beats(self) -> tuple[Beat, ...]:
+        """Of all steps, in their order."""
+        return tuple(beat for step in self.steps for beat in step.beats)
 
 
 @cache
-def sections() -> tuple[Section, ...]:
-    """All that a class needs, without what is done before it and what more there is to know."""
-    text = re.sub(r"<!--.*?-->\n*", "", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
-    text = text.replace(f"]({APP}", "](./")
-    _, begins, rest = text.partition("## Ask first, then show\n")
-    needed, *_ = (begins + rest).split("## More for the teacher\n")
-    return tuple(
-        Section(title, body.strip(), len(marks) == 3)
-        for marks, title, body in re.findall(
-            r"^(###?) ([^\n]+)\n(.*?)(?=^###? |\Z)", needed, flags=re.DOTALL | re.MULTILINE
-        )
+def plan() -> ClassPlan:
+    read = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    steps = tuple(_step(number, step) for number, step in enumerate(read["steps"], 1))
+    return ClassPlan(read["model"], read["short"], read["exit"], steps)
+
+
+def _step(number: int, step: Mapping[str, Any]) -> PlanStep:
+    beats = []
+    for part in step["parts"]:
+        cover = part["cover"] - 1 if "cover" in part else None
+        beats.append(Beat(number, ASK, part["ask"], part["at"], cover))
+        beats += [Beat(number, SHOW, shown["see"], shown["at"]) for shown in part["show"]]
+    return PlanStep(
+        title=step["title"],
+        minutes=step["minutes"],
+        write=step.get("write", ""),
+        beats=tuple(beats),
+        why=step.get("why", ""),
+        misconception=step.get("misconception", ""),
+        checks=tuple(step.get("checks", ())),
     )

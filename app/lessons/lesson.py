@@ -1,9 +1,11 @@
 """A lesson that runs: its steps with their views and questions, on a model and a sentence."""
 
+import json
 import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -238,6 +240,11 @@ class LiveLesson:
         return self.source.front["title"]
 
     @property
+    def question(self) -> str:
+        """What it asks, in a line of Markdown; its title where the file has no question."""
+        return self.source.front.get("question", self.title)
+
+    @property
     def minutes(self) -> int:
         return self.source.front["minutes"]
 
@@ -325,6 +332,13 @@ def _meets(run: SentenceRun, need: str) -> bool:
         better = beam.score > greedy.score + math.log(1.1)
         return better and greedy.score > math.log(0.01) and len(greedy.path) < LONGEST_PARTING
     return run.head(need.removeprefix("a head that ")) is not None
+
+
+@cache
+def pictures() -> dict[str, dict[str, Any]]:
+    """The covered picture of each shipped lesson by its name; tests/lesson_pictures.py makes them
+    out of the models and says what is in them."""
+    return json.loads((SHIPPED_LESSONS / "pictures.json").read_text(encoding="utf-8"))
 
 
 def load_lesson(file: Path) -> LiveLesson:

@@ -26,7 +26,8 @@ from headlight.model.messages import LONGEST_MESSAGE, reason, short
 LARGEST, MOST_STEPS, MOST_WORDS, MOST_OPTIONS = 100_000, 40, 80, 5  # bytes, per lesson, step
 LONGEST_PATH = 120  # characters of a file's path in a message
 FRONT = (
-    "title", "minutes", "paper", "model", "sentence", "second sentence", "needs", "view", "write",
+    "title", "question", "minutes", "paper", "model", "sentence", "second sentence", "needs",
+    "view", "write",
 )  # fmt: skip
 PARTS = ("Hint", "Reveal", "Remember", "Limit")
 POINTS = ("picture", "row", "column", "token", "bars", "lines", "beams", "answer", "control")
@@ -180,6 +181,8 @@ class _Reader:
             if key not in front:
                 raise self.error(1, f"The front matter has no “{key}”.")
         self.is_text(front["title"], places["title"], "A title")
+        if "question" in front:
+            self.is_text(front["question"], places["question"], "A question")
         minutes = front["minutes"]
         if type(minutes) is not int or not 1 <= minutes <= 60:
             raise self.error(places["minutes"], "“minutes” must be a whole number from 1 to 60.")

@@ -39,6 +39,37 @@ def draw(page: Page) -> None:
         _draw_step(now, page)
 
 
+def after_finish(name: str) -> str:
+    """How it went, in Markdown; "" without a lesson that has just been finished."""
+    if not name:
+        return ""
+    right, questions = running_lesson.score(name)
+    title = formats.escaped(running_lesson.lessons()[name].title)
+    return f"**{right} of {questions}** right at the first answer in *{title}*."
+
+
+def draw_finished(page: Page) -> None:
+    """After a lesson: how it went, and the next one. It stands where the lesson stood until one of
+    its ways is taken."""
+    name = running_lesson.memo().finished
+    if not name or page.key == running_lesson.LEARN_PAGE or session.values()["lesson"]:
+        return
+    st.success(after_finish(name))
+    following = running_lesson.lessons()[running_lesson.next_lesson()]
+    if following.name not in running_lesson.progress().done:
+        st.button(
+            f"Next: {formats.escaped(following.title)} · {following.minutes} min",
+            on_click=running_lesson.start,
+            args=(following.name,),
+            key="next_lesson",
+            type="primary",
+            width="stretch",
+        )
+    with st.container(horizontal=True, key="after_lesson"):
+        st.page_link(st_page(PAGES[running_lesson.LEARN_PAGE]), label="All lessons")
+        st.button("Close", on_click=running_lesson.close, key="close_finished", type="tertiary")
+
+
 def keep_answers() -> None:
     """What was answered stays in the browser."""
     local_storage(session.memo().session, running_lesson.to_browser(), running_lesson.from_browser)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Literal
 
 import streamlit as st
 
@@ -38,7 +39,7 @@ def draw_change(page: Page) -> None:
 def _pass_over_idle_padding() -> None:
     """Stepping up from no padding jumps to the shortest length that pads; stepping down returns. A
     callback."""
-    before, now = session.values()["pad_to"], st.session_state["pad_to"]
+    before, now = session.values()["pad_to"], st.session_state.get("pad_to", 0)
     if abs(now - before) == 1 and (longest := selection.unpadded(now)):
         session.choose(pad_to=longest + 1 if now > before else 0)
 
@@ -74,9 +75,12 @@ def draw_peek(then: Callable[[], None] | None = None) -> None:
     )
 
 
-def draw_switch(then: Callable[[], None] | None = None, **options) -> None:
+def draw_switch(
+    then: Callable[[], None] | None = None,
+    look: Literal["secondary", "tertiary"] = "tertiary",
+) -> None:
     """The button that switches the selected head off, or on again, where that can be done, and then
-    calls `then`; `options` of the button."""
+    calls `then`; `look` of the button."""
     if not session.context().can_change:
         return
     focus, layer = session.focus(), session.values()["layer"]
@@ -88,7 +92,7 @@ def draw_switch(then: Callable[[], None] | None = None, **options) -> None:
         help=f"Layer {layer}, head {focus.head + 1}. On the small maps: O",
         key="switch_head",
         on_click=partial(_in_turn, switch, then),
-        **{"type": "tertiary"} | options,
+        type=look,
     )
 
 

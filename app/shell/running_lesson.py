@@ -27,6 +27,7 @@ from headlight.app.lessons.lesson import SHIPPED_LESSONS, LiveLesson, Step, load
 from headlight.app.lessons.lesson_file import LessonError
 from headlight.app.lessons.question import DO, FIND, NUMBER, READ, Question, Veil
 from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun
+from headlight.app.shell import class_remote
 from headlight.app.state import catalog, session
 from headlight.app.state.cache import once
 from headlight.app.state.pages import HOME, PAGES
@@ -52,12 +53,13 @@ DRAWS = 6  # of a question, to find another one
 @dataclass
 class StudentProgress:
     """What the browser keeps. `seed`: a number drawn once for each student, from which questions
-    are drawn; `answers`, `weights`: by lesson; `before`: the user's own settings while a lesson
-    runs."""
+    are drawn; `answers`, `weights`: by lesson; `right`: the steps of a lesson whose first answer
+    was right; `before`: the user's own settings while a lesson runs."""
 
     seed: int = field(default_factory=lambda: secrets.randbelow(2**31))
     answers: dict[str, list[GivenAnswer]] = field(default_factory=dict)
     weights: dict[str, dict[str, str]] = field(default_factory=dict)
+    right: dict[str, list[int]] = field(default_factory=dict)
     done: list[str] = field(default_factory=list)
     before: dict[str, Any] = field(default_factory=dict)
 
@@ -147,6 +149,7 @@ class LessonMemo:
     asked_again: tuple | None = None  # lesson, step, answers to it by then, and the attempt
     tries_again: tuple | None = None  # the key of a question whose first answer was wrong
     second: tuple[tuple, GivenAnswer] | None = None  # such a key and the second answer
+    finished: str = ""  # the lesson that was finished last, until another page is shown
     query: list[float] | None = None  # dragged on the page Query, key, value
     runs: dict[tuple[str, str], SentenceRun] = field(default_factory=dict)  # by model and sentence
     progress: StudentProgress = field(default_factory=StudentProgress)
@@ -335,14 +338,16 @@ def shown_step() -> Running:
 def veils() -> tuple[Veil, ...]:
     """What is covered now, so that an open question gives nothing away."""
     now = running()
-    return now.asked.veil if now and now.is_open else ()
+    if now is None:
+        return class_remote.veils()
+    return now.asked.veil if now.is_open else ()
 
 
 def covers(page: str) -> bool:
     """Whether a page as a whole would give the answer away. The page Attention is shown where its
     grid can cover the part in question, as long as it shows the run and the rows of the step:
     another text or another mask would bring the same weights to another place."""
-    hidden = {veil.what for veil in veils()}
+    hidden = {veil.what for veil in veils()} if running() else ()
     if not hidden or page == LEARN_PAGE:
         return False
     if page != HOME or session.reading() != Reading() or hidden - GRID_COVERS - NOT_IN_GRID:
@@ -402,14 +407,36 @@ def _default(key: str) -> Any:
 
 def start(name: str) -> None:
     """Begin a lesson, or go on where it was left. A callback."""
-    state = progress()
+    if name not in lessons():  # from a browser
+        return
+    state, memo().finished = progress(), ""
     if not session.values()["lesson"]:
         state.before = {key: SETTINGS[key].default for key in ON_PAGES} | {
             key: value for key, value in session.values().items() if SETTINGS[key].address
         }
-    answered = [a.step for a in state.answers.get(name, ())]
-    last = len(lessons()[name].steps)
-    go_to(name, 1 if name in state.done else min(max(answered, default=0) + 1, last))
+    go_to(name, next_step(name) or 1)
+
+
+def next_step(name: str) -> int:
+    """The step after the last one answered; 0 of a lesson that is finished, or not begun."""
+    answered = [] if name in progress().done else _steps_answered(name)
+    return min(max(answered) + 1, len(lessons()[name].steps)) if answered else 0
+
+
+def score(name: str) -> tuple[int, int]:
+    """How many questions of a lesson were answered right at the first answer, and how many there
+    were."""
+    return len(progress().right.get(name, ())), len(set(_steps_answered(name)))
+
+
+def next_lesson() -> str:
+    """The first that is not finished; the first of all where all are; "" where there is none."""
+    names = [*lessons()]
+    return next((name for name in names if name not in progress().done), (names or [""])[0])
+
+
+def _steps_answered(name: str) -> list[int]:
+    return [given.step for given in progress().answers.get(name, ())]
 
 
 def go_to(name: str, number: int) -> None:
@@ -481,6 +508,7 @@ def leave(done: bool = False) -> None:
     state, name = progress(), session.values()["lesson"]
     if done and name not in state.done:
         state.done.append(name)
+    memo().finished = name if done else ""
     before = {"lesson": "", "step_of_lesson": 1} | {
         key: value for key, value in state.before.items() if key not in ("lesson", "step_of_lesson")
     }
@@ -491,6 +519,11 @@ def leave(done: bool = False) -> None:
     session.choose(**before)
     state.before = {}
     touch()
+
+
+def close() -> None:
+    """What is said of the lesson that was finished goes. A callback."""
+    memo().finished = ""
 
 
 # Answers; callbacks
@@ -557,15 +590,17 @@ def _answer(value: Any, shown: bool) -> None:
         notes.tries_again = None
         notes.second = now.key, replace(now.first, answer=_plain(value))
         return
-    _record(now, value, shown)
+    _record(now, value, shown, mark.right)
     question = now.asked
     leaves_some = question.kind in (NUMBER, FIND) or len(question.choices) > 2
     if leaves_some and not mark.right and not shown:
         notes.tries_again = now.key
 
 
-def _record(now: Running, value: Any, shown: bool = False) -> None:
+def _record(now: Running, value: Any, shown: bool = False, right: bool = True) -> None:
     state, name = progress(), now.lesson.name
+    if right and not shown and not _answers(name, now.step.number):
+        state.right.setdefault(name, []).append(now.step.number)
     plain = _plain(value)
     given = answer_of(now.step, now.run, state.seed, plain, now.attempt, shown)
     state.answers.setdefault(name, []).append(given)
@@ -638,7 +673,13 @@ def _read(state: Mapping) -> StudentProgress:
         if key in SETTINGS and SETTINGS[key].address and SETTINGS[key].could_be(value)
     }
     done = [name for name in lessons() if name in state["done"]]
-    return StudentProgress(int(state["seed"]), answers, weights, done, before)
+    counted = state.get("right", {})  # unknown to what was kept before there was such a count
+    right = {}
+    for name, some in answers.items():
+        steps = {given.step for given in some} & {*counted.get(name, ())}
+        if steps:
+            right[name] = sorted(steps)
+    return StudentProgress(int(state["seed"]), answers, weights, right, done, before)
 
 
 def page_of_step() -> str | None:

@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from headlight.app import theme
 from headlight.app.components.browser import browser_events
 from headlight.app.shell import (
+    class_remote,
     errors,
     frame,
     lesson,
@@ -48,6 +49,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
     """Draw a page, which `run` runs. Its picture is drawn before most of the bar, whose lines keep
     their height meanwhile."""
     running_lesson.open_link()
+    class_remote.open_link(page)
     top_bar = st.container(key="top_bar", gap=None)
     with top_bar:
         # In no line that Present hides: there it could not see a colour change.
@@ -62,7 +64,8 @@ def draw(page: Page, run: Callable[[], None]) -> None:
         places = frame.make(
             line.controls,
             body,
-            lesson=bool(session.values()["lesson"]),
+            lesson=bool(session.values()["lesson"] or running_lesson.memo().finished)
+            or class_remote.is_asking(),
             room=bool(room_acts.code()),
             presented=is_picture_alone(),
             above=line.row if page.alone else None,
@@ -82,6 +85,8 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                 if places.lesson:
                     with places.lesson:
                         lesson.draw(page)
+                        lesson.draw_finished(page)
+                        class_remote.draw_question()
                 lacks = session.context().lacks
                 if running_lesson.covers(page.key):
                     lesson.draw_cover(page)
@@ -94,6 +99,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
             with bar, errors.memory_errors_as_messages():
                 draw_texts()
                 lesson.keep_answers()
+            class_remote.draw(page)
             if session.context().structure is not None:  # else the page shows why
                 with errors.memory_errors_as_messages():
                     with places.notices:

@@ -63,9 +63,10 @@ MENU = (
         group=LEARN,
         module="learn",
         path="learn",
-        picture="[class*=st-key-lesson_row]",
+        picture=".st-key-lesson_cards",
         idle=("switches", "hold", *CHANGES),
         weights=True,
+        settings=(PICTURE,),
     ),
     Page(
         title="Attention",

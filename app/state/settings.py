@@ -478,6 +478,7 @@ SETTINGS = {
             most=MOST_STEPS,
             concerns=lambda context: bool(context["lesson"]),
         ),
+        Setting("plan", "Place in the plan for a class", 0, "number", most=MOST_STEPS),
         *PAGE_SETTINGS,
     )
 }

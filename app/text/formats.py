@@ -48,6 +48,16 @@ PIECE = re.compile(
 MARKS = {"": "", "b": "**", "em": "*", "s": "~~"}  # tag → what it is in Markdown
 
 
+def emphasised(markdown: str) -> Parts:
+    """Words, and those between two * as emphasised, between two pairs as bold."""
+    found: Parts = []
+    for i, words in enumerate(re.split(r"(\*\*?[^*]+\*\*?)", markdown)):
+        tag = ("b" if words.startswith("**") else "em") if i % 2 else ""
+        if words:
+            found.append((words.strip("*") if tag else words, tag))
+    return found
+
+
 def differences(before: str, after: str) -> Parts:
     """The difference of two texts: new words bold, deleted words struck through. A punctuation mark
     counts by itself, so that a sentence that ends earlier keeps its last word."""

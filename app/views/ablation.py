@@ -68,7 +68,7 @@ def page() -> None:
                     swept, number, title, trace, score, view.checkpoint.outputs
                 )
                 st.markdown(formats.as_markdown(sentence), width="content")
-            panel.draw_switch(type="secondary")
+            panel.draw_switch(look="secondary")
         panel.draw_importance(is_whole=True)
     with frame.numbers():
         settings = [row["head"] or {} for row in rows]

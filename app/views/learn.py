@@ -1,53 +1,93 @@
-"""The lessons: what each is about, how long it takes, and where one stands."""
+"""The lessons as cards, and the plan for a class."""
 
 import streamlit as st
 
-from headlight.app.lessons import class_plan
-from headlight.app.shell import frame, lesson, running_lesson
-from headlight.app.state import messages, session
+from headlight.app.components.class_steps import StepRow, class_steps
+from headlight.app.components.lesson_cards import LessonCard, lesson_cards
+from headlight.app.lessons.class_plan import plan
+from headlight.app.lessons.lesson import LiveLesson, pictures
+from headlight.app.shell import class_remote, frame, lesson, running_lesson
+from headlight.app.shell.class_remote import IN_CLASS
+from headlight.app.state import catalog, messages, session, widgets
 from headlight.app.text import formats
+
+LESSONS = "Lessons"
+BELOW = 48  # pixels: what is folded below the cards
 
 
 def page() -> None:
-    frame.finding("Predict what the model does. Then see what it did.")
-    frame.explain(
-        "The model itself answers every question. The answer stays covered until you have given "
-        "yours. Your own sentence and settings come back when you leave a lesson."
+    views = [LESSONS, IN_CLASS]
+    with frame.controls():
+        view = widgets.draw("picture", options=views, default=LESSONS)
+    if view == IN_CLASS:
+        draw_class_plan()
+    else:
+        draw_lessons()
+
+
+def draw_lessons() -> None:
+    """A card for each, and what was answered."""
+    state, last = running_lesson.progress(), running_lesson.memo().finished
+    frame.finding(lesson.after_finish(last) or "Predict what the model does. Then see what it did.")
+    cards = [card(number, each) for number, each in enumerate(running_lesson.lessons().values(), 1)]
+    with_answers = [name for name in running_lesson.lessons() if state.answers.get(name)]
+    lesson_cards(
+        cards,
+        running_lesson.next_lesson(),
+        BELOW if with_answers else 0,
+        on_start=running_lesson.start,
     )
-    state = running_lesson.progress()
-    for name, each in running_lesson.lessons().items():
-        front = each.source.front
-        answered = len({given.step for given in state.answers.get(name, ())})
-        questions = sum(step.kind != "read" for step in each.steps)
-        where = "done" if name in state.done else f"{answered} of {questions} answered"
-        with st.container(
-            horizontal=True, vertical_alignment="center", key=f"lesson_row {name}", gap="medium"
-        ):
-            st.button(
-                formats.escaped(each.title),
-                on_click=running_lesson.start,
-                args=(name,),
-                key=f"start {name}",
-                type="primary" if session.values()["lesson"] == name else "secondary",
-                width=470,
-            )
-            paper = f" · paper, section {front['paper']}" if front.get("paper") else ""
-            done = ":material/check: done" if where == "done" else where
-            shown = f" · {done}" if answered or name in state.done else ""
-            st.caption(f"{each.minutes} minutes{paper}{shown}")
-    for name in state.answers:
-        if name in running_lesson.lessons():
-            with st.expander(f"My answers: {running_lesson.lessons()[name].title}"):
+    if with_answers:
+        with st.expander("My answers, as files for a teacher", key="my_answers"):
+            for name in with_answers:
+                st.markdown(f"**{formats.escaped(running_lesson.lessons()[name].title)}**")
                 lesson.draw_download(name)
     for error in running_lesson.broken():
         messages.show_message(error, st.warning)
-    with st.expander("In class: a plan for 45 or 90 minutes", key="class_plan"):
-        draw_class_plan()
+
+
+def card(number: int, of: LiveLesson) -> LessonCard:
+    """How a lesson looks from outside, and how far one is in it."""
+    state, name = running_lesson.progress(), of.name
+    right, answered = running_lesson.score(name)
+    questions = sum(step.kind != "read" for step in of.steps)
+    is_done = name in state.done
+    return LessonCard(
+        name=name,
+        number=number,
+        title=of.title,
+        question=formats.emphasised(of.question),
+        minutes=of.minutes,
+        answered=answered,
+        questions=answered if is_done else questions,
+        right=right if is_done else None,
+        step=running_lesson.next_step(name),
+        steps=len(of.steps),
+        picture=pictures().get(name),
+    )
 
 
 def draw_class_plan() -> None:
-    """Every step, unfolded. theme.PLAN_STYLE prints them on two sheets."""
-    st.caption("Print this page for all steps on two sheets, the first with the 45 minutes.")
-    for section in class_plan.sections():
-        heading = "###" if section.is_step else "##"
-        st.markdown(f"{heading} {section.title}\n\n{section.body}")
+    """Every step; printed, all of them unfolded on two sheets."""
+    given = plan()
+    frame.finding("Ask first, then show. Both open in Present, in this tab.")
+    if given.model not in catalog.models():
+        frame.notices().warning(f"The plan needs the model {given.model}, which is not here.")
+    rows = [
+        StepRow(
+            step.title,
+            step.minutes,
+            [
+                (name, formats.emphasised(text))
+                for name, text in (
+                    ("Write", step.write),
+                    ("Why it matters", step.why),
+                    ("Misconception", step.misconception),
+                )
+                if text
+            ],
+        )
+        for step in given.steps
+    ]
+    look = {"short": given.short, "exit": formats.emphasised(given.exit), "here": "learn"}
+    class_steps(rows, class_remote.links(), session.values()["plan"], look)

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+import streamlit as st
 
 from headlight.app.lessons.answers import Marker, read
 from headlight.app.lessons.lesson import load_folder
@@ -13,6 +14,7 @@ from headlight.app.shell import lesson as lesson_page
 from headlight.app.shell import running_lesson
 from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import SETTINGS
+from headlight.app.views import learn
 from tests.app.common import forget_all
 from tests.app.lessons.common import loaded
 from tests.app.lessons.test_lesson_files import GOOD
@@ -21,6 +23,20 @@ from tests.conftest import long_but
 LESSONS = {lesson.name: lesson for lesson in load_folder()[0]}
 FIRST = "1-shares"
 OWN = {"model": "en-de", "source": "A dog runs.", "causal": "false", "pad_to": "12"}
+
+
+@pytest.fixture(autouse=True)
+def cards(monkeypatch):
+    """The cards of the lessons as buttons, which a test without a browser can click."""
+    drawn = []
+
+    def buttons(cards, first, below, on_start):
+        drawn[:] = [first, {card.name: card for card in cards}]
+        for card in cards:
+            st.button(card.title, key=f"start {card.name}", on_click=on_start, args=(card.name,))
+
+    monkeypatch.setattr(learn, "lesson_cards", buttons)
+    return drawn
 
 
 def memo(page):
@@ -162,6 +178,41 @@ def test_a_lesson_from_its_first_step_to_its_last(page, name, right):
     after = settings_of(page)
     assert {key: after[key] for key in before} == before
     assert name in progress.done
+
+
+def test_a_finished_lesson_says_how_it_went_and_offers_the_next_one(page, cards):
+    begin(page, FIRST)
+    click(page, "step_on")
+    click(page, "step_on")
+    give(page, right=False)  # asked once more: the first answer counts
+    give(page)
+    click(page, "step_on")
+    give(page)
+    page.session_state["step_of_lesson"] = len(LESSONS[FIRST].steps)
+    page.run()
+    click(page, "show_answer")
+    click(page, "finish_lesson")
+    assert page.success[0].value.startswith("**1 of 3** right")
+    assert page.button(key="next_lesson").label == r"Next: Query\, key\, value · 9 min"
+    page.switch_page("learn").run()
+    assert any("**1 of 3** right" in text.value for text in page.markdown)
+    first, shown = cards
+    assert first == "2-query-key-value" and (shown[FIRST].right, shown[FIRST].questions) == (1, 3)
+    assert shown[first].right is None and shown[first].step == 0 and shown[first].picture
+    page.switch_page("attention").run()
+    click(page, "close_finished")
+    assert not page.success
+    progress = memo(page).lesson.progress
+    kept = json.loads(text_of(progress))
+    assert running_lesson._read(kept) == progress
+    del kept["right"]  # as it was kept before there was such a count
+    assert running_lesson._read(kept).right == {}
+
+
+def text_of(progress):
+    """What a browser keeps."""
+    answers = {name: [vars(a) for a in some] for name, some in progress.answers.items()}
+    return json.dumps(vars(progress) | {"answers": answers})
 
 
 def test_back_and_leave(page):
@@ -343,9 +394,7 @@ def test_what_a_browser_kept_is_taken_up(page):
     give(page, right=False)
     assert page.warning[0].value.startswith("You said ")
     progress = memo(page).lesson.progress
-    kept = json.dumps(
-        vars(progress) | {"answers": {k: [vars(a) for a in v] for k, v in progress.answers.items()}}
-    )
+    kept = text_of(progress)
     state = running_lesson._read(json.loads(kept))
     assert state == progress
     for text in ("{}", "[]", "null", "9", '{"seed": "x"}', kept[:-9], kept.replace("1", "[]")):

@@ -93,7 +93,7 @@ def of_the_cards(browser, address: str) -> None:
 def of_a_lesson(browser, address: str) -> None:
     with visiting(browser, address) as visit:
         visit.open("learn")
-        visit.page.locator("[class*='st-key-lesson_row'] button").first.click()
+        visit.page.locator(".st-key-lesson_cards button").first.click()
         visit.settle()
         for _ in range(2):
             visit.page.get_by_role("button", name="Next").first.click()

@@ -82,5 +82,5 @@ def test_the_teaching_plan_is_printed_on_two_sheets(site, refusing):
     first, second = on_paper(page)
     assert "1. A row is a set of shares" in first and "Exit question" in first
     assert second.startswith("The plan for 90 minutes") and "More for the teacher" in second
-    assert "training step 16 /?step=16" in second  # the address of a link
+    assert "Ask /?step=16" in second  # the address of a link
     assert "Get started" not in first  # of the menu

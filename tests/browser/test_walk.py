@@ -137,11 +137,13 @@ def expect_scheme(visit, scheme: str) -> None:
 
 
 def expect_the_plan_on_paper(visit) -> None:
-    """Of the page Learn, all folded: the plan for a class, and nothing else."""
-    first, second = on_paper(visit.page)
-    assert first.startswith("Ask first, then show") and "5. Bright is not the same" in first
-    assert second.startswith("The plan for 90 minutes") and "10. Your own sentence" in second
-    assert "training step 16" in second
+    """Of the page Learn, in class: all steps of the plan, and nothing else."""
+    visit.page.get_by_text("In class", exact=True).click()
+    visit.settle()
+    assert not serious(visit)
+    sheets = on_paper(visit.page)
+    assert len(sheets) == 2 and sheets[0].startswith("1. A row is a set of shares")
+    assert "10. Your own sentence" in sheets[1]
 
 
 def begin(visit, scheme: str, path: str = "") -> None:

@@ -31,10 +31,10 @@ SHIPPED = {  # folder → patterns of the files in it that are installed
         "**/*.js",
         "**/*.json",
         "**/*.md",
+        "**/*.yaml",
     ),
     "model": ("**/*.py",),
     "assets": ("*.svg", "checkpoints/**/*", "examples/*", "vendor/*"),
-    "docs": ("teach-with-it.md",),
 }
 USERS_OWN = "raise SystemExit('a file of the user was imported')"
 

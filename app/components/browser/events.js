@@ -2,7 +2,7 @@
 // all pages and outlives each. It asks for a run when the page takes other colours, shows a page's
 // panel from its top, and says when a run is slow. And it hears keys: Enter runs the sentence; in
 // Present, B shows the bar and P the panel, and Esc goes one step back: out of a field or a menu,
-// then without bar and panel, then without a selected word or cell, then out of Present.
+// then without bar and panel, then without a selected word or cell, then out of Present or back to the plan for a class.
 
 import { onRecolour } from "../shared/dom.js";
 import { keysSheet } from "../shared/keys_sheet.js";
@@ -113,7 +113,9 @@ function stepBack(leave, target) {
   else if ("bar" in open || "panel" in open) {
     delete open.bar;
     delete open.panel;
-  } else if (!window.headlight?.grid?.letGo() && !window.headlight?.matrices?.letGo()) leave?.click();
+  } else if (!window.headlight?.grid?.letGo() && !window.headlight?.matrices?.letGo())
+    if (leave && window.headlight?.remote) window.headlight.remote.leave();
+    else leave?.click();
 }
 
 /** A click on nothing in particular gives the focus to what scrolls, the whole page: the next key

@@ -83,6 +83,8 @@ export class GridState {
     this.pinned = null;
     const [row, column] = [[query, part.query], [key, part.key]].map(([index, side]) =>
       Math.floor(index / this.data.sides[side].every));
+    if (query < 0 && column >= 0 && column < part.columns)
+      return void (this.pinned = { tokens: [{ side: part.key, index: key }], to: [] });
     if (row < 0 || row >= part.rows || column >= part.columns) return;
     this.pinned = (column < 0 && this.rowAsWord(part, query)) ||
       this.cell(part, focus.layer * part.heads + focus.head, row, Math.max(0, column));

@@ -47,7 +47,8 @@ export function outwards(node) {
 /** Pixels from the top of a node to the foot of the window, while nothing is scrolled. */
 export function roomBelow(node) {
   const scrolled = outwards(node).reduce((sum, { scrollTop }) => sum + scrollTop, 0);
-  return window.innerHeight - node.getBoundingClientRect().top - scrolled;
+  const foot = parseFloat(getComputedStyle(node).getPropertyValue("--hl-foot")) || 0; // of a line there
+  return window.innerHeight - foot - node.getBoundingClientRect().top - scrolled;
 }
 
 /** Pixels that what stands below a node takes, in the region of the page's main picture. */

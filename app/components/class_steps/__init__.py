@@ -1,0 +1,64 @@
+"""The plan for a class: its steps, each with links that ask and show it in Present; and the remote,
+the line in Present that leads from one to the next."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from streamlit.components.v2 import component
+
+from headlight.app.components.scripts import read, script
+from headlight.app.text.formats import Parts
+
+_mount_steps = component(
+    "headlight_class_steps",
+    css=read("class_steps/style.css"),
+    js=script("class_steps/index.js"),
+)
+_mount_remote = component(
+    "headlight_remote",
+    css=read("class_steps/remote.css"),
+    js=script("class_steps/remote.js"),
+)
+
+
+@dataclass(frozen=True)
+class BeatLink:
+    """A picture of the plan: `step` from 1; `kind`: ask or show; `address`: from the app's root."""
+
+    step: int
+    kind: str
+    words: Parts
+    address: str
+
+
+@dataclass(frozen=True)
+class StepRow:
+    """A step: what is said of it, each with its name, such as “Why it matters”."""
+
+    title: str
+    minutes: str
+    notes: Sequence[tuple[str, Parts]]
+
+
+def class_steps(
+    steps: Sequence[StepRow], beats: Sequence[BeatLink], at: int, given: Mapping[str, Any]
+) -> None:
+    """Draw the plan, unfolded at the step of beat `at`, from 1, or at the first. `given`: `short`
+    and `exit`, as of ClassPlan, and `here`: the path of the page."""
+    data = {
+        "steps": [asdict(step) for step in steps],
+        "beats": [asdict(beat) for beat in beats],
+        "at": at,
+    }
+    _mount_steps(data={**data, **given}, key="class_steps")
+
+
+def remote(titles: Sequence[str], beats: Sequence[BeatLink], at: int, here: str, back: str) -> None:
+    """Draw the line at beat `at`, from 1, on the page whose path is `here`. `titles`: of the steps;
+    `back`: the address of the plan, to which Esc leads."""
+    links = [
+        {key: value for key, value in asdict(beat).items() if key != "words"} for beat in beats
+    ]
+    data = {"titles": titles, "beats": links, "at": at, "here": here, "back": back}
+    _mount_remote(data=data, key="remote", height=1)

@@ -1,0 +1,100 @@
+// The remote: one line at the foot of Present that leads through the plan, in one tab. A presenter's
+// two buttons are Page Up and Page Down; arrows do the same until the focus is in a picture, whose own
+// they are then. Esc goes back to the plan.
+
+import { fromRoot } from "../shared/address.js";
+import { element } from "../shared/dom.js";
+import { lead } from "../shared/lead.js";
+import { places } from "../shared/places.js";
+
+const BY = { PageDown: 1, PageUp: -1, ArrowRight: 1, ArrowLeft: -1 };
+const AGAIN = 300; // ms
+const PRESENTED = ".st-key-leave_present button";
+
+class Remote {
+  show({ titles, beats, at, here, back }) {
+    Object.assign(this, { beats, at, here, back });
+    const now = beats[at - 1];
+    const next = beats[at];
+    const button = (words, key, hear, given = {}) => {
+      const node = element("button", { type: "button", ...given }, words, ...(key ? [element("kbd", {}, key)] : []));
+      node.disabled = !hear;
+      node.onclick = hear;
+      return node;
+    };
+    // The part that the beat belongs to: its question and what is shown then.
+    let first = at - 1;
+    while (first > 0 && beats[first].kind !== "ask") first--;
+    const shown = beats.slice(first + 1).findIndex(({ kind }) => kind === "ask");
+    const part = beats.slice(first, shown < 0 ? undefined : first + 1 + shown);
+    const many = part.length > 2;
+    const parts = part.map((beat, i) => button(beat.kind === "ask" ? "Ask" : many ? `Show ${i}` : "Show", "",
+      () => this.go(first + i + 1 - at), { "aria-pressed": String(first + i + 1 === at) }));
+    const dots = titles.map((_, i) => element("i", { class: i + 1 < now.step ? "past" : i + 1 === now.step ? "now" : "" }));
+    const leads = !next ? "the end" : next.kind === "show" ? "show" : next.step === now.step ? "next question"
+      : `next: ${titles[next.step - 1]}`;
+    this.line = element("nav", { "aria-label": "Remote" },
+      element("span", { class: "dots", "aria-hidden": "true" }, ...dots),
+      element("span", { class: "step" }, element("b", {}, `Step ${now.step} of ${titles.length}`), ` · ${titles[now.step - 1]}`),
+      element("span", { class: "parts", role: "group", "aria-label": "Ask or show" }, ...parts),
+      element("span", { class: "rest" }),
+      button("‹", "", at > 1 && (() => this.go(-1)), { "aria-label": "Back", title: "Page Up, ←" }),
+      button(leads, "→", next && (() => this.go(1)), { class: "next", title: "Page Down" }),
+      element("span", { class: "keys" }, element("kbd", {}, "B"), " bar ", element("kbd", {}, "P"), " switches"),
+      button("plan", "Esc", () => this.leave(), { class: "leave" }));
+    return this.line;
+  }
+
+  go(by) {
+    const to = this.at + by;
+    const beat = this.beats[to - 1];
+    if (!beat) return;
+    this.wanted = { from: this.at, to };
+    lead(fromRoot(beat.address, this.here));
+  }
+
+  /** Streamlit may merge the run of a link with one that was asked for meanwhile, and then takes the
+   * widgets' values for newer than the address (1.67). Then the link is followed once more. */
+  check() {
+    const { wanted, at, here, beats } = this;
+    this.wanted = null;
+    if (wanted && wanted.from === at && wanted.to !== at)
+      setTimeout(() => lead(fromRoot(beats[wanted.to - 1].address, here)), AGAIN);
+  }
+
+  leave() {
+    lead(fromRoot(this.back, this.here));
+  }
+
+  hear(event) {
+    const by = BY[event.key];
+    const [target] = event.composedPath();
+    const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey && !event.shiftKey;
+    if (!by || !isPlain || !document.querySelector(PRESENTED)) return;
+    const isOwn = this.line.contains(target);
+    const isNowhere = target === document.body || target.classList?.contains("stMain");
+    if (event.key.startsWith("Arrow") && !isOwn && !isNowhere) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    this.go(by);
+  }
+}
+
+const shown = new Remote();
+let listener = null;
+const listen = (hears) => {
+  window.removeEventListener("keydown", listener, true);
+  listener = hears ? (event) => shown.hear(event) : null;
+  if (listener) window.addEventListener("keydown", listener, true);
+  (window.headlight ??= {}).remote = hears ? shown : null;
+};
+const enter = places(() => listen(false));
+
+export default function ({ data, parentElement }) {
+  const hadFocus = parentElement.contains?.(parentElement.getRootNode().activeElement);
+  parentElement.querySelector("nav")?.remove();
+  parentElement.append(shown.show(data));
+  shown.check();
+  if (hadFocus) shown.line.querySelector(".next").focus();
+  return enter(parentElement, () => listen(true));
+}

@@ -1,0 +1,51 @@
+"""The lessons as cards: the covered picture of each, its question, and how far one is."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import streamlit as st
+from streamlit.components.v2 import component
+
+from headlight.app import theme
+from headlight.app.components.scripts import read, script
+from headlight.app.text.formats import Parts
+
+_mount = component(
+    "headlight_lesson_cards",
+    css=read("lesson_cards/style.css"),
+    js=script("lesson_cards/index.js"),
+)
+
+
+@dataclass(frozen=True)
+class LessonCard:
+    """A lesson. `answered` of its `questions`; `right`: so many at the first answer, None before it
+    is finished; `step`: the one to go on with, 0 before it is begun; `picture`: as of
+    lessons/en/pictures.json, None where there is none."""
+
+    name: str
+    number: int
+    title: str
+    question: Parts
+    minutes: int
+    answered: int
+    questions: int
+    right: int | None
+    step: int
+    steps: int
+    picture: Mapping[str, Any] | None
+
+
+def lesson_cards(
+    cards: Sequence[LessonCard], first: str, below: int, on_start: Callable[[str], None]
+) -> None:
+    """Draw the cards, that of the lesson `first` wide and before the others. `below`: pixels that
+    what stands below them needs. `on_start` gets the name of the lesson whose card is clicked."""
+
+    def start() -> None:
+        on_start(str(st.session_state["lesson_cards"].start))
+
+    look = {"palette": theme.WEIGHTS, "focus": theme.FOCUS, "below": below}
+    data = {"cards": [asdict(card) for card in cards], "first": first} | look
+    _mount(data=data, key="lesson_cards", on_start_change=start)

@@ -1,0 +1,5 @@
+/** An address from the app's root, on the page whose path is `here`. */
+export function fromRoot(address, here) {
+  const root = location.pathname.replace(/\/+$/, "").slice(0, -here.length || undefined);
+  return `${root.replace(/\/+$/, "")}/${address}`;
+}
