@@ -168,7 +168,7 @@ export class SelectedHead {
     const place = this.settle(context, part);
     const [wide, high] = place.whole;
     Object.assign(this, { part, place, cells: this.sheet(part) });
-    this.isOff = averaged(part, grid.look).every((tile) => isFaded(part, grid.look.off, tile));
+    this.isOff = averaged(part, grid.look).every((tile) => isFaded(part, this.off, tile));
     const { clientWidth, clientHeight } = this.box; // without its bars
     const size = [Math.min(wide, clientWidth), Math.min(high, clientHeight)];
     this.scrolls = size[0] < wide || size[1] < high;
@@ -269,6 +269,11 @@ export class SelectedHead {
   /** Whether the names of the rows stand beside the picture before a change alone. */
   get isBare() {
     return this.grid.isCompared;
+  }
+
+  /** Kind → tiles of heads that are off in this picture. */
+  get off() {
+    return this.grid.look.off;
   }
 
   get hasLegend() {
@@ -630,6 +635,10 @@ export class FormerHead extends SelectedHead {
 
   get hasLegend() {
     return true;
+  }
+
+  get off() {
+    return {};
   }
 
   nameFrames() {}
