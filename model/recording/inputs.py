@@ -48,7 +48,7 @@ def check_texts(tokenizer: Any, *texts: Any) -> None:
         if isinstance(text, str) and not callable(tokenizer):
             raise CannotRecord(NOT_CALLABLE.format(type(tokenizer).__name__))
         if isinstance(text, Mapping) or hasattr(text, "input_ids"):
-            raise CannotRecord("What a tokenizer returns is given as inputs=….")
+            raise CannotRecord("Pass the tokenizer's output as inputs=….")
         is_list = isinstance(text, Sequence) and not isinstance(text, str)
         if is_list and any(isinstance(each, str) for each in text):
             raise CannotRecord("Give one text at a time, or its token ids.")

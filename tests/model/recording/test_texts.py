@@ -50,7 +50,7 @@ def test_what_cannot_be_read_gets_a_sentence():
         ((tokenizer, "dog " * 12), "12 tokens long. This model reads at most 9"),
         ((tokenizer, ""), "is empty"),
         ((tokenizer, ["the dog", "a cat"]), "one text at a time"),
-        ((tokenizer, tokenizer("dog")), "given as inputs="),
+        ((tokenizer, tokenizer("dog")), "output as inputs="),
         ((backend, "dog"), "Wrap it: PreTrainedTokenizerFast"),
         (("the dog",), "The tokenizer is missing"),
         ((None, "the dog"), "needs the model's tokenizer"),
