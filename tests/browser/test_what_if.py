@@ -214,3 +214,25 @@ def test_a_long_translation_under_changes_moves_nothing_down(visit):
         lengths.append(len(said.inner_text()))
     assert lengths[1] > 2 * lengths[0]
     assert heights[1] == heights[0]
+
+
+def test_before_and_after_stand_side_by_side_with_one_cursor(page):
+    """The weights before are those of the model as trained, over the same words; pointing at a cell
+    of either marks its row in both."""
+    shown = "() => !window.headlight.grid.former.root.hidden"
+    assert not page.page.evaluate(shown)
+    page.page.keyboard.press("n")
+    page.page.wait_for_function(shown)
+    page.visit.settle()
+    trace = load("en-fr").trace(SENTENCE)
+    before = page.of_grid("[...grid.former.grid.rows(grid.former.part)].map((row) => [...row])")
+    assert np.allclose(before, trace.attention["cross"][1, 2], atol=0.01)
+    after = page.of_grid("[...grid.rows(grid.selected.part)].map((row) => [...row])")
+    assert not np.allclose(before, after, atol=0.05)
+    sizes = [page.of_grid(f"[grid.{one}.place.across, grid.{one}.place.down]")
+             for one in ("former", "selected")]  # fmt: skip
+    assert np.allclose(*sizes, atol=1.5)
+    box = page.page.locator(".selected canvas").nth(1).bounding_box()
+    page.page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.6 * box["height"])
+    pointed = page.of_grid("[grid.former.told.row.index, grid.selected.told.row.index]")
+    assert pointed[0] == pointed[1]
