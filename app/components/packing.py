@@ -78,6 +78,7 @@ class GridOptions:
     where it could answer a question.
     `cards`: the acts that stand below the finding, besides those on a head or a token, and whether
     each is done; None where nothing can be changed.
+    `named`: whether the page names the selected head elsewhere.
     `cell`: the row of the selected head, and the column, that are selected, each −1 where none
     is."""
 
@@ -101,6 +102,7 @@ class GridOptions:
     cards: Mapping | None = None
     cell: Mapping = field(default_factory=dict)
     in_lesson: bool = False
+    named: bool = False
     session: str = ""
     heard: int = 0
 

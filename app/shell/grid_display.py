@@ -52,6 +52,7 @@ def grid_options(model_view: ModelView, run: Run) -> GridOptions:
         points_at=_points_at(are_tokens),
         cards=palette.cards(),
         cell=session.chosen_cell(),
+        named=True,
         in_lesson=running_lesson.running() is not None,
         session=session.memo().session,
         heard=session.memo().heard,

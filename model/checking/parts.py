@@ -572,8 +572,8 @@ PADDING = Subject(
     (
         of_masks("True for False",
           mask=lambda ids, pad: ~visible(ids, pad)),
-        m("padding taken to be last", "You counted the tokens, as if padding always came last. It may "
-          "come first: compare each token with the padding id.", mask=real_first),
+        m("padding taken to be last", "You counted the tokens, as if padding always came last. It "
+          "may come first: compare each token with the padding id.", mask=real_first),
         m("queries masked", "You masked the rows, which attend. Padding must not be attended to: "
           "mask the columns, (batch, 1, 1, key).",
           mask=lambda ids, pad: visible(ids, pad).transpose(-2, -1)),

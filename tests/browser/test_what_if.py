@@ -14,6 +14,7 @@ from tests.app.test_packing import weights_of
 
 pytestmark = pytest.mark.browser
 SENTENCE = "A dog runs on the beach."
+PICKER = ".st-key-head_picker button >> visible=true"
 
 
 @pytest.fixture
@@ -135,11 +136,11 @@ def test_what_is_done_to_heads_is_undone_redone_reset_and_brought_back_by_a_link
 
 
 def expect_weight_on_later_tokens_to_be_told_where_the_causal_mask_is_off(page):
-    said = page.page.locator(".st-key-numbers_panel")
-    expect(said).not_to_contain_text("later tokens")
+    said, picker = page.page.locator(".st-key-head_card"), page.page.locator(PICKER)
     page.visit.switch("Causal mask")
     without = "Without the causal mask, the decoder peeks: "
     expect(page.page.locator(".message")).to_contain_text(without)
+    picker.click()
     expect(said).to_contain_text("puts this weight on later tokens, by layer: ")
     (leak,) = (line for line in said.inner_text().splitlines() if "later tokens" in line)
     shares = [int(share) for share in re.findall(r"(\d+)%", leak)]
@@ -148,6 +149,7 @@ def expect_weight_on_later_tokens_to_be_told_where_the_causal_mask_is_off(page):
     assert np.abs(np.array(shares) - expected).max() <= 0.51
     page.visit.switch("Causal mask")
     expect(said).not_to_contain_text("later tokens")
+    picker.click()
 
 
 def test_what_the_changes_do_is_in_view(page):
@@ -174,8 +176,10 @@ def test_what_the_changes_do_is_in_view(page):
     expect(said).to_contain_text(f"fter {page.of_grid(f'grid.data.sides.target.labels[{most}]')},")
     assert page.of_grid("grid.look.points_at") == {"side": "target", "index": most}
     assert page.of_grid("grid.selected.answered[2]") == most
-    numbers = page.page.locator(".st-key-numbers_panel")
+    page.page.locator(PICKER).click()
+    numbers = page.page.locator(".st-key-head_card")
     expect(numbers).to_contain_text("Probability of the target")
+    page.page.locator(PICKER).click()
     expected = now - before
     assert moved[0] is None and np.abs(np.array(moved[1:]) - expected).max() <= 2e-3
     for box in (said, page.page.locator(".text"), page.page.locator(".sections")):

@@ -82,7 +82,7 @@ export class Grid extends GridState {
         "layer, then to all layers. A sentence describes the selection.",
     }, this.sections);
     this.aside = element("div", { class: "selected" });
-    const beside = element("div", { class: "selected", hidden: "" });
+    const beside = element("div", { class: "former", hidden: "" });
     this.both = element("div", { class: "both" }, this.stage, beside, this.aside);
     const cards = this.strip ? [this.strip.make()] : [];
     this.frame = element("div", { class: "frame" }, this.message, ...cards, this.reading,
@@ -161,9 +161,9 @@ export class Grid extends GridState {
     this.family = style.fontFamily;
     this.wide = this.large && this.frameWidth >= (style.getPropertyValue("--hl-wide") || WIDE);
     this.isPresented = Boolean(style.getPropertyValue("--hl-present"));
-    this.isNamed = Boolean(this.strip) && !this.isPresented; // by the picker beside the title
+    this.isNamed = this.look.named && !this.isPresented; // by the picker beside the title
     this.frame.classList.toggle("wide", this.wide);
-    this.frame.classList.toggle("in-app", Boolean(this.strip));
+    this.frame.classList.toggle("named", Boolean(this.look.named));
     this.selected?.answerIn(this.wide ? this.reading : this.aside);
     this.width = this.stage.clientWidth;
     this.isCompared = Boolean(this.former?.fits(this.data, this.wide ? this.frameWidth - this.width : 0));

@@ -433,6 +433,7 @@ export class SelectedHead {
     const { across, down, width, height, letters } = place;
     const [left, top] = this.corner;
     context.clearRect(0, 0, this.canvas.width, this.canvas.height);
+    if (grid.wide) this.writeWeights(context);
     context.strokeStyle = context.fillStyle = grid.look.colour;
     context.lineWidth = 2;
     context.textAlign = "right";
@@ -457,7 +458,6 @@ export class SelectedHead {
     context.textAlign = place.turned ? "left" : "center";
     this.within(context, () => this.writeColumns(context, marked[1]), this.aboveColumns);
     this.nameFrames(context);
-    if (grid.wide) this.writeWeights(context);
   }
 
   /** Beside the scale: that the frames stay, and until when. */
@@ -598,6 +598,7 @@ export class FormerHead extends SelectedHead {
       paintable: () => false,
     });
     super(past, root);
+    this.tools.parentNode.remove(); // the other picture has them
   }
 
   /** Whether both fit beside each other: of the same texts, so that one cursor is on both. */
