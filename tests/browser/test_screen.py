@@ -377,10 +377,10 @@ def expect_bar_and_panel_to_cover_nothing(visit):
     picture, state = box(".selected canvas"), box(".st-key-state")
     page.keyboard.press("p")
     visit.settle()
-    beside, panel = box(".selected canvas"), box(".st-key-panel")
+    beside, answers = box(".selected canvas"), box(".answers h4")
     assert (beside["x"], beside["y"]) == (picture["x"], picture["y"])
-    for shown in (".selected canvas", ".message", ".source", ".target"):
-        assert box(shown)["x"] + box(shown)["width"] <= panel["x"], shown
+    for shown in (".source span", ".target span"):
+        assert box(shown)["x"] + box(shown)["width"] <= answers["x"], shown
     page.keyboard.press("b")
     visit.settle()
     bar, line, texts = box(".st-key-bar"), box(".st-key-page"), box(".message")
