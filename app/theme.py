@@ -385,7 +385,8 @@ NARROW_STYLE = f"""
   .st-key-menu {{ flex: 0 0 100%; }}
   {FOLDED} .st-key-bar > :not(.st-key-menu, .st-key-model, .st-key-source, :has(.hl-fold)),
   {FOLDED} :is(.st-key-state, .st-key-picker, .st-key-what_if, .st-key-display),
-  {FOLDED} .st-key-page :is(.st-key-switches, .st-key-explained) {{ display: none; }}
+  {FOLDED} .st-key-page > :is(.st-key-switches, .st-key-explained,
+    :has(> :is(.st-key-switches, .st-key-explained))) {{ display: none; }}
   {FOLDED}:has([class*="st-key-badge_"]) summary::after {{ content: " ●"; }}
   {FOLDED} .st-key-bar > .st-key-model {{ flex: 0 0 7rem; width: auto; min-width: 0; }}
   .st-key-body {{ flex-direction: column; }}

@@ -42,7 +42,7 @@ function ask(question, hear) {
 worker.onmessage = ({ data: { id, part, error, done } }) => {
   if (id !== newest) return;
   byId("error").textContent = error ?? "";
-  for (const shown of ["grid", "answers", "written", "numbers"])
+  for (const shown of ["grid", "written", "numbers"])
     byId(shown).hidden = Boolean(error); // of an earlier question
   if (part) onPart(part);
   if (done && id === newest) document.documentElement.dataset.idle = id; // else `part` led to another
