@@ -377,7 +377,7 @@ def expect_bar_and_panel_to_cover_nothing(visit):
     picture, state = box(".selected canvas"), box(".st-key-state")
     page.keyboard.press("p")
     visit.settle()
-    beside, answers = box(".selected canvas"), box(".answers h4")
+    beside, answers = box(".selected canvas"), box(".answers h3")
     assert (beside["x"], beside["y"]) == (picture["x"], picture["y"])
     for shown in (".source span", ".target span"):
         assert box(shown)["x"] + box(shown)["width"] <= answers["x"], shown

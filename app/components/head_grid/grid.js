@@ -83,7 +83,7 @@ export class Grid extends GridState {
     }, this.sections);
     this.aside = element("div", { class: "selected" });
     const beside = element("div", { class: "former", hidden: "" });
-    this.both = element("div", { class: "both" }, this.stage, beside, this.aside);
+    this.both = element("div", { class: "both" }, this.stage, this.aside, beside);
     const cards = this.strip ? [this.strip.make()] : [];
     this.frame = element("div", { class: "frame" }, this.message, ...cards, this.reading,
       this.both, this.live);

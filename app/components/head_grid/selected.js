@@ -514,7 +514,7 @@ export class SelectedHead {
         element("span", { class: "length", style: `--share: ${100 * share}%` }),
         element("span", {}, percent(share)));
     });
-    this.answers.replaceChildren(element("h4", {}, title), ...bars);
+    this.answers.replaceChildren(element("h3", {}, title), ...bars);
   }
 
   /** The heads that link two groups of tokens, each a click away; they stand in the place of the
@@ -539,7 +539,7 @@ export class SelectedHead {
       return button;
     });
     this.linked.append(
-      element("h4", {}, `Heads between “${name(shown.tokens)}” and “${name(shown.to)}”`),
+      element("h3", {}, `Heads between “${name(shown.tokens)}” and “${name(shown.to)}”`),
       ...(buttons.length ? buttons : [grid.noLink]));
   }
 
