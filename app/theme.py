@@ -259,14 +259,15 @@ STYLE = f"""
 }}
 .stVerticalBlock.st-key-panel {{ gap: 0.5rem; }}
 .stElementContainer.st-key-gallery_heads {{ position: absolute; width: 1px; }}
-.st-key-content:has(.st-key-gallery, .st-key-lesson_cards) .st-key-finding:not(:empty) {{
+.st-key-content:has(.st-key-gallery, .st-key-lesson_cards, .st-key-model_map)
+  .st-key-finding:not(:empty) {{
   min-height: 0;
 }}
 .st-key-all_heads {{ margin-top: -10px; }}
 .st-key-all_heads details {{ border: 0; }}
 .st-key-all_heads summary {{ min-height: 0; padding: 0; font-size: {SMALL}; }}
-/* The gallery takes the window's width, but for a lesson or a notice beside it. */
-.st-key-body:has(.st-key-gallery) > :has(> .st-key-panel):not(
+/* These take the window's width, but for a lesson or a notice beside them. */
+.st-key-body:has(.st-key-gallery, .st-key-model_map) > :has(> .st-key-panel):not(
   :has(.st-key-lesson_region, .st-key-room_panel > *, .st-key-notices > *)) {{ display: none; }}
 /* Above a picture that has the window's width. */
 .st-key-page > :is(.st-key-switches, :has(> .st-key-switches)) {{
@@ -350,9 +351,6 @@ STYLE = f"""
 .js-plotly-plot {{ overflow: visible !important; }}
 .js-plotly-plot .modebar-container {{ transform: translateY(-{TOOLBAR}px); }}
 .st-key-swaps :is(th, td) {{ padding: 0.2rem 0.6rem; font-size: 0.94rem; }}
-.st-key-block p {{ font-size: 0.87rem; line-height: 1.45; }}
-.st-key-block a {{ height: auto; padding: 0; }}
-.st-key-block a p {{ white-space: normal; }}
 """
 RESERVED_STYLE = f"""
 .st-key-head_grid {{ min-height: {GRID}px; }}

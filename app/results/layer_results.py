@@ -10,6 +10,7 @@ from headlight.app.state.progress import reporting
 from headlight.model.analysis import architecture, residual
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import embeddings_of
+from headlight.model.probing.trace import Trace
 
 
 def blocks_of(view: ModelView, run: Run) -> list[architecture.Block]:
@@ -28,6 +29,13 @@ def lens_of(
     traced = trace_of(view, run, written)
     with reporting("Reading the residual stream"):
         return residual.lens(view.model, traced, rows)
+
+
+def hidden_of(view: ModelView, run: Run, stack: str, layer: int) -> np.ndarray | None:
+    """The hidden numbers of a feed-forward, see residual.hidden; None for a long text."""
+    trace = trace_of(view, run)
+    side = next(side.name for side in trace.sides.values() if side.stack == stack)
+    return residual.hidden(view.model, trace, side, layer) if isinstance(trace, Trace) else None
 
 
 def vectors_of(view: ModelView, run: Run) -> np.ndarray:

@@ -194,7 +194,8 @@ MENU = (
         path="model",
         picture=".st-key-model_map",
         head=True,
-        idle=("head", "switch_head", *PADDING_MASKS),
+        alone=True,
+        idle=("switches", "head", "switch_head", "importance", *PADDING_MASKS),
         settings=page_settings.ARCHITECTURE_CONTROLS,
     ),
     Page(

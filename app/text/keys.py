@@ -62,5 +62,10 @@ BY_PAGE: dict[str, Keys] = {
         ("space", "play or pause"),
         ("Esc", "stop playing"),
     ),
-    "model": (("arrows", "from block to block"), ("Enter", "select the block")),
+    "model": (
+        ("arrows", "from block to block"),
+        ("Enter", "open or close the block"),
+        ("space", "follow a token, or stop"),
+        ("Esc", "close the open block"),
+    ),
 }  # fmt: skip

@@ -6,7 +6,7 @@ from torch import nn
 
 from headlight.app.text.formats import times
 from headlight.app.text.output_texts import EMBEDDING
-from headlight.app.text.part_names import BLOCKS, kind_name, token_title
+from headlight.app.text.part_names import token_title
 from headlight.model.analysis.architecture import EMBEDDINGS, LAYER_OUTPUTS, OUTPUT, Block
 from headlight.model.probing.long_trace import LongTrace
 from headlight.model.probing.sites import (
@@ -23,21 +23,16 @@ from headlight.model.sites import ProbedModel, Side, Site
 from headlight.model.transformer import MultiHeadAttention
 
 
-def in_numbers(trace: Pass, block: Block, depth: int) -> str:
-    """Markdown on a block: its place in a stack of `depth` layers, its shapes and parameters."""
+def in_numbers(trace: Pass, block: Block) -> list[tuple[str, str]]:
+    """Names and numbers of a block: its shapes and parameters."""
     of_text = block.stack == OUTPUT and trace.predicted.predicts == "class"
-    lines = [f"Output: **{times(block.shape)}** ({'text' if of_text else 'tokens'} × width)"]
+    facts = [(f"output ({'text' if of_text else 'tokens'} × width)", times(block.shape))]
     if block.weights:
-        lines.append(f"Weights: **{times(block.weights)}** (head × query × key)")
-    lines.append(f"Parameters: **{f'{block.parameters:,}' if block.parameters else 'none'}**")
+        facts.append(("weights (head × query × key)", times(block.weights)))
+    parameters = f"{block.parameters:,}" if block.parameters else "none"
     if block.shares:
-        lines[-1] += f", shared with the {block.shares}"
-    if block.layer is not None:
-        title = kind_name(trace, block.kind) if block.kind else block.stack.capitalize()
-        lines.insert(0, f"{title}, layer {block.layer + 1} of {depth}")
-    elif block.stack != OUTPUT:
-        lines.insert(0, block.stack.capitalize())
-    return "  \n".join(lines)
+        parameters += f", shared with the {block.shares}"
+    return [*facts, ("parameters", parameters)]
 
 
 def explained(model, trace: Pass, block: Block) -> str:
@@ -152,15 +147,6 @@ def most_probable(checkpoint, trace: Trace | LongTrace) -> tuple[str, list[str]]
     return "Most probable", answers
 
 
-def link(trace: Pass, block: Block, page: str) -> str:
-    """The text of the link to a block's page."""
-    if block.layer is None:
-        return f"Open {page}"
-    if block.kind:
-        return f"Open {page} at {kind_name(trace, block.kind)}, layer {block.layer + 1}"
-    return f"Open {page} at {BLOCKS[block.part]}, {block.stack} layer {block.layer + 1}"
-
-
 def parameter_shares(shown: Sequence[Block]) -> dict[str, float]:
     """Part of a model → its share of the parameters."""
 
@@ -180,6 +166,13 @@ def parameter_shares(shown: Sequence[Block]) -> dict[str, float]:
         name: sum(block.parameters for block in shown if counts(block)) / total
         for name, counts in parts.items()
     }
+
+
+def model_in_brief(model: ProbedModel, shown: Sequence[Block]) -> str:
+    """What the closed figure shows."""
+    total, sides = sum(block.parameters for block in shown), sides_of(model).values()
+    depth = " and ".join(f"{len(side.layers)} {side.stack} layers" for side in sides)
+    return f"**{depth}**, {total:,} parameters: tokens enter below, predictions leave above."
 
 
 def model_in_numbers(model, shown: Sequence[Block], trace: Pass) -> str:

@@ -1,11 +1,12 @@
 """The figure of the whole model, and where its blocks lead."""
 
+import re
 from itertools import pairwise
 
 import pytest
 from playwright.sync_api import expect
 
-from headlight.app.components.model_map import model_map
+from headlight.app.components.model_map import FOLD, Unfolded, model_map
 from headlight.app.views._blocks import most_probable
 from headlight.model import Masks, checkpoint, presets
 from headlight.model.analysis.architecture import blocks
@@ -26,13 +27,13 @@ class Map:
     def __init__(self, page):
         self.page, self.map = page, page.locator(MAP)
         self.names = self.map.locator(".name")
-        self.pressed = self.map.locator('[aria-pressed="true"]')
+        self.opened = self.map.locator('[aria-expanded="true"]')
 
     def block(self, part):
         return self.map.locator(f'[data-part="{part}"]')
 
     def parts(self, stack=""):
-        found = self.map.locator(f'[data-part*="{stack}."][aria-pressed]')
+        found = self.map.locator(f'[data-part*="{stack}."][aria-expanded]')
         return found.evaluate_all("blocks => blocks.map((block) => block.dataset.part)")
 
     def focused(self):
@@ -40,10 +41,11 @@ class Map:
 
 
 class MountedMap(Map):
-    """At first with the cross-attention of layer 2 chosen."""
+    """At first with the cross-attention of layer 2 open."""
 
     def __init__(self, mounted, checkpoint, texts, **masks):
         super().__init__(mounted.page)
+        self.page.emulate_media(reduced_motion="reduce")
         self.mounted, self.checkpoint = mounted, checkpoint
         self.trace = checkpoint.trace(*texts, masks=Masks(**masks))
         lengths = {side: len(text.ids) for side, text in self.trace.texts.items()}
@@ -57,11 +59,11 @@ class MountedMap(Map):
             self.blocks,
             self.trace,
             most_probable(self.checkpoint, self.trace),
-            chosen,
+            chosen and (chosen, Unfolded("", "What it does.", (), ("Open it", "inside", {}))),
             1,
             all_layers,
-            on_choose=None,
-            on_all_layers=None,
+            on_choose=print,
+            on_all_layers=print,
         )
 
     def sent(self):
@@ -86,7 +88,7 @@ def test_alike_layers_are_drawn_once_until_n_times_is_clicked(figure):
     expect(figure.map.locator(".bridge")).to_have_count(1)
     expect(figure.names).to_have_text(["Encoder2 ×", "Decoder5 ×"])
     # A layer that is drawn once stands for the selected one.
-    expect(figure.pressed).to_have_attribute("data-part", "decoder.0.cross_attn.cross_attn")
+    expect(figure.opened).to_have_attribute("data-part", "decoder.0.cross_attn.cross_attn")
     figure.names.last.click()
     assert figure.sent() == [("all_layers", True)]
     figure.show(figure.blocks[0], all_layers=True)
@@ -100,9 +102,9 @@ def test_alike_layers_are_drawn_once_until_n_times_is_clicked(figure):
     assert figure.sent() == [("all_layers", False)]
 
 
-def test_keys_choose_a_block(figure):
+def test_keys_open_a_block_and_close_it(figure):
     press = figure.page.keyboard.press
-    figure.pressed.focus()
+    figure.opened.focus()
     for key in ("ArrowLeft", "ArrowUp", "ArrowDown", "ArrowDown"):
         press(key)
     assert figure.focused().startswith("encoder.")
@@ -115,8 +117,13 @@ def test_keys_choose_a_block(figure):
     expect(feed_forward).to_be_focused()
     press("Enter")
     assert figure.sent() == [("chosen", "decoder.0.feed_forward.feed_forward")]
-    expect(feed_forward).to_have_attribute("aria-pressed", "true")
-    expect(figure.pressed).to_have_count(1)
+    expect(feed_forward).to_have_attribute("aria-expanded", "true")
+    expect(figure.opened).to_have_count(1)
+    layer = [block for block in figure.blocks if (block.stack, block.layer) == ("decoder", 1)]
+    figure.show(next(block for block in layer if block.part == "feed_forward"))
+    press("Enter")
+    assert figure.sent() == [("chosen", FOLD)]
+    expect(figure.opened).to_have_count(0)
     figure.names.first.focus()
     press("Enter")
     assert figure.sent() == [("all_layers", True)]
@@ -140,6 +147,7 @@ def test_blocks_stand_in_the_order_in_which_they_compute(mounted, uneven, tmp_pa
         checkpoint.save(tmp_path / "paper", model, "paper", uneven.tokenizer, {})
         uneven = checkpoint.load(tmp_path / "paper")
     figure = MountedMap(mounted, uneven, ("the dog", "ein Hund"))
+    figure.show(None)
     for stack, sublayers in (("encoder", 2), ("decoder", 3)):
         layer = [part for part in figure.parts(stack) if part.startswith(f"{stack}.0.")]
         boxes = [figure.block(part).bounding_box() for part in layer]
@@ -163,52 +171,70 @@ def test_attention_is_masked_while_its_mask_is_on(mounted, uneven):
 # In the app
 
 
-def link(visit):
-    """The one link to what is chosen, without scrolling."""
-    link = visit.page.locator(".st-key-open_block").get_by_role("link")
-    expect(link).to_be_in_viewport(ratio=1)
-    return link
+def expect_open(visit, part, words):
+    figure = Map(visit.page)
+    expect(figure.opened).to_have_attribute("data-part", part)
+    expect(visit.page.locator(".st-key-finding")).to_contain_text(words)
 
 
-def test_a_block_is_chosen_and_its_page_opens_at_its_layer(visit):
+def test_a_block_opens_in_place_and_its_page_at_its_layer(visit):
     figure = Map(visit.open(f"{UNEVEN}&kind=cross&layer=2").page)
-    expect(link(visit)).to_contain_text("Cross-attention, layer 2")
-    figure.block("encoder.0.feed_forward.feed_forward").click()
-    expect(link(visit)).to_contain_text("Open Inside a head at Feed Forward, encoder layer 2")
+    cross, feed_forward = "decoder.0.cross_attn.cross_attn", "encoder.0.feed_forward.feed_forward"
+    expect_open(visit, cross, "Multi-Head Attention, layer 2")
+    heads = figure.map.locator("a.picture")
+    expect(heads).to_have_count(4)
+    closed = figure.block(feed_forward).bounding_box()["height"]
+    figure.block(feed_forward).click()
+    expect_open(visit, feed_forward, "each token activates")
     visit.settle()
-    visit.choose("layer", 1)
-    expect(link(visit)).to_contain_text("Open Inside a head at Encoder self-attention, layer 1")
+    assert figure.block(feed_forward).bounding_box()["height"] > 2 * closed
+    expect(heads).to_have_count(0)  # one at a time
+    figure.block(feed_forward).click(position={"x": 9, "y": 9})
+    expect(figure.opened).to_have_count(0)
+    expect(visit.page.locator(".st-key-finding")).to_contain_text("5 decoder layers")
+    visit.settle()
     figure.names.last.click()
     visit.settle()
-    expect(figure.names).to_have_count(7)
     assert "all_layers=true" in visit.page.url
     figure.block("decoder.3.cross_attn.cross_attn").click()
-    expect(link(visit)).to_contain_text("Open Inside a head at Cross-attention, layer 4")
+    expect_open(visit, "decoder.3.cross_attn.cross_attn", "Multi-Head Attention, layer 4")
     visit.settle()
-    expect(figure.pressed).to_have_attribute("data-part", "decoder.3.cross_attn.cross_attn")
-    link(visit).click()
+    figure.map.locator("a.go").click()
     expect(visit.page.get_by_role("heading", name="Inside a head")).to_be_visible()
     visit.expect_head("Cross-attention", 4, 1)
-    visit.settle().go("Architecture")
-    expect(link(visit)).to_contain_text("Open Inside a head at Cross-attention, layer 4")
-    visit.switch("All layers")
-    expect(figure.names).to_have_count(2)
-    figure.pressed.focus()
-    for _ in range(2):
-        visit.page.keyboard.press("ArrowUp")
+
+
+def test_a_map_goes_to_its_head(visit):
+    figure = Map(visit.open(f"{UNEVEN}&kind=decoder&layer=3").page)
+    head = figure.map.locator("a.picture").nth(1)
+    expect(head).to_have_accessible_name(re.compile("head 2, .+ attends most to .+"))
+    head.focus()
     visit.page.keyboard.press("Enter")
-    expect(link(visit)).to_contain_text("Open Inside a head at Feed Forward, decoder layer 4")
-    visit.settle()
-    expect(figure.pressed).to_be_focused()
-    link(visit).focus()
-    visit.page.keyboard.press("Enter")
-    expect(visit.page.get_by_role("heading", name="11. Feed-forward")).to_be_visible()
-    visit.settle().go("Architecture")
-    figure.block("encoder...position").click()
-    expect(link(visit)).to_contain_text("Open Positional encoding")
-    visit.settle()
-    link(visit).click()
-    expect(visit.page.locator(".st-key-views [aria-current=page]")).to_have_text("Positions")
+    expect(visit.page.locator(".st-key-head_grid")).to_be_visible()
+    visit.expect_head("Decoder self-attention", 3, 2)
+
+
+def test_embeddings_open_as_vectors_with_their_sum(visit):
+    figure = Map(visit.open(UNEVEN).page)
+    figure.block("encoder...embedding").click()
+    expect(figure.map.locator(".title b")).to_have_text(
+        ["tokens", "+ positions", "= sum: what enters layer 1"]
+    )
+
+
+@pytest.mark.parametrize("motion", ["reduce", "no-preference"])
+def test_a_dot_follows_a_token_until_a_block_is_opened(visit, motion):
+    visit.page.emulate_media(reduced_motion=motion)
+    figure = Map(visit.open(UNEVEN).page)
+    dot, button = figure.map.locator(".dot"), figure.map.locator(".play")
+    expect(button).to_contain_text("Follow a token")
+    visit.page.keyboard.press(" ")
+    expect(button).to_contain_text("Stop")
+    expect(figure.map.locator(".lit")).to_have_attribute("data-part", "encoder...embedding")
+    expect(figure.map.locator(".lit")).not_to_have_attribute("data-part", "encoder...embedding")
+    figure.block("encoder...embedding").click()
+    expect(dot).to_have_count(0)
+    expect(button).to_contain_text("Follow a token")
 
 
 # Where the figure is, in pixels, whether it scrolls, and how high its smallest letters are.
@@ -236,8 +262,6 @@ def test_the_whole_figure_and_the_details_are_in_the_first_view(visit):
         if model in MODELS:
             choose(visit, model)
         expect_the_whole_figure(visit, model)
-        expect(visit.page.locator(".st-key-block")).to_be_in_viewport(ratio=1)
-        link(visit)
     visit.page.locator(".st-key-projector label").first.click()
     visit.settle()  # in Present, where the panel is hidden
     for model in reversed(models):

@@ -4,6 +4,7 @@
 import MASKED from "../../masked.json" with { type: "json" };
 import { unpack } from "../head_grid/cells.js";
 import { meeting } from "../head_grid/meeting.js";
+import { opensElsewhere, pageWith } from "../shared/address.js";
 import { pixelColours } from "../shared/colours.js";
 import { asOneStop, element, onRecolour, outwards, painted, roomBelow } from "../shared/dom.js";
 import { hatching, pixelSheet } from "../shared/heatmap.js";
@@ -25,9 +26,6 @@ const WIDEST = 1.8; // its width ÷ its height, at most
 const LETTER = 17; // px, at most, of what stands below a map
 const PHONE = 640; // px; above NARROW in theme.py
 const PER_ROW = 4; // maps on a phone
-
-const opensElsewhere = ({ button, ctrlKey, metaKey, shiftKey, altKey }) =>
-  button !== 0 || ctrlKey || metaKey || shiftKey || altKey;
 
 /** The largest maps with which groups of `counts` stand side by side in a room: {columns of each
  * group, width, height}, or null where none is large enough. `unit` is what stands below a map, of a
@@ -170,12 +168,9 @@ class Gallery {
     return { node, head };
   }
 
-  /** Of Attention with this head selected, all else as it is by now. */
+  /** Of Attention with this head selected. */
   address({ kind, number, head }) {
-    const root = location.pathname.replace(/\/+$/, "").slice(0, -this.heads.here.length || undefined);
-    const query = new URLSearchParams(location.search);
-    for (const [key, value] of Object.entries({ kind, layer: number, head: head + 1 })) query.set(key, value);
-    return `${root.replace(/\/+$/, "")}/?${query}`;
+    return pageWith("", { kind, layer: number, head: head + 1 }, this.heads.here);
   }
 
   hatch() {

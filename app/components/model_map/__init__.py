@@ -1,6 +1,7 @@
-"""The model as the paper's figure 1, with clickable blocks."""
+"""The model as the paper's figure 1; a click unfolds a block in place."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from itertools import cycle
 
 import streamlit as st
@@ -25,10 +26,43 @@ COLOURS = {
 }
 NORMS = theme.LINES[10]
 SHOWN = 100  # tokens of a text that are drawn
+FOLD = "-"  # what the browser sends when the open block is clicked
+
+
+@dataclass(frozen=True)
+class BlockPicture:
+    """A picture in an open block. `title`: its name; `caption`: what it shows; `source`: the
+    picture as a data: URL; `row`, `rows`: the row that is framed, of so many, or −1; `opens`: the
+    settings of the head that it opens on Attention; `is_off`: whether that head is off; `selected`:
+    whether it is the selected one."""
+
+    title: str
+    caption: str
+    source: str
+    row: int = -1
+    rows: int = 1
+    opens: Mapping[str, str | int] | None = None
+    is_off: bool = False
+    selected: bool = False
+
+
+@dataclass(frozen=True)
+class Unfolded:
+    """What an open block shows. `where`: its layer in words; `text`: what it does; `facts`: names
+    and numbers; `pictures`, with `joins`: what their outputs pass through on the way out; `link`:
+    the text, the path and the settings of the page that shows more."""
+
+    where: str
+    text: str
+    facts: Sequence[tuple[str, str]]
+    link: tuple[str, str, Mapping[str, str | int]]
+    pictures: Sequence[BlockPicture] = ()
+    joins: str = ""
+
 
 _mount = component(
     "headlight_model_map",
-    css=read("model_map/style.css"),
+    css=read("shared/button.css") + read("model_map/style.css"),
     js=script("model_map/index.js"),
 )
 
@@ -37,16 +71,22 @@ def model_map(
     shown: Sequence[Block],
     trace: Pass,
     output: tuple[str, Sequence[str]],
-    chosen: Block,
-    layer: int,
-    all_layers: bool,
-    on_choose: Callable[[Block], None],
-    on_all_layers: Callable[[bool], None],
+    opened: tuple[Block, Unfolded] | None = None,
+    layer: int = 0,
+    all_layers: bool = False,
+    on_choose: Callable[[Block | None], None] | None = None,
+    on_all_layers: Callable[[bool], None] | None = None,
+    names: Mapping[str, str] | None = None,
+    changed: Sequence[Block] = (),
+    here: str = "",
 ) -> None:
     """`shown`: the blocks of the traced model; `output`: the title and the labels of its
-    predictions. Identical layers are drawn once, unless `all_layers`; such a block stands for the
-    one in `layer`, if that is among them. Callbacks: `on_choose` gets a newly selected block,
-    `on_all_layers` the other value of `all_layers`."""
+    predictions; `opened`: the block that is unfolded. Identical layers are drawn once, unless
+    `all_layers`; such a block stands for the one in `layer`, if that is among them. Callbacks:
+    `on_choose` gets a newly opened block, or None where the open one was closed; without it blocks
+    cannot be opened; `on_all_layers` gets the other value of `all_layers`. `names`: Block.part → a
+    name, where another than the paper's; `changed`: blocks that are framed as new; `here`: the
+    page's path."""
     runs = {side.stack: alike(shown, side.stack) for side in trace.sides.values()}
     groups = {
         stack: [[block] for run in of_stack for block in run] if all_layers else of_stack
@@ -68,9 +108,11 @@ def model_map(
 
     def hear():
         event = st.session_state["model_map"]
-        if event.chosen in by_name:
+        if on_choose and event.chosen == FOLD:
+            on_choose(None)
+        elif on_choose and event.chosen in by_name:
             on_choose(by_name[event.chosen])
-        elif event.all_layers is not None:
+        elif on_all_layers and event.all_layers is not None:
             on_all_layers(event.all_layers)
 
     colours = COLOURS | dict(zip(trace.kinds, cycle(theme.LINES), strict=False))
@@ -78,6 +120,7 @@ def model_map(
     def drawing(block: Block) -> dict:
         count = len(together(block)) or 1
         title, numbers = part_names.block_name(trace, block), formats.times(block.shape)
+        title = (names or {}).get(block.part, title)
         if block.parameters:
             numbers += f" · {f'{count} × ' * (count > 1)}{block.parameters:,}"
         elif block.shares:
@@ -92,6 +135,7 @@ def model_map(
             + " parameters" * bool(block.parameters),
             "colour": colours.get(block.kind or block.part, NORMS),
             "attends": bool(block.kind),
+            "changed": block in changed,
             # a stack, and whether attention reads the output of its layers or its embeddings
             "keys": block.keys
             and [trace.sides_of(block.kind)[1].stack, block.keys == LAYER_OUTPUTS],
@@ -107,7 +151,7 @@ def model_map(
         )
         return {
             "title": title,
-            "label": label if several and (many or all_layers) else "",
+            "label": label if on_all_layers and several and (many or all_layers) else "",
             "blocks": [drawing(block) for block in blocks],
         }
 
@@ -130,7 +174,9 @@ def model_map(
         ],
         "all": all_layers,
         "focus": theme.FOCUS,
-        "chosen": name(chosen),
+        "opens": on_choose is not None,
+        "opened": opened and {"id": name(opened[0]), **asdict(opened[1])},
+        "here": here,
     }
     _mount(data=data, key="model_map", on_chosen_change=hear, on_all_layers_change=hear)
 

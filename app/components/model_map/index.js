@@ -1,7 +1,11 @@
 // The model as the paper's figure 1: the input at the bottom, the output at the top, stacks beside
 // each other, and an arrow from what a stack gives to every attention elsewhere that attends to it.
+// A click opens a block in place. What changes glides from its old place to the new one.
 
+import { opensElsewhere, pageWith } from "../shared/address.js";
 import { element } from "../shared/dom.js";
+import { keysOf } from "../shared/keys.js";
+import { lead } from "../shared/lead.js";
 import { shape } from "../shared/svg.js";
 
 // In units of the picture, which is then made as large as there is room.
@@ -19,6 +23,17 @@ const SUM = 7; // radius of ⊕
 const ROW = 20; // of tokens
 const FORK = 46; // from the stem to its outer tines
 
+const OPEN = 620; // an open block with pictures, at most
+const ASIDE = 200; // px that what explains it needs
+const BUTTON = 44; // px that the button needs
+const PER_ROW = 8; // pictures in it
+const MAP = 88; // their height; of two rows each has less
+const FOLD = "-"; // instead of a block: none is open
+
+const GLIDE = 650; // ms
+const PACE = 0.2; // units of the picture that the dot travels in a millisecond
+const STEP = 700; // ms at each block, where nothing glides
+
 const SMALLEST = 0.75; // px per unit; the frame scrolls before letters get smaller
 const LARGEST = 2;
 const LOWEST = 280; // px; in a lower window the page scrolls
@@ -27,16 +42,20 @@ const BAR = 16; // px of a scroll bar
 const ruler = element("canvas").getContext("2d");
 
 class Figure {
-  constructor(model, root, tell) {
-    Object.assign(this, model);
+  constructor(root, tell) {
     this.root = root;
     this.tell = tell;
-    this.svg = shape("svg", { role: "group", "aria-label": "The model. Use the arrow keys to move from block " +
-      "to block, Enter to select one." });
-    this.frame = element("div", { class: "frame" }, this.svg);
-    this.frame.style.setProperty("--hl-focus", this.focus);
+    this.svg = shape("svg", { role: "group" });
+    this.button = element("button", { type: "button", class: "play" });
+    this.button.onclick = () => this.play(!this.playing);
+    this.caption = element("span", { class: "caption", role: "status" });
+    this.about = element("div", { class: "about" });
+    this.acts = element("div", { class: "acts" }, element("div", {}, this.button, this.caption));
+    this.below = element("div", { class: "below" });
+    this.frame = element("div", { class: "frame" }, this.acts, this.svg, this.below);
     this.svg.onclick = (event) => this.press(event.target.closest("[role=button]"));
     this.svg.onkeydown = (event) => this.key(event);
+    keysOf(this.frame, (event) => this.pageKey(event));
     root.querySelector(".frame")?.remove(); // the style beside it stays
     root.append(this.frame);
     const host = root.getRootNode().host ?? root;
@@ -48,10 +67,22 @@ class Figure {
     if (above) this.observer.observe(above);
     window.addEventListener("resize", (this.refit = () => this.fit()));
     document.fonts.ready.then(() => this.draw());
+  }
+
+  /** Another model, or another block that is open. */
+  update(model) {
+    const before = this.stacks && this.now();
+    Object.assign(this, model);
+    this.frame.style.setProperty("--hl-focus", this.focus);
+    this.acts.hidden = !this.opens;
+    this.svg.setAttribute("aria-label", this.opens ? "The model. Use the arrow keys to move from block to " +
+      "block, Enter to open or close one." : "The model");
     this.draw();
+    if (before && !isStill()) this.glide(before);
   }
 
   end() {
+    this.play(false);
     this.observer.disconnect();
     window.removeEventListener("resize", this.refit);
   }
@@ -59,9 +90,13 @@ class Figure {
   // What is drawn, from the bottom up; y falls, as the screen has it
 
   draw() {
+    if (!this.stacks) return;
+    this.play(false);
+    this.detail = this.opened && this.unfolded(this.opened);
     this.family = getComputedStyle(this.frame).fontFamily;
     [this.width, this.highest] = this.room();
     this.layout(this.width);
+    this.lie();
     // Made smaller to fit the height, it leaves room at its sides: for wider boxes.
     const scale = this.scale();
     if (scale < 1 && scale * this.size[0] < this.width) this.layout(this.width / scale);
@@ -69,12 +104,36 @@ class Figure {
     this.svg.setAttribute("viewBox", `0 ${2 - height} ${width} ${height}`);
     this.svg.style.width = `${Math.floor(this.scale() * width)}px`;
     this.svg.style.height = `${Math.floor(this.scale() * height)}px`;
-    this.frame.style.maxHeight = `${this.highest}px`;
-    const focused = this.root.getRootNode().activeElement?.dataset?.part;
-    this.svg.replaceChildren(...this.lines, ...this.nodes);
-    this.mark(this.chosen);
-    if (focused) this.node(focused)?.focus({ preventScroll: true });
-    if (this.all) this.reveal(true);
+    const above = this.svg.getBoundingClientRect().top - this.frame.getBoundingClientRect().top + this.frame.scrollTop;
+    this.frame.style.maxHeight = this.wide ? `${this.highest + above}px` : "";
+    const active = this.root.getRootNode().activeElement;
+    const focused = this.svg.contains(active) && active.dataset.part;
+    const ofLayers = focused && active.classList.contains("name");
+    this.svg.replaceChildren(shape("g", { class: "lines" }, ...this.lines), ...this.nodes);
+    this.below.replaceChildren(...(this.wide || !this.detail ? [] : [this.detail]));
+    this.mark();
+    const again = ofLayers ? this.svg.querySelector(".name[role]") : this.node(focused) ?? this.items[0].node;
+    if (focused) again?.focus({ preventScroll: true });
+    if (this.all) this.reveal();
+  }
+
+  /** What explains the open block stands at the top left, above a first stack that is lower or
+   * beside one that stands alone, or else in the block. */
+  lie() {
+    const scale = this.scale();
+    const [first, second] = this.columns;
+    const beside = (this.frame.clientWidth - scale * this.size[0]) / 2;
+    const above = second ? scale * (this.size[1] - 2 + first.top) : 0;
+    const floats = (high) => this.wide && !this.all && (beside > ASIDE || above > high);
+    const isFree = floats(ASIDE);
+    this.acts.classList.toggle("beside", floats(BUTTON));
+    this.highest = this.room()[1];
+    const width = beside > ASIDE ? beside - 24 : beside + scale * (second?.frame ?? 0) - 24;
+    this.acts.style.width = isFree ? `${Math.min(width, 480)}px` : "";
+    if (!this.detail) return this.about.remove();
+    if (isFree) this.acts.append(this.about);
+    else this.detail.append(this.about);
+    if (this.wide) this.layout(this.width);
   }
 
   /** Everything, in a width. */
@@ -84,31 +143,41 @@ class Figure {
     this.wide = room(MARGIN) >= LEAST;
     this.margin = this.wide ? MARGIN : 0;
     this.box = this.wide ? Math.min(room(MARGIN), WIDEST) : Math.max(room(0) / 0.85, 140);
+    // An open block has what the other stacks leave.
+    const others = (count - 1) * (this.box + this.margin + RESIDUAL + 14 + CHANNEL);
+    this.openBox = Math.max(this.box, Math.min(width - others - MARGIN - RESIDUAL - 14, OPEN));
     this.lines = [];
     this.nodes = [];
     this.items = []; // the blocks, for the arrow keys
     this.bridges = [];
-    this.step = this.margin + this.box + RESIDUAL + 14 + CHANNEL;
-    const columns = this.stacks.map((stack, i) => this.column(stack, i));
-    for (const bridge of this.bridges) this.bridge(bridge, columns);
-    const top = Math.min(...columns.map(({ top }) => top)) - 2;
-    this.size = [count * this.step - CHANNEL, 2 - top];
+    let start = 0;
+    this.columns = this.stacks.map((stack, i) => {
+      const column = this.column(stack, i, start);
+      start += this.margin + column.box + RESIDUAL + 14 + CHANNEL;
+      return column;
+    });
+    for (const bridge of this.bridges) this.bridge(bridge, this.columns);
+    const top = Math.min(...this.columns.map(({ top }) => top)) - 2;
+    this.size = [start - CHANNEL, 2 - top];
   }
 
-  column(stack, index) {
+  column(stack, index, start) {
     const mirrored = index > 0; // residual arrows and N × stand outside, arrows across between
-    const start = index * this.step;
+    const blocks = [stack.before, ...stack.frames.map(({ blocks }) => blocks), stack.after, stack.answers].flat();
+    const box = this.wide && blocks.some((block) => this.isOpen(block)) ? this.openBox : this.box;
     const left = start + (mirrored ? 8 : this.margin + 6 + RESIDUAL);
     const at = {
-      index, left, mirrored, middle: left + this.box / 2,
-      around: mirrored ? left + this.box + RESIDUAL - 8 : left - RESIDUAL + 8,
+      index, mirrored, box, middle: left + box / 2,
       frame: mirrored ? start : start + this.margin,
-      frameWidth: this.box + RESIDUAL + 14,
+      frameWidth: box + RESIDUAL + 14,
+      way: [], // of the dot: {x, y, id of the block that it passes}
     };
     let y = this.tokens(stack.input, at, -ROW, "input");
+    this.pass(at, at.middle, y);
     y = this.arrow(at, y, 8);
     const [embedding, position] = stack.before;
     y = this.block(embedding, at, y);
+    this.pass(at, at.middle, y, embedding);
     if (position) y = this.positions(position, at, y); // rotary positions are no part of it
     at.embedded = y - 3;
     y = this.stem(at, y, 6);
@@ -116,13 +185,18 @@ class Figure {
       if (i) y = this.arrow(at, y, 9);
       y = this.layer(frame, at, y, i ? "" : stack.title);
     });
-    for (const block of stack.after) y = this.block(block, at, this.arrow(at, y, 9));
+    for (const block of stack.after) {
+      y = this.block(block, at, this.arrow(at, y, 9));
+      this.pass(at, at.middle, y, block);
+    }
     at.given = y - 5;
+    this.pass(at, at.middle, at.given);
     for (const block of stack.answers) {
       const touching = block.part.endsWith("softmax");
       y = this.block(block, at, touching ? this.stem(at, y, 3) : this.arrow(at, y, 10));
+      this.pass(at, at.middle, y, block);
     }
-    if (stack.answers.length)
+    if (stack.answers.length && stack.output[1].length)
       y = this.tokens(stack.output, at, this.arrow(at, y, 9) - ROW, "output");
     at.top = y - (stack.answers.length ? 0 : 8);
     return at;
@@ -131,14 +205,16 @@ class Figure {
   /** The sum of the embeddings and the positional encoding, which comes from outside. */
   positions(block, at, y) {
     const end = at.middle + (at.mirrored ? 1 : -1) * (SUM + 14);
-    const outer = at.mirrored ? at.frame + at.frameWidth + this.margin : at.frame - this.margin;
+    const far = (this.box + RESIDUAL + 14) / 2 + this.margin;
+    const outer = at.middle + (at.mirrored ? far : -far);
     const [left, width] = [Math.min(end, outer), Math.abs(end - outer)];
     const height = this.height(block, width);
     const gap = Math.max(6, height / 2 - SUM + 3);
     const middle = y - gap - SUM;
     this.stem(at, y, gap);
     this.sum(at.middle, middle);
-    this.button(block, left, middle - height / 2, width, height, at.index);
+    this.pass(at, at.middle, middle, block);
+    this.boxed(block, left, middle - height / 2, width, height, at.index);
     this.path(`M${end},${middle} H${at.middle + (at.mirrored ? 1 : -1) * SUM}`);
     this.tip(at.middle + (at.mirrored ? 1 : -1) * SUM, middle, at.mirrored ? "left" : "right");
     return this.stem(at, middle - SUM, gap - 4);
@@ -188,9 +264,10 @@ class Figure {
     y = this.block(sublayer, at, y);
     y = this.stem(at, y, 3);
     const top = this.block(norm, at, y);
-    const [middle, edge] = [(y + top) / 2, at.mirrored ? at.left + this.box : at.left];
-    this.path(`M${at.middle},${start} H${at.around} V${middle} H${edge}`);
-    this.tip(edge, middle, at.mirrored ? "left" : "right");
+    const [middle, edge] = [(y + top) / 2, this.edge(at, norm, at.mirrored)];
+    this.residual(at, start, middle, edge, sublayer);
+    this.pass(at, at.middle, middle);
+    this.pass(at, at.middle, top, norm);
     return top;
   }
 
@@ -202,15 +279,37 @@ class Figure {
     y = this.block(sublayer, at, y);
     const middle = this.stem(at, y, 4) - SUM;
     this.sum(at.middle, middle);
-    const edge = at.middle + (at.mirrored ? SUM : -SUM);
-    this.path(`M${at.middle},${start} H${at.around} V${middle} H${edge}`);
-    this.tip(edge, middle, at.mirrored ? "left" : "right");
+    this.residual(at, start, middle, at.middle + (at.mirrored ? SUM : -SUM), sublayer);
+    this.pass(at, at.middle, middle);
     return middle - SUM;
+  }
+
+  /** The stream around a sublayer. */
+  residual(at, start, middle, edge, sublayer) {
+    const around = this.edge(at, sublayer, at.mirrored) + (at.mirrored ? 1 : -1) * (RESIDUAL - 8);
+    this.path(`M${at.middle},${start} H${around} V${middle} H${edge}`, "residual");
+    this.tip(edge, middle, at.mirrored ? "left" : "right");
+    this.pass(at, at.middle, start);
+    this.pass(at, around, start);
+    this.pass(at, around, middle, sublayer);
+  }
+
+  /** The right or the left edge of a block. */
+  edge(at, block, isRight) {
+    return at.middle + ((isRight ? 1 : -1) * this.across(at, block)) / 2;
+  }
+
+  across(at, block) {
+    return this.isOpen(block) ? at.box : this.box;
+  }
+
+  pass({ way }, x, y, block = null) {
+    way.push({ x, y, block });
   }
 
   /** What enters a sublayer from below: queries, keys and values, or the first alone. */
   queries(sublayer, at, y, height, fork) {
-    if (sublayer.keys) this.bridges.push({ at, y: y - height - BOX / 2, keys: sublayer.keys });
+    if (sublayer.keys) this.bridges.push({ at, y: y - height - BOX / 2, sublayer });
     if (!sublayer.attends || sublayer.keys) return this.arrow(at, y, height);
     const [left, right] = [at.middle - FORK, at.middle + FORK];
     this.path(`M${left},${y - height} V${y - fork} H${right} V${y - height}`);
@@ -220,15 +319,18 @@ class Figure {
   }
 
   /** Keys and values from another stack. */
-  bridge({ at, y, keys: [name, output] }, columns) {
+  bridge({ at, y, sublayer }, columns) {
+    const [name, output] = sublayer.keys;
     const from = columns[this.stacks.findIndex((stack) => stack.name === name)];
     const onwards = from.index < at.index;
     // Each source has its own line between the stacks.
     const across = (onwards ? at : from).frame - CHANNEL * (onwards ? 0.62 : 0.38);
-    const edge = onwards ? at.left : at.left + this.box;
+    const edge = this.edge(at, sublayer, !onwards);
     const out = output ? `M${from.middle},${from.given + 5} V${from.given}` :
       `M${from.middle},${from.embedded}`;
     this.path(`${out} H${across} V${y} H${edge}`, "bridge");
+    from.bridge ??= [[from.middle, from.given], [across, from.given], [across, y], [edge, y]]
+      .map(([x, y]) => ({ x, y, block: null }));
     this.tip(edge, y, onwards ? "right" : "left");
     this.lines.push(this.text("K, V", edge + (onwards ? -12 : 12), y - 5, SMALL,
       onwards ? "end" : "start", "keys"));
@@ -257,9 +359,71 @@ class Figure {
   }
 
   block(block, at, y) {
-    const height = this.height(block, this.box);
-    this.button(block, at.left, y - height, this.box, height, at.index);
-    return y - height;
+    const width = this.across(at, block);
+    const height = this.height(block, width);
+    const inside = this.wide && this.isOpen(block) ? this.inside(width) : 0;
+    const left = at.middle - width / 2;
+    this.boxed(block, left, y - height - inside, width, height + inside, at.index);
+    if (inside) {
+      const place = { x: left + PAD, y: y - inside, width: width - 2 * PAD, height: inside };
+      this.nodes.push(shape("foreignObject", place, this.detail));
+    }
+    return y - height - inside;
+  }
+
+  isOpen({ id }) {
+    return this.opened?.id === id;
+  }
+
+  /** The height of what is in the open block, in a box of this width. */
+  inside(width) {
+    const gauge = element("div", { class: "gauge", style: `width: ${width - 2 * PAD}px` }, this.detail);
+    this.frame.append(gauge);
+    const height = this.detail.offsetHeight;
+    gauge.remove();
+    return height;
+  }
+
+  /** What an open block shows. */
+  unfolded({ pictures, joins, text, facts, link }) { // and what explains it, in `about`
+    const rows = Math.ceil(pictures.length / PER_ROW);
+    const columns = Math.ceil(pictures.length / (this.isNarrow() ? Math.ceil(pictures.length / 4) : rows));
+    const shown = element("div", { class: "pictures", style: `--columns: ${columns || 1}; ` +
+      `--map: ${Math.round(MAP / (rows > 1 ? 1.5 : 1))}px` }, ...pictures.map((one) => this.picture(one)));
+    const [title, path, settings] = link;
+    this.about.replaceChildren(element("p", {}, text), element("p", {}, ...facts.map(([name, number]) =>
+      element("span", {}, element("b", {}, number), ` ${name}`))),
+    this.leadsTo(element("a", { class: "go" }, `${title} →`), path, settings));
+    return element("div", { class: "open" }, ...(joins ? [element("div", { class: "joins" }, joins)] : []),
+      ...(pictures.length ? [shown] : []));
+  }
+
+  picture({ title, caption, source, row, rows, opens, is_off: isOff, selected }) {
+    const map = element("span", { class: "map" }, element("img", { src: source, alt: "" }));
+    if (row >= 0) map.append(element("i", { style: `top: ${(100 * row) / rows}%; height: ${100 / rows}%` }));
+    const label = [title, isOff ? "off" : caption && (opens ? caption.replace(" → ", " attends most to ") : caption)];
+    const parts = [element("span", { class: "title" }, element("b", {}, title), element("span", {}, caption)), map];
+    const kind = ["picture", isOff && "off", selected && "selected"].filter(Boolean).join(" ");
+    if (!opens) return element("span", { class: kind }, ...parts);
+    const node = element("a", { class: kind, "aria-label": label.filter(Boolean).join(", ") }, ...parts);
+    return this.leadsTo(node, "", opens);
+  }
+
+  /** A link to another page of the app. */
+  leadsTo(node, path, settings) {
+    const take = () => (node.href = pageWith(path, settings, this.here));
+    take();
+    for (const event of ["pointerdown", "focus", "contextmenu"]) node.addEventListener(event, take);
+    node.onclick = (event) => {
+      if (opensElsewhere(event)) return;
+      event.preventDefault();
+      lead(pageWith(path, settings, this.here));
+    };
+    return node;
+  }
+
+  isNarrow() {
+    return this.frame.clientWidth < 640;
   }
 
   height(block, width) {
@@ -281,7 +445,7 @@ class Figure {
     return [...lines.map((line) => [line, ""]), ["", numbers]];
   }
 
-  button(block, x, y, width, height, column) {
+  boxed(block, x, y, width, height, column) {
     const lines = this.wrapped(block, width);
     const texts = lines.flatMap(([name, numbers], i) => {
       const baseline = y + 15.5 + i * LINE;
@@ -291,8 +455,8 @@ class Figure {
           name ? "end" : "start", "", width - 2 * PAD),
       ].filter(Boolean);
     });
-    const node = shape("g", { role: "button", tabindex: "-1", "data-part": block.id,
-      "aria-label": block.label, style: `--kind: ${block.colour}` },
+    const node = shape("g", { role: this.opens ? "button" : "img", "data-part": block.id,
+      class: block.changed ? "changed" : "", "aria-label": block.label, style: `--kind: ${block.colour}` },
     shape("rect", { x, y, width, height, rx: 5 }), ...texts);
     this.nodes.push(node);
     this.items.push({ node, column, y: y + height / 2 });
@@ -308,6 +472,118 @@ class Figure {
   measure(words, size, weight) {
     ruler.font = `${weight} ${size}px ${this.family}`;
     return ruler.measureText(words).width;
+  }
+
+  // What moves
+
+  /** Where everything is, in pixels of the frame. */
+  now() {
+    const frame = this.frame.getBoundingClientRect();
+    const svg = this.svg.getBoundingClientRect();
+    const old = this.svg.cloneNode(true);
+    old.querySelectorAll(".lines, foreignObject, .dot").forEach((node) => node.remove());
+    const places = new Map(this.items.map(({ node }) => [node.dataset.part, this.rect(node, frame)]));
+    return { old, places, left: svg.left - frame.left, top: svg.top - frame.top, width: svg.width, height: svg.height };
+  }
+
+  rect(node, frame) {
+    const { left, top, width, height } = node.firstChild.getBoundingClientRect();
+    return { left: left - frame.left, top: top - frame.top, width, height };
+  }
+
+  /** Blocks glide from where they were; what is new appears, and what is gone fades. */
+  glide({ old, places, left, top, width, height }) {
+    const frame = this.frame.getBoundingClientRect();
+    const [timing, scale] = [{ duration: GLIDE, easing: "ease" }, this.scale()];
+    for (const { node } of this.items) {
+      const from = places.get(node.dataset.part);
+      if (!from) {
+        node.animate([{ opacity: 0 }, { opacity: 1 }], timing);
+        continue;
+      }
+      const to = this.rect(node, frame);
+      const [x, y] = [(from.left - to.left) / scale, (from.top - to.top) / scale];
+      const start = `translate(${x}px, ${y}px) scale(${from.width / to.width}, ${from.height / to.height})`;
+      node.animate([{ transform: start }, { transform: "none" }], timing);
+      places.delete(node.dataset.part);
+    }
+    const late = [{ opacity: 0 }, { opacity: 0, offset: 0.6 }, { opacity: 1 }];
+    for (const node of this.svg.querySelectorAll(".lines, foreignObject")) node.animate(late, timing);
+    for (const node of old.querySelectorAll("[data-part], .input, .output, .name"))
+      if (!places.has(node.dataset.part)) node.remove();
+    if (!places.size) return;
+    old.setAttribute("aria-hidden", "true");
+    old.removeAttribute("aria-label");
+    for (const node of old.querySelectorAll("[role]"))
+      for (const name of ["role", "tabindex", "data-part"]) node.removeAttribute(name);
+    old.style.cssText = `position: absolute; pointer-events: none; left: ${left}px; top: ${top}px; ` +
+      `width: ${width}px; height: ${height}px`;
+    this.frame.append(old);
+    old.animate([{ opacity: 1 }, { opacity: 0 }], timing).onfinish = () => old.remove();
+  }
+
+  /** The way of the dot: up each stack in turn, and along the bridge between them. */
+  way() {
+    return this.columns.flatMap(({ way, bridge }) => [...way, ...(bridge ?? [])]
+      .map((point, i) => ({ ...point, jumps: i === 0 })));
+  }
+
+  /** A dot travels along the residual stream; where nothing is to glide it goes from block to
+   * block. */
+  play(on) {
+    if (!on && !this.playing) return this.names();
+    cancelAnimationFrame(this.playing?.frame);
+    clearTimeout(this.playing?.timer);
+    this.playing?.dot.remove();
+    this.playing = null;
+    this.light(null);
+    this.names();
+    if (!on) return;
+    const dot = shape("circle", { class: "dot", r: SUM });
+    this.svg.append(dot);
+    this.playing = { dot, way: this.way(), at: 0 };
+    this.names();
+    if (isStill()) this.stepOn();
+    else this.playing.frame = requestAnimationFrame((time) => this.travel(time, time));
+  }
+
+  names() {
+    this.button.textContent = "";
+    this.button.append(this.playing ? "❚❚ Stop" : "▶ Follow a token", element("kbd", {}, "space"));
+    if (!this.playing) this.caption.textContent = "";
+  }
+
+  travel(time, since) {
+    const { way, at, dot } = this.playing;
+    const [from, to] = [way[at], way[at + 1]];
+    if (!to || !this.frame.isConnected) return this.play(false);
+    const length = to.jumps ? 0 : Math.hypot(to.x - from.x, to.y - from.y);
+    const share = length ? Math.min(((time - since) * PACE) / length, 1) : 1;
+    dot.setAttribute("cx", from.x + share * (to.x - from.x));
+    dot.setAttribute("cy", from.y + share * (to.y - from.y));
+    this.light(to.block);
+    if (share === 1) this.playing.at++;
+    const start = share === 1 ? time : since;
+    this.playing.frame = requestAnimationFrame((now) => this.travel(now, start));
+  }
+
+  stepOn() {
+    const { way, dot } = this.playing;
+    while (way[this.playing.at] && !way[this.playing.at].block) this.playing.at++;
+    const point = way[this.playing.at++];
+    if (!point || !this.frame.isConnected) return this.play(false);
+    dot.setAttribute("cx", point.x);
+    dot.setAttribute("cy", point.y);
+    this.light(point.block);
+    this.playing.timer = setTimeout(() => this.stepOn(), STEP);
+  }
+
+  /** Marks the block that the dot passes. */
+  light(block) {
+    if (this.lit === block) return;
+    this.lit = block;
+    for (const { node } of this.items) node.classList.toggle("lit", node.dataset.part === block?.id);
+    if (block) this.caption.textContent = block.name;
   }
 
   path(d, kind = "") {
@@ -339,7 +615,7 @@ class Figure {
 
   /** Width and height that there are, whether or not a scroll bar is there now. */
   room() {
-    const above = this.frame.getBoundingClientRect().top + (this.page?.scrollTop ?? 0);
+    const above = this.svg.getBoundingClientRect().top + this.frame.scrollTop + (this.page?.scrollTop ?? 0);
     const below = Math.floor(Math.max(window.innerHeight - above - 6, LOWEST));
     return [Math.max(this.frame.offsetWidth - BAR, 100), below];
   }
@@ -357,13 +633,12 @@ class Figure {
     if (this.room().some((size, i) => size !== [this.width, this.highest][i])) this.draw();
   }
 
-  /** Brings the chosen block into the frame. */
-  reveal(anyway = false) {
-    const node = this.node(this.chosen);
+  /** Brings the open block into the frame. */
+  reveal() {
+    const node = this.opened && this.node(this.opened.id);
     if (!node) return;
     const [box, frame] = [node, this.frame].map((one) => one.getBoundingClientRect());
-    if (anyway || box.top < frame.top || box.bottom > frame.bottom)
-      this.frame.scrollTop += box.top + box.height / 2 - frame.top - frame.height / 2;
+    this.frame.scrollTop += box.top + box.height / 2 - frame.top - frame.height / 2;
   }
 
   // Choosing
@@ -372,26 +647,45 @@ class Figure {
     return [...this.svg.querySelectorAll("[data-part]")].find((one) => one.dataset.part === part);
   }
 
-  mark(chosen) {
-    this.chosen = chosen;
-    for (const { node } of this.items) {
-      const pressed = node.dataset.part === chosen;
-      node.setAttribute("aria-pressed", pressed);
-      node.setAttribute("tabindex", pressed ? 0 : -1);
+  /** Says which block is open; the Tab key stops there, or at the lowest. */
+  mark() {
+    if (!this.opens) return;
+    const stop = this.opened && this.node(this.opened.id);
+    for (const [i, { node }] of this.items.entries()) {
+      node.setAttribute("aria-expanded", node.dataset.part === this.opened?.id);
+      node.setAttribute("tabindex", node === stop || (!stop && i === 0) ? 0 : -1);
     }
   }
 
   press(node) {
-    if (!node) return;
+    if (!node || !this.opens) return;
     if (node.classList.contains("name")) return this.tell("all_layers", !this.all);
+    this.play(false);
     node.focus({ preventScroll: true });
-    this.mark(node.dataset.part); // at once; the server says the same a little later
-    this.tell("chosen", node.dataset.part);
+    const part = node.dataset.part;
+    if (this.opened?.id !== part) {
+      for (const item of this.items) item.node.setAttribute("aria-expanded", item.node === node);
+      return this.tell("chosen", part); // what is in it comes from the server
+    }
+    this.update({ opened: null });
+    this.tell("chosen", FOLD);
+  }
+
+  pageKey(event) {
+    const at = event.composedPath()[0];
+    if (event.key === "Escape" && this.opened && this.frame.contains(at)) {
+      this.press(this.node(this.opened.id));
+      return true;
+    }
+    if (event.key !== " " || !this.opens || at.closest?.("button, a, input, summary")) return false;
+    this.play(!this.playing);
+    return true;
   }
 
   key(event) {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
     const node = event.target.closest("[role=button]");
+    if (!node) return;
     if (event.key === "Enter" || event.key === " ") this.press(node);
     else if (!this.walk(this.items.findIndex((item) => item.node === node), event.key)) return;
     event.preventDefault();
@@ -414,24 +708,15 @@ class Figure {
   }
 }
 
+const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 const figures = new WeakMap(); // where → figure
 
-export default function ({ data: { chosen, ...model }, parentElement, setTriggerValue }) {
-  const content = JSON.stringify(model);
+export default function ({ data, parentElement, setTriggerValue }) {
+  const content = JSON.stringify(data);
   let figure = figures.get(parentElement);
-  if (figure?.content !== content) {
-    const focused = parentElement.getRootNode().activeElement;
-    const inside = figure?.frame.contains(focused) ? focused : null;
-    figure?.end();
-    figure = new Figure({ ...model, chosen }, parentElement, setTriggerValue);
-    figure.content = content;
-    figures.set(parentElement, figure);
-    if (inside) {
-      const names = inside.classList.contains("name");
-      (names ? figure.svg.querySelector(".name[role]") : figure.node(chosen))?.focus();
-    }
-  }
-  if (figure.chosen === chosen) return; // the blocks and the keyboard's place stay as they are
-  figure.mark(chosen);
-  if (figure.all) figure.reveal();
+  if (figure?.content === content) return;
+  if (!figure) figures.set(parentElement, (figure = new Figure(parentElement, setTriggerValue)));
+  figure.content = content;
+  figure.tell = setTriggerValue;
+  figure.update(data);
 }
