@@ -350,7 +350,6 @@ STYLE = f"""
 .st-key-scatter_box {{ height: {SCATTER} !important; }}
 .js-plotly-plot {{ overflow: visible !important; }}
 .js-plotly-plot .modebar-container {{ transform: translateY(-{TOOLBAR}px); }}
-.st-key-swaps :is(th, td) {{ padding: 0.2rem 0.6rem; font-size: 0.94rem; }}
 """
 RESERVED_STYLE = f"""
 .st-key-head_grid {{ min-height: {GRID}px; }}

@@ -12,10 +12,13 @@ from headlight.app.state.cache import once
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.progress import reporting
 from headlight.model.analysis import family, lineage
+from headlight.model.analysis.architecture import Block, blocks
+from headlight.model.families.parts import NoPositions
 from headlight.model.presets import GENERATOR
 from headlight.model.probing.reference import Reference, ReferenceTrace
 from headlight.model.probing.run import Run
-from headlight.model.probing.trace import ids_of, read_of
+from headlight.model.probing.sites import embedding_of
+from headlight.model.probing.trace import Pass, ids_of, read_of
 from headlight.model.sites import ProbedModel
 
 
@@ -50,6 +53,23 @@ def lineage_of(view: ModelView, run: Run) -> dict[str, lineage.SwapEffect]:
     models = _lineage(len(view.tokenizer), view.model.config.max_length)
     with reporting("Measuring the differences"):
         return lineage.effects(models, torch.tensor([text.ids]), text.tokens)
+
+
+def lineage_figure(view: ModelView, run: Run, name: str) -> tuple[Pass, list[Block]]:
+    """The model of one stop of the line as blocks, and what it reads, without numbers: every side
+    reads the first text of the run."""
+    text, *_ = read_of(view.model, run).values()
+    model = _lineage(len(view.tokenizer), view.model.config.max_length)[name]
+    sides = {side.name: side for side in model.sides()}
+    texts = dict.fromkeys(sides, text)
+    read = Pass(Run((*texts.values(),)), sides, (*model.sites(),), texts, (), "", {}, {}, {})
+    shown = blocks(model, dict.fromkeys(sides, len(text.ids)))
+    tables = {
+        side.stack
+        for side in sides.values()
+        if not isinstance(embedding_of(model, side).position, NoPositions)
+    }
+    return read, [block for block in shown if block.part != "position" or block.stack in tables]
 
 
 @once

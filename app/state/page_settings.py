@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from headlight.app.state import options
 from headlight.app.state.setting import MAX_POSITION, Context, Setting
-from headlight.model.analysis.lineage import LINE
+from headlight.model.analysis.lineage import LINE, PAPER
 from headlight.model.presets import PRESETS
 from headlight.model.probing.head_steps import ABLATIONS
 from headlight.model.probing.position_tables import POSITION_KINDS
@@ -359,15 +359,13 @@ POSITIONS_CONTROLS = (
     ),
 )
 LINEAGE_CONTROLS = (
-    PICTURE,
     Setting(
         "swap",
-        "Part",
-        next(iter(LINE)),
+        "Last change",
+        PAPER,
         "select",
-        "One part is replaced; everything else stays the same.",
-        options=tuple(LINE),
-        look={"label_visibility": "collapsed", "width": 180},
+        "The last part that is replaced; those before it are, too.",
+        options=(PAPER, *LINE),
     ),
 )
 IMPLEMENTATIONS_CONTROLS = (

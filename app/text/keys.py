@@ -68,4 +68,5 @@ BY_PAGE: dict[str, Keys] = {
         ("space", "follow a token, or stop"),
         ("Esc", "close the open block"),
     ),
+    "lineage": (("← →", "the change before and after"),),
 }  # fmt: skip
