@@ -33,7 +33,7 @@ NAMES = {  # swap → Block.part → what the block is called from then on
     "rotary": {"self_attn": "Masked Attention, rotary"},
     "groups": {"self_attn": "Grouped-Query Attention, rotary"},
 }
-CHART = 290  # px
+CHART = 235  # px
 REACHED = {"pre-norm": "GPT-2", "groups": "Llama"}  # swap → the system that the model is then
 
 
@@ -106,9 +106,16 @@ def names(stop: str) -> dict[str, str]:
 def titled(
     trace: Pass, shown: Sequence[Block], named: Mapping[str, str]
 ) -> list[tuple[Block, tuple[str, int]]]:
-    """Each block with what is said of it: its name and its parameters."""
+    """Each block with its name and, in a layer, its parameters: those of an embedding also change
+    when another stack no longer shares it."""
     return [
-        (block, (named.get(block.part) or part_names.block_name(trace, block), block.parameters))
+        (
+            block,
+            (
+                named.get(block.part) or part_names.block_name(trace, block),
+                0 if block.layer is None else block.parameters,
+            ),
+        )
         for block in shown
     ]
 

@@ -29,7 +29,7 @@ VIEWS = [
     ),
     {"view": "generate"},
     {"view": "generate", "how": "Beam search"},
-    {"view": "lineage", "picture": "One part"},
+    {"view": "lineage"},
     *({"view": view} for view in ("model", "tokenizer", "positions", "residual", "compare",
                                   "lookup", "family", "bertviz")),
 ]  # fmt: skip

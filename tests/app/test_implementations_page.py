@@ -1,16 +1,21 @@
 """Every preset in the app, on every page, with the user's sentence."""
 
 import re
+from itertools import pairwise
 
 import pytest
 import torch
 
+from headlight.app.results import system_results
+from headlight.app.state import catalog
 from headlight.app.state.catalog import DEFAULT_MODEL
 from headlight.app.views import from_2017_to_llama, implementations
 from headlight.model import load
 from headlight.model.analysis import family, lineage
 from headlight.model.presets import PRESETS
+from headlight.model.probing.run import FINAL, Run
 from headlight.model.provenance import SOURCES
+from headlight.model.rounding import percent
 from tests.app.common import App, forget_all, plain_text
 from tests.conftest import long_but
 
@@ -54,19 +59,18 @@ def test_every_preset_reads_the_users_sentence(app, small_presets, preset):
     assert app.segmented_control(key="kind").options == kinds
 
 
-def show(page, picture, **chosen):
+def show(page, **chosen):
     app = App()
-    app.query_params.update(dict(source=TEXT, picture=picture) | chosen)
+    app.query_params.update(dict(source=TEXT) | chosen)
     app.switch_page(page).run()
     assert not app.exception and not app.error
-    assert app.segmented_control(key="picture").value == picture
     explained = '<div translate="yes">\n\n', "\n\n</div>"  # see `explain` of frame.py
     return [text.value.removeprefix(explained[0]).removesuffix(explained[1])
             for text in app.markdown]  # fmt: skip
 
 
 def test_the_page_shows_what_is_measured(default):
-    shown = show("family", "Differences", causal="false")
+    shown = show("family", picture="Differences", causal="false")
     assert any("Random weights" in text for text in shown)  # though the selected model has others
     assert not any(" peeks: " in text for text in shown)  # its masks are all on here
     table = next(text for text in shown if text.startswith("| What | Paper"))
@@ -87,7 +91,7 @@ def test_the_page_shows_what_is_measured(default):
 
 @pytest.mark.parametrize("system", SOURCES)
 def test_each_system_is_told(system):
-    shown = "\n".join(show("family", "One system", system=system))
+    shown = "\n".join(show("family", picture="One system", system=system))
     for told in (*SOURCES[system].disagreements, *SOURCES[system].repairs):
         assert all(part in shown for part in vars(told).values())
     assert SOURCES[system].completed in shown and PRESETS[system].whose_sizes in shown
@@ -116,11 +120,58 @@ def effects(default):
 
 
 def test_each_swap_is_told_with_what_it_changes(effects):
+    """Also at the addresses that the page had as a table."""
     for swap, step in lineage.LINE.items():
-        shown = show("lineage", "One part", swap=swap)
+        app = App()
+        app.query_params.update(source=TEXT, picture="One part", swap=swap)
+        app.switch_page("lineage").run()
+        assert not app.exception and not app.error
+        shown = [text.value for text in (*app.markdown, *app.caption)]
         assert from_2017_to_llama.in_words(step) in shown, swap
-        assert from_2017_to_llama.effect_in_words(step, effects[swap]) in shown, swap
-        assert any(text.startswith(step.title) for text in shown), swap
-    table = from_2017_to_llama.lineage(effects)
-    shown = show("lineage", "One part after another")
-    assert table in shown and len(table.splitlines()) == 2 + len(lineage.LINE)
+        assert step.finding.format(**effects[swap].curves.numbers) in shown, swap
+        words = from_2017_to_llama.effect_in_words(step, effects[swap])
+        assert f"{step.title}. {words}" in shown, swap
+    assert "10 parts swapped" in " ".join(show("lineage", picture="One part after another"))
+
+
+def test_the_line_counts_what_the_model_of_each_stop_has(effects):
+    paper, *stops = from_2017_to_llama.stops(effects)
+    assert [stop.name for stop in stops] == [*effects] and paper.moved == ""
+    total = int(paper.parameters.replace(",", ""))
+    for stop in stops:
+        before, after = effects[stop.name].parameters
+        total += int(stop.parameters.replace(",", "").replace("−", "-"))
+        assert total == after and before + total - after == before
+        moved = sum(effects[stop.name].moved) / len(effects[stop.name].moved)
+        assert stop.moved == percent(moved, 1)
+
+
+def test_the_figure_of_each_stop_counts_and_frames_what_its_swap_changes(default, effects):
+    """All blocks' parameters are the model's; what is new is what the swap is called after."""
+    run = Run((default.tokenizer.encode(TEXT),) * 2)
+    view, seen = catalog.view_of(DEFAULT_MODEL, FINAL, "cpu"), {}
+    for name in (lineage.PAPER, *lineage.LINE):
+        trace, shown = system_results.lineage_figure(view, run, name)
+        seen[name] = from_2017_to_llama.titled(trace, shown, from_2017_to_llama.names(name))
+        counted = sum(block.parameters for block in shown)
+        assert counted == (
+            effects[name].parameters[1]
+            if name in effects
+            else effects["decoder only"].parameters[0]
+        )
+    parts = {
+        name: {block.part for block in from_2017_to_llama.different(seen[before], seen[name])}
+        for before, name in pairwise(seen)
+    }
+    assert parts == {
+        "decoder only": set(),
+        "learned positions": {"position"},
+        "unscaled": {"embedding"},
+        "GELU": {"feed_forward"},
+        "pre-norm": {"norm"},
+        "RMSNorm": {"norm"},
+        "no biases": {"self_attn", "feed_forward"},
+        "SwiGLU": {"feed_forward"},
+        "rotary": {"self_attn"},
+        "groups": {"self_attn"},
+    }

@@ -9,7 +9,7 @@ from headlight.model.analysis import residual
 from headlight.model.masks import Masks
 from headlight.model.presets import PRESETS
 from headlight.model.probing.capture import capture, view
-from headlight.model.probing.sites import has_final_norm
+from headlight.model.probing.sites import has_final_norm, layers_of
 from tests.devices import here, within
 from tests.model.common import (
     CHECKPOINTS,
@@ -96,6 +96,20 @@ def test_the_stream_is_what_was_captured(preset):
     one = {"bloem": ["encoder"], "decoder_only": ["decoder"]}
     stacks = [side.stack for side in seen.sides.values()]
     assert stacks == one.get(preset, ["encoder", "decoder"])
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_hidden_numbers_lead_to_the_feed_forwards_output(preset):
+    """Through its last matrix, they give what the pass recorded."""
+    model, seen = random_trace(preset)
+    for side in model.sides():
+        for layer, module in enumerate(layers_of(model, side)):
+            found = residual.hidden(model, seen, side.name, layer)
+            if found is None:
+                assert "recurrence" in module.sublayers
+                continue
+            given = module.feed_forward.linear2(torch.from_numpy(found)).detach().numpy()
+            assert np.abs(given - seen.feed_forward[side.name][layer]).max() <= within(1e-5)
 
 
 def test_lengths_and_likeness_are_torchs():
