@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from headlight.app.state import options
 from headlight.app.state.setting import MAX_POSITION, Context, Setting
-from headlight.model.analysis.lineage import LINE, PAPER
+from headlight.model.analysis.lineage import LINE, PAPER_MODEL
 from headlight.model.presets import PRESETS
 from headlight.model.probing.head_steps import ABLATIONS
 from headlight.model.probing.position_tables import POSITION_KINDS
@@ -362,10 +362,10 @@ LINEAGE_CONTROLS = (
     Setting(
         "swap",
         "Last change",
-        PAPER,
+        PAPER_MODEL,
         "select",
         "The last part that is replaced; those before it are, too.",
-        options=(PAPER, *LINE),
+        options=(PAPER_MODEL, *LINE),
     ),
 )
 IMPLEMENTATIONS_CONTROLS = (

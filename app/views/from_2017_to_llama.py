@@ -16,7 +16,7 @@ from headlight.model.analysis.architecture import Block
 from headlight.model.analysis.lineage import (
     LINE,
     N_KEY_HEADS,
-    PAPER,
+    PAPER_MODEL,
     SIZES,
     Swap,
     SwapEffect,
@@ -42,7 +42,7 @@ def page() -> None:
     effects = system_results.lineage_of(view, run)
     with frame.explanation():
         name = widgets.draw("swap")
-    line = [PAPER, *LINE]
+    line = [PAPER_MODEL, *LINE]
     swap_line(stops(effects), name, on_choose=lambda chosen: session.choose(swap=chosen))
     trace, shown = system_results.lineage_figure(view, run, name)
     changed = []
@@ -71,9 +71,9 @@ def page() -> None:
     else:
         frame.finding(f"A Llama is the Transformer of 2017 with {len(effects)} parts swapped")
     frame.explain(
-        "Each stop replaces one more part of the paper's model; the line says how the number of "
-        "parameters changes, and how much attention moved: the share of the decoder's weight that "
-        "went elsewhere because of this swap, as a mean over layers. All models have "
+        "Each stop replaces one more part of the paper's model. The line says how the number of "
+        "parameters changes, and how much attention moved. That is the share of the decoder's "
+        "weight that went elsewhere because of this swap, as a mean over layers. All models have "
         f"{SIZES['n_decoder_layers']} layers of {SIZES['n_heads']} heads and random weights that "
         "are the same every time. Before and after have the same weights, except for the replaced "
         "part. The paper's model reads your sentence as source and target. The last model, with "
@@ -98,7 +98,7 @@ def _draw_effect(swap: Swap, effect: SwapEffect) -> None:
 
 def names(stop: str) -> dict[str, str]:
     """Block.part → its name at a stop, where it is another than the paper's."""
-    line = [PAPER, *LINE]
+    line = [PAPER_MODEL, *LINE]
     swaps = line[: line.index(stop) + 1]
     return {part: name for swap in swaps for part, name in NAMES.get(swap, {}).items()}
 
@@ -158,7 +158,7 @@ def stops(effects: Mapping[str, SwapEffect]) -> list[Stop]:
     """The line: the paper, then all swaps (model/analysis/lineage.py)."""
     moved = {name: sum(effect.moved) / len(effect.moved) for name, effect in effects.items()}
     first = next(iter(effects.values()))
-    paper = Stop(PAPER, "2017", "the paper", f"{first.parameters[0]:,}", "", 0.0)
+    paper = Stop(PAPER_MODEL, "2017", "the paper", f"{first.parameters[0]:,}", "", 0.0)
     return [paper] + [
         Stop(
             name,

@@ -37,7 +37,7 @@ from headlight.model.variants import (
 )
 
 Part = TypeVar("Part", bound=nn.Module)
-PAPER = "paper"  # the model of the first swap
+PAPER_MODEL = "paper"  # the model of the first swap
 SEED = 0  # of all numbers that are drawn
 SIZES = dict(d_model=128, n_heads=8, d_ff=512, n_encoder_layers=6, n_decoder_layers=6, dropout=0.0)
 N_KEY_HEADS = 2
@@ -581,7 +581,7 @@ def members(vocab_size: int, max_length: int, seed: int = SEED) -> dict[str, Pro
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         sizes = dict(vocab_size=vocab_size, max_length=max_length) | SIZES
-        models = {PAPER: build("paper", **sizes).eval().requires_grad_(False)}
+        models = {PAPER_MODEL: build("paper", **sizes).eval().requires_grad_(False)}
         for name, swap in LINE.items():
             before = list(models.values())[-1]
             models[name] = swap.put(view(before)).eval().requires_grad_(False)
@@ -594,7 +594,7 @@ def effects(
 ) -> dict[str, SwapEffect]:
     """What each swap changes on a text of `tokens`."""
     views = {name: view(model) for name, model in models.items()}
-    weights, measured = _attention(views[PAPER], ids), {}
+    weights, measured = _attention(views[PAPER_MODEL], ids), {}
     for (_, before), (name, after) in itertools.pairwise(views.items()):
         earlier, curves = weights, LINE[name].measure(before, after, ids, tokens)
         parameters = parameter_count(before), parameter_count(after)

@@ -150,7 +150,7 @@ def test_the_figure_of_each_stop_counts_and_frames_what_its_swap_changes(default
     """All blocks' parameters are the model's; what is new is what the swap is called after."""
     run = Run((default.tokenizer.encode(TEXT),) * 2)
     view, seen = catalog.view_of(DEFAULT_MODEL, FINAL, "cpu"), {}
-    for name in (lineage.PAPER, *lineage.LINE):
+    for name in (lineage.PAPER_MODEL, *lineage.LINE):
         trace, shown = system_results.lineage_figure(view, run, name)
         seen[name] = from_2017_to_llama.titled(trace, shown, from_2017_to_llama.names(name))
         counted = sum(block.parameters for block in shown)
