@@ -205,7 +205,7 @@ class Figure {
   /** The sum of the embeddings and the positional encoding, which comes from outside. */
   positions(block, at, y) {
     const end = at.middle + (at.mirrored ? 1 : -1) * (SUM + 14);
-    const far = (this.box + RESIDUAL + 14) / 2 + this.margin;
+    const far = this.box / 2 + RESIDUAL + 6 + this.margin;
     const outer = at.middle + (at.mirrored ? far : -far);
     const [left, width] = [Math.min(end, outer), Math.abs(end - outer)];
     const height = this.height(block, width);
