@@ -279,8 +279,15 @@ STYLE = f"""
   > * {{ flex: none; width: auto; }}
   label::after {{ bottom: auto; left: auto; right: 0; top: calc(100% + 2px); width: 24rem; }}
 }}
+/* Lines of controls between the bar and the picture: outlined are those that are chosen from. */
+:is(.st-key-page :is(.st-key-display, .st-key-explained), .st-key-state)
+  :is([data-testid="stPopoverButton"], [data-testid="stBaseButton-secondary"]):not(
+    :hover, :focus-visible),
+.st-key-page .st-key-pad_to [data-testid="stNumberInputContainer"]:not(:focus-within, :hover) {{
+  border-color: transparent; background: none;
+}}
 .st-key-page .st-key-pad_to {{
-  width: 9rem;
+  width: 7.8rem;
   [data-testid="stWidgetLabel"] {{ position: absolute; clip-path: inset(50%); }}
   [data-testid="stNumberInputContainer"], [data-testid="stNumberInputContainer"] * {{
     min-height: 0; height: {CONTROL - 2}px;

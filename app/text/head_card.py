@@ -113,7 +113,7 @@ def badge(survey: Survey, kind: str, layer: int, head: int) -> str:
     if not (measures := survey.head(kind, layer, head)):
         return ""
     if measures[survey.measure]["p_holm"] > SIGNIFICANT:
-        return "no clear effect alone"
+        return "no clear loss without it"
     return "important" if is_missed(survey, kind, layer, head) else "better without it"
 
 
