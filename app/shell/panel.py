@@ -64,12 +64,12 @@ def draw_peek(then: Callable[[], None] | None = None) -> None:
         return
     head = {"kind": seen.kind, "layer": seen.layer, "head": seen.head}
     st.button(
-        f"Select decoder head {seen.layer}.{seen.head}, which peeks most",
+        f"Decoder {seen.layer}.{seen.head} peeks most",
         icon=":material/visibility:",
         on_click=partial(_in_turn, session.choose, then),
         kwargs=head | {"follow": f"{seen.at + 1} ", "to": f"{seen.at + 2} "},
         disabled=head == {key: session.values()[key] for key in head},
-        help="The decoder self-attention head with the largest weight on a row's next token",
+        help="Select it: the decoder head with the largest weight on a row's next token",
         key="select_peek",
         type="tertiary",
     )

@@ -132,7 +132,7 @@ def draw_badges(page: Page) -> None:
         if page.key == HOME and not session.context().lacks:
             lesson.draw_offer()
     visible = PRESENTED_BADGES if session.values()["projector"] else VISIBLE_BADGES
-    if len(badges) > visible and names_head(page):
+    if len(badges) > visible and (names_head(page) or page.key == HOME):
         visible -= 1
     for badge in badges[:visible]:
         badge()
