@@ -291,6 +291,7 @@ STYLE = f"""
 .st-key-page .st-key-pad_to [data-testid="stNumberInputContainer"]:not(:focus-within, :hover) {{
   border-color: transparent; background: none;
 }}
+.st-key-page :is(.st-key-display, .st-key-explained) button {{ padding-inline: 0.35rem; }}
 .st-key-page .st-key-pad_to {{
   width: 8.6rem;
   [data-testid="stWidgetLabel"] {{ position: absolute; clip-path: inset(50%); }}

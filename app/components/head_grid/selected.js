@@ -483,7 +483,7 @@ export class SelectedHead {
     const { across, down, letters } = this.place;
     const [left, top] = this.corner;
     if (across < 1.9 * letters || down < 1.1 * letters || part.signed) return;
-    const written = across < 2.6 * letters ? (weight) => percent(weight).replace("%", "") : percent;
+    const written = grid.isCompared || across < 2.6 * letters ? (weight) => percent(weight).replace("%", "") : percent;
     const colours = pixelColours(grid.palette);
     context.font = `${letters}px ${grid.family}`;
     context.textAlign = "center";
