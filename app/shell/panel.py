@@ -106,6 +106,13 @@ def importance_badge() -> str:
     return f" :gray[· {words}]" if words else ""
 
 
+def over_all() -> str:
+    """What a survey found of the selected head, as the end of a sentence; or ""."""
+    focus, layer = session.focus(), session.values()["layer"]
+    survey, *_ = head_results.survey_of(selection.view())
+    return head_card.over_all(survey, focus.kind, layer - 1, focus.head) if survey else ""
+
+
 def draw_importance(is_whole: bool = False) -> None:
     """Whether the selected head is important, if the model has been surveyed and no lesson asks
     something; by how much in a tooltip, or with `is_whole` beside it."""

@@ -107,14 +107,29 @@ def is_missed(survey: Survey, kind: str, layer: int, head: int) -> bool:
     return worse and row["p_holm"] <= SIGNIFICANT
 
 
+NO_LOSS, LOSS, GAIN = "no clear loss", "a clear loss", "a clear gain"
+BADGES = {NO_LOSS: f"{NO_LOSS} without it", LOSS: "important", GAIN: "better without it", "": ""}
+
+
 def badge(survey: Survey, kind: str, layer: int, head: int) -> str:
     """Whether a head is important, in a few words; "" for one that was not surveyed. `layer` of the
     model, from 0."""
+    return BADGES[_loss(survey, kind, layer, head)]
+
+
+def over_all(survey: Survey, kind: str, layer: int, head: int) -> str:
+    """How a sentence about one text ends: what a survey found; "" for a head that was not
+    surveyed. `layer` of the model, from 0."""
+    found = _loss(survey, kind, layer, head)
+    return found and f"; over {survey.card['sentences']:,} sentences, {found}"
+
+
+def _loss(survey: Survey, kind: str, layer: int, head: int) -> str:
     if not (measures := survey.head(kind, layer, head)):
         return ""
     if measures[survey.measure]["p_holm"] > SIGNIFICANT:
-        return "no clear loss without it"
-    return "important" if is_missed(survey, kind, layer, head) else "better without it"
+        return NO_LOSS
+    return LOSS if is_missed(survey, kind, layer, head) else GAIN
 
 
 def card(
