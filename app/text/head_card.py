@@ -32,7 +32,7 @@ SHARES = {  # fields of Measured that are shares of weight → their names
     "previous": "previous",
     "next": "next",
     "first": "first",
-    "end": "</s>",
+    "end": "the end token",
     "punctuation": "punctuation",
     "same_token": "same token",
     "diagonal": "the diagonal",
@@ -43,7 +43,7 @@ HABIT_TITLES = {  # habit → its name, and what such heads do
     MATCHES: ("Match tokens", "other copies of the same token"),
     NEIGHBOURS: ("Read the neighbours", "words nearby"),
     SPREAD: ("Spread out", "little on any one token"),
-    SINK: ("Sinks", "on the first token, </s> or punctuation: often a way to do nothing"),
+    SINK: ("Sinks", "on the first token, the end token or punctuation: often a way to do nothing"),
     "": ("No named pattern", "or too few rows to measure"),
 }
 SHORT_PATTERNS = {  # where the name of a pattern is too long for a caption
@@ -52,7 +52,7 @@ SHORT_PATTERNS = {  # where the name of a pattern is too long for a caption
     "previous token": "previous",
     "next token": "next",
     "first-token sink": "first",
-    "end-of-sentence sink": "</s>",
+    "end-of-sentence sink": "end",
     "punctuation": "punct.",
 }
 
