@@ -63,6 +63,11 @@ SITE ?= public
 site: $(VENV)/test.installed
 	$(BIN)/python -m tests.site $(SITE)
 
+# Walks the checklist of a release, and leaves the wheel in dist/.
+.PHONY: release
+release: $(VENV)/test.installed chromium
+	$(BIN)/python -m tests.release
+
 # Renews the versions and hashes that the Dockerfile installs. PyTorch has a line of its own there.
 .PHONY: lock
 lock: $(VENV)/test.installed

@@ -11,6 +11,7 @@ import yaml
 from click.testing import CliRunner
 
 import headlight
+from tests import release
 from tests.conftest import ROOT
 
 
@@ -39,6 +40,21 @@ def test_the_package_asks_for_what_was_tested_and_for_no_less():
     assert [each["name"] for each in project["authors"]] == [
         each["name"] for each in cited["authors"]
     ]
+
+
+@pytest.mark.parametrize(
+    ("check", "right", "wrong"),
+    [
+        (release.check_date, f"## {release.VERSION}, 2026-12-01\n", "## 0.0.1, 2026-12-01\n"),
+        (release.check_date, f"a\n## {release.VERSION}, 2026-12-01", f"## {release.VERSION}, soon"),
+        (release.check_tags, [f"v{release.VERSION}", "main"], [f"v{release.VERSION}", "v9.0.0"]),
+        (release.check_tags, [], ["v0.0.1"]),
+    ],
+)
+def test_a_release_ends_where_a_point_does_not_hold(check, right, wrong):
+    check(right)
+    with pytest.raises(release.NotReady, match=re.escape(release.VERSION)):
+        check(wrong)
 
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
