@@ -20,8 +20,13 @@ from headlight.app.text import head_card, notices
 def draw_change(page: Page) -> None:
     """Every mask of the model, and padding; where a padding mask is off and nothing is padded, why
     that changes nothing. On a page that hides them, those that are chosen: the address keeps no
-    others."""
-    keys = list(filter(concerns, (*MASKS, "pad_to")))
+    others. A single text has padding masks once it is padded."""
+    is_padded = session.values()["pad_to"] or len(session.context().known.sides) > 1
+    keys = [
+        key
+        for key in filter(concerns, (*MASKS, "pad_to"))
+        if is_padded or key not in PADDING_MASKS or is_chosen(key)
+    ]
     is_hidden = "switches" in page.idle
     if not is_hidden and not page.alone and (keys or session.context().can_change):
         st.markdown("**Change**")
