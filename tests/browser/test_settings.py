@@ -119,7 +119,7 @@ MATTERS = {
     ),
     "model": without(
         of_a_run(layer=("all_layers=true", 3), all_layers=("", True)),
-        *("head", "src_padding", "tgt_padding", "memory_padding"),
+        *("head", "causal", "src_padding", "tgt_padding", "memory_padding", "pad_to"),
     ),
     "inside": of_a_run("at=Softmax", at=("", "Values"), without=("", ["scaling"])),
     "lookup": of_a_run(scaled=("vectors=Three+words", False), vectors=("", "Three words")),
@@ -247,6 +247,7 @@ class Screen:
             return "display"
         boxes = {"device": "more"} | dict.fromkeys(OF_A_HEAD, "head_picker")
         boxes |= {"target": "output", "hold": "output"}
+        boxes |= {"swap": "explained", "all_layers": "explained"}
         boxes |= dict.fromkeys(("changes", *OTHER_RUN), "what_if")
         boxes |= dict.fromkeys(("beginning", "branches"), "branches_box")
         if key.startswith("score") and self.page.locator(".st-key-display").count():
