@@ -1,4 +1,4 @@
-"""Other implementations of the same model, and torch.nn.Transformer."""
+"""From the paper to Llama, and torch.nn.Transformer."""
 
 import statistics
 import time
@@ -8,32 +8,14 @@ import streamlit as st
 import torch
 
 from headlight.app.results.memoize import SMALL_RESULT, per_run
-from headlight.app.state.cache import once
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.progress import reporting
-from headlight.model.analysis import family, lineage
+from headlight.model.analysis import lineage
 from headlight.model.presets import GENERATOR
 from headlight.model.probing.reference import Reference, ReferenceTrace
 from headlight.model.probing.run import Run
 from headlight.model.probing.trace import ids_of, read_of
 from headlight.model.sites import ProbedModel
-
-
-@st.cache_resource(max_entries=2, show_spinner="Building one model of each system …")
-def _members(vocab_size: int, max_length: int) -> dict[str, ProbedModel]:
-    with GENERATOR:
-        return family.members(vocab_size, max_length)
-
-
-@per_run(lambda result: 10 * SMALL_RESULT)
-def family_of(view: ModelView, run: Run) -> dict:
-    """How the presets differ, measured on the texts of a run (model/analysis/family.py), with the
-    number of `tokens`. Raises CannotRead."""
-    config = view.model.config
-    src, tgt = ids_of(view.model, read_of(view.model, run))
-    models = _members(len(view.tokenizer), config.max_length)
-    with reporting("Measuring the differences"), torch.no_grad():
-        return family.measure(models, src, tgt) | {"tokens": src.shape[1]}
 
 
 @st.cache_resource(max_entries=2, show_spinner="Building the models between the paper and Llama …")
@@ -50,13 +32,6 @@ def lineage_of(view: ModelView, run: Run) -> dict[str, lineage.SwapEffect]:
     models = _lineage(len(view.tokenizer), view.model.config.max_length)
     with reporting("Measuring the differences"):
         return lineage.effects(models, torch.tensor([text.ids]), text.tokens)
-
-
-@once
-def three_words() -> family.ThreeWords:
-    """Van Dijck's first example."""
-    with GENERATOR:
-        return family.three_words()
 
 
 @dataclass(frozen=True)

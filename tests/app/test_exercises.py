@@ -31,7 +31,7 @@ VIEWS = [
     {"view": "generate", "how": "Beam search"},
     {"view": "lineage", "picture": "One part"},
     *({"view": view} for view in ("model", "tokenizer", "positions", "residual", "compare",
-                                  "lookup", "family", "bertviz")),
+                                  "lookup", "bertviz")),
 ]  # fmt: skip
 
 
