@@ -28,7 +28,7 @@ pages = {page.path: layout.st_page(page) for page in PAGES.values()}
 gone = [st.Page(PAGES[new].draw, url_path=path) for path, new in FORMER.items()]
 chosen_page = st.navigation([*pages.values(), *gone], position="hidden")
 if chosen_page.url_path in FORMER:
-    st.switch_page(pages[FORMER[chosen_page.url_path]], query_params=st.query_params)
+    st.switch_page(pages[FORMER[chosen_page.url_path]], query_params=dict(st.query_params))
 screen.draw(PAGES[chosen_page.url_path or HOME], chosen_page.run)
 startup.settle_the_process()
 garbage.collect_garbage()

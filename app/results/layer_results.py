@@ -1,15 +1,11 @@
 """Layers: blocks with their shapes, the residual stream, the logit lens."""
 
-import numpy as np
-import torch
-
 from headlight.app.results.memoize import nbytes, per_run
 from headlight.app.results.passes import trace_of
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.progress import reporting
 from headlight.model.analysis import architecture, residual
 from headlight.model.probing.run import Run
-from headlight.model.probing.sites import embeddings_of
 
 
 def blocks_of(view: ModelView, run: Run) -> list[architecture.Block]:
@@ -28,10 +24,3 @@ def lens_of(
     traced = trace_of(view, run, written)
     with reporting("Reading the residual stream"):
         return residual.lens(view.model, traced, rows)
-
-
-def vectors_of(view: ModelView, run: Run) -> np.ndarray:
-    """The token embeddings of the first text, (length, d_model)."""
-    weight = embeddings_of(view.model)[0].token.weight
-    text, *_ = trace_of(view, run).texts.values()
-    return weight[torch.tensor(text.ids, device=weight.device)].float().cpu().numpy()
