@@ -116,6 +116,6 @@ def test_a_stream_that_is_patched_in_is_refused(opened):
         "cannot be split into contributions" in e.value for e in page.error
     )
     page.switch_page("residual").run()  # where all else is shown
-    assert not page.exception and not page.error and components(page, "headlight_lens")
+    assert not page.exception and not page.error and components(page, "headlight_lens_grid")
     show(page, "Who writes it")
     assert any("cannot be split into contributions" in error.value for error in page.error)

@@ -5,17 +5,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import streamlit as st
-from streamlit.components.v2 import component
 
 from headlight.app import theme
-from headlight.app.components.scripts import read, script
+from headlight.app.components.registered import registered
 from headlight.app.text.formats import Parts
 
-_mount = component(
-    "headlight_lesson_cards",
-    css=read("lesson_cards/style.css"),
-    js=script("lesson_cards/index.js"),
-)
+_mount = registered("lesson_cards")
 
 
 @dataclass(frozen=True)
