@@ -89,7 +89,10 @@ def test_a_classifier_gives_probabilities_and_asks_for_no_target(page):
     page.run()
     assert any("bad\\," in text.value or "good\\," in text.value for text in page.markdown)
     assert "target" not in [box.key for box in page.text_input]
-    assert {"src_padding"} == {toggle.key for toggle in page.toggle} & set(MASKS)
+    masks = [{toggle.key for toggle in page.toggle} & set(MASKS)]
+    page.number_input(key="pad_to").set_value(9).run()
+    masks.append({toggle.key for toggle in page.toggle} & set(MASKS))
+    assert masks == [set(), {"src_padding"}]  # whose one text has something to mask once padded
     assert page.segmented_control(key="kind").options == ["encoder"]
 
 
