@@ -13,6 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 from headlight.app.server.room_stores import STALE, open_store
+from headlight.app.server.room_turns import Turns
 from headlight.app.server.rooms import NoRoom, RoomState, Store, state_after
 
 BEAT = STALE / 3  # seconds between two notes of how many are here
@@ -41,6 +42,7 @@ class Hub:
         self.crowds: dict[str, dict[str, int]] = {}
         self.listeners: dict[str, set[Listener]] = {}
         self.watcher: Thread | None = None
+        self.turns = Turns()
 
     def room(self, code: str) -> RoomState:
         """A room as it is now. Raises NoRoom."""

@@ -5,6 +5,8 @@ import csv
 import io
 import random
 import zipfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 import streamlit as st
 
@@ -48,6 +50,22 @@ def room() -> RoomState:
 
 def is_teacher(room: RoomState) -> bool:
     return room_routes.is_teacher(room, st.context.cookies)
+
+
+def is_led() -> bool:
+    """Whether this page shows what the teacher's does."""
+    if session.memo().context is None or not code() or session.values()["alone"]:
+        return False
+    try:
+        now = room()
+    except NoRoom:
+        return False
+    return bool(now.view) and not is_teacher(now)
+
+
+def turn() -> AbstractContextManager[Callable[[], None]]:
+    """Around a run of a page, see Turns.turn."""
+    return hub().turns.turn() if is_led() else nullcontext(lambda: None)
 
 
 def student() -> str:

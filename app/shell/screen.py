@@ -60,7 +60,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
         state = row("state")
         line = page_row.draw_title(page)
     body = st.container(key="body", horizontal=True, wrap=False, gap="small")
-    with session.running(page.key):
+    with room_acts.turn() as picture_is_drawn, session.running(page.key):
         places = frame.make(
             line.controls,
             body,
@@ -79,9 +79,6 @@ def draw(page: Page, run: Callable[[], None]) -> None:
             with frame.of_page(places), errors.errors_as_messages():
                 running_lesson.memo().in_room = room_acts.lesson_question()
                 running_lesson.settle()
-                if places.room:
-                    with top_bar:
-                        room.draw(page, places.room)
                 if places.lesson:
                     with places.lesson:
                         lesson.draw(page)
@@ -95,7 +92,11 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                 else:
                     run()
             room_acts.lead(page)
+            picture_is_drawn()
         finally:
+            if places.room:
+                with top_bar:
+                    room.draw(page, places.room)
             with bar, errors.memory_errors_as_messages():
                 draw_texts()
                 lesson.keep_answers()
