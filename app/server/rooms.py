@@ -155,7 +155,8 @@ class RoomState:
 
     def mark_for(self, is_teacher: bool) -> str:
         """Changes with what is drawn for the teacher, or for a student."""
-        return f"{self.mark}.{self.sent}" if is_teacher else f"{self.mark}"
+        sent = self.sent if is_teacher else 0
+        return f"{self.mark}.{sent}.{'led' if self.view else ''}"
 
     def is_teacher(self, key: str) -> bool:
         return secrets.compare_digest(self.teacher, digest(key))

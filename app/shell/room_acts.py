@@ -7,6 +7,7 @@ import random
 import zipfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 
 import streamlit as st
 
@@ -32,6 +33,11 @@ from headlight.app.state.pages import Page
 from headlight.app.state.settings import OF_ROOMS, SETTINGS
 
 NOT_LED = *OF_ROOMS, "projector"  # settings of a page's own, wherever the class is led
+# Menus and switches that are not there while a page is led: it would be in vain to use them.
+IDLE_WHERE_LED = (
+    "switches", "switch_head", "importance", "what_if", "display", "shows", "step", "player",
+    "undo", "lesson_offer", "menus",
+)  # fmt: skip
 
 
 def code() -> str:
@@ -61,6 +67,13 @@ def is_led() -> bool:
     except NoRoom:
         return False
     return bool(now.view) and not is_teacher(now)
+
+
+def as_led(page: Page) -> Page:
+    """A page with what is there for its visitor: a quarter less work while it is led."""
+    session.memo().is_led = is_led()
+    idle = IDLE_WHERE_LED if session.memo().is_led else ()
+    return replace(page, idle=(*page.idle, *idle))
 
 
 def turn() -> AbstractContextManager[Callable[[], None]]:

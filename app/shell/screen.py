@@ -61,6 +61,8 @@ def draw(page: Page, run: Callable[[], None]) -> None:
         line = page_row.draw_title(page)
     body = st.container(key="body", horizontal=True, wrap=False, gap="small")
     with room_acts.turn() as picture_is_drawn, session.running(page.key):
+        has_effect = page.key != HOME and "switches" not in page.idle
+        page = room_acts.as_led(page)
         places = frame.make(
             line.controls,
             body,
@@ -98,7 +100,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                 with top_bar:
                     room.draw(page, places.room)
             with bar, errors.memory_errors_as_messages():
-                draw_texts()
+                draw_texts(page)
                 lesson.keep_answers()
             class_remote.draw(page)
             if session.context().structure is not None:  # else the page shows why
@@ -107,8 +109,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                         if count := session.left_out():
                             st.info(notices.left_out(count))
                         draw_not_finite()
-                    veiled = bool(running_lesson.veils())
-                    says = page.key != HOME and "switches" not in page.idle and not veiled
+                    says = has_effect and not running_lesson.veils()
                     if says and (said := places.effect().said):
                         places.finding.markdown(formats.as_markdown(said))
                     with places.change:

@@ -96,6 +96,7 @@ def test_a_lesson_in_a_room(chromium, served, room_file):
         teacher.type("A dog runs.")
         for student in students:
             expect_source(student, "A dog runs.")
+            expect(student.page.locator(".st-key-share")).to_have_count(0)
         teacher.go("Generate")
         for student in students:
             student.page.wait_for_url("**/generate?**")
@@ -119,7 +120,8 @@ def test_a_lesson_in_a_room(chromium, served, room_file):
 
         # One looks around, and comes back.
         press(second, "Look around by myself", line)
-        second.type("A cat sleeps.")
+        expect(second.page.locator(".st-key-share").first).to_be_visible()
+        second.idle().type("A cat sleeps.")
         teacher.type("A dog sleeps.")
         expect_source(first, "A dog sleeps.")
         second.settle()
@@ -140,6 +142,13 @@ def test_a_lesson_in_a_room(chromium, served, room_file):
         second.idle()
         press(second, "Follow", line)
         expect_source(second, "A dog sleeps.")
+
+        # Nobody is led for a while: all menus are there.
+        for state, menus in (("joined", 1), ("following", 0)):
+            line(teacher).get_by_text("Follow me").click()
+            teacher.idle()
+            expect(line(first)).to_contain_text(state)
+            expect(first.page.locator(".st-key-share")).to_have_count(menus)
 
         press(teacher, "Ask", line)
         teacher.page.get_by_label("Question").fill("What <b>next</b>?")
