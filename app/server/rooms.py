@@ -34,6 +34,10 @@ class NoRoom(LookupError):
     """There is no such room, or it has ended."""
 
 
+class Unreachable(OSError):
+    """The store does not answer now. Why, in a sentence."""
+
+
 class TooMuch(ValueError):
     """A limit is reached. Why, in a sentence."""
 
@@ -48,7 +52,8 @@ class Event:
 
 
 class Store(Protocol):
-    """The log of every room, shared by all processes. Any thread may call it."""
+    """The log of every room, shared by all processes. Any thread may call it. What it does may
+    raise Unreachable."""
 
     def create(self, code: str, body: Mapping) -> bool:
         """Begin a room; False if the code is taken. Raises TooMuch."""

@@ -25,6 +25,7 @@ from headlight.app.server.rooms import (
     NoRoom,
     RoomState,
     TooMuch,
+    Unreachable,
 )
 from headlight.app.shell import running_lesson
 from headlight.app.shell.running_lesson import RoomQuestion
@@ -40,6 +41,10 @@ IDLE_WHERE_LED = (
 )  # fmt: skip
 
 
+class Closed(NoRoom):
+    """No room can be reached now. Why, in a sentence."""
+
+
 def code() -> str:
     """The code of this session's room; "" outside of rooms."""
     return rooms.as_code(session.values()["room"])
@@ -47,8 +52,11 @@ def code() -> str:
 
 def room() -> RoomState:
     """The room as it is now. Raises NoRoom, also where this session has not joined it: nobody finds
-    out which rooms there are."""
-    found = hub().room(code())
+    out which rooms there are; and Closed."""
+    try:
+        found = hub().room(code())
+    except OSError as error:
+        raise Closed(str(error)) from error
     if not is_teacher(found) and not room_routes.is_student(found, st.context.cookies):
         raise NoRoom(code())
     return found
@@ -82,7 +90,7 @@ def turn() -> AbstractContextManager[Callable[[], None]]:
 
 
 def student() -> str:
-    """Who this browser is in the room."""
+    """The number by which the room knows this browser."""
     return rooms.student_of(code(), st.context.cookies.get(room_routes.STUDENT + code(), ""))
 
 
@@ -94,7 +102,7 @@ def append(kind: str, *, by_teacher: bool = True, **body) -> None:
             hub().append(code(), kind, **body)
     except NoRoom:
         pass  # the line says so
-    except TooMuch as error:
+    except (TooMuch, Unreachable) as error:
         session.memo().room_problem = str(error)
 
 
@@ -110,6 +118,8 @@ def end() -> None:
             hub().end(code())
     except NoRoom:
         pass
+    except Unreachable as error:
+        session.memo().room_problem = str(error)
 
 
 def leave() -> None:
@@ -219,8 +229,10 @@ def lead(page: Page) -> None:
         now = room()
         if now.view and is_teacher(now) and (view := address(page)) != now.view:
             hub().append(code(), rooms.VIEW, address=view, head=head())
-    except (NoRoom, TooMuch):
+    except NoRoom:
         pass  # the line says so
+    except (TooMuch, Unreachable) as error:
+        session.memo().room_problem = str(error)
 
 
 def head() -> dict | None:
