@@ -2,7 +2,7 @@
 
 import shutil
 import subprocess
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,13 @@ import pytest
 from headlight.app.server import room_stores
 from headlight.app.server.room_stores import RedisStore
 from tests.waiting import wait_until
+
+
+def _answers(address: str) -> bool:
+    with suppress(OSError):
+        RedisStore(address).close()
+        return True
+    return False
 
 
 @contextmanager
@@ -20,7 +27,7 @@ def redis_server(folder: Path):
     socket = folder / "socket"
     command = ["redis-server", "--port", "0", "--unixsocket", socket, "--dir", folder, "--save", ""]
     with subprocess.Popen([*command, "--appendonly", "yes"], stdout=subprocess.DEVNULL) as process:
-        wait_until(socket.exists)
+        wait_until(_answers, f"unix://{socket}")
         yield f"unix://{socket}"
         process.terminate()
 
