@@ -63,6 +63,22 @@ SITE ?= public
 site: $(VENV)/test.installed
 	$(BIN)/python -m tests.site $(SITE)
 
+# Walks the checklist of a release, and leaves the wheel in dist/.
+.PHONY: release
+release: $(VENV)/test.installed chromium
+	$(BIN)/python -m tests.release
+
+# Renews the versions and hashes that the Dockerfile installs. PyTorch has a line of its own there.
+.PHONY: lock
+lock: $(VENV)/test.installed
+	$(BIN)/python -m pip install -q uv
+	echo torch > $(VENV)/not_locked
+	$(BIN)/uv pip compile requirements.txt -o requirements.lock --upgrade --quiet \
+	  --excludes $(VENV)/not_locked --python-version 3.12 --python-platform linux \
+	  --only-binary :all: --generate-hashes --no-emit-index-url --no-annotate \
+	  --custom-compile-command "make lock"
+	$(BIN)/python -m pytest tests/app/test_dockerfile.py
+
 # Renews the table of seconds by which `make check` fills its minute.
 .PHONY: durations
 durations: $(VENV)/test.installed chromium

@@ -279,8 +279,21 @@ STYLE = f"""
   > * {{ flex: none; width: auto; }}
   label::after {{ bottom: auto; left: auto; right: 0; top: calc(100% + 2px); width: 24rem; }}
 }}
+.st-key-page > :is(.st-key-picker, :has(> .st-key-picker)), .st-key-page .st-key-picker * {{
+  flex-shrink: 1; min-width: 0;
+}}
+.st-key-page .st-key-head_picker p {{ overflow: hidden; text-overflow: ellipsis; }}
+.stElementContainer.st-key-select_peek.st-key-select_peek {{ flex-shrink: 0; }}
+/* Lines of controls between the bar and the picture: outlined are those that are chosen from. */
+:is(.st-key-page :is(.st-key-display, .st-key-explained), .st-key-state)
+  :is([data-testid="stPopoverButton"], [data-testid="stBaseButton-secondary"]):not(
+    :hover, :focus-visible),
+.st-key-page .st-key-pad_to [data-testid="stNumberInputContainer"]:not(:focus-within, :hover) {{
+  border-color: transparent; background: none;
+}}
+.st-key-page :is(.st-key-display, .st-key-explained) button {{ padding-inline: 0.35rem; }}
 .st-key-page .st-key-pad_to {{
-  width: 9rem;
+  width: 8.6rem;
   [data-testid="stWidgetLabel"] {{ position: absolute; clip-path: inset(50%); }}
   [data-testid="stNumberInputContainer"], [data-testid="stNumberInputContainer"] * {{
     min-height: 0; height: {CONTROL - 2}px;

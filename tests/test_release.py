@@ -1,12 +1,17 @@
 """The files of a release agree with one another."""
 
 import re
+import shutil
+import subprocess
 import tomllib
 
+import check_jsonschema
 import pytest
 import yaml
+from click.testing import CliRunner
 
 import headlight
+from tests import release
 from tests.conftest import ROOT
 
 
@@ -37,6 +42,21 @@ def test_the_package_asks_for_what_was_tested_and_for_no_less():
     ]
 
 
+@pytest.mark.parametrize(
+    ("check", "right", "wrong"),
+    [
+        (release.check_date, f"## {release.VERSION}, 2026-12-01\n", "## 0.0.1, 2026-12-01\n"),
+        (release.check_date, f"a\n## {release.VERSION}, 2026-12-01", f"## {release.VERSION}, soon"),
+        (release.check_tags, [f"v{release.VERSION}", "main"], [f"v{release.VERSION}", "v9.0.0"]),
+        (release.check_tags, [], ["v0.0.1"]),
+    ],
+)
+def test_a_release_ends_where_a_point_does_not_hold(check, right, wrong):
+    check(right)
+    with pytest.raises(release.NotReady, match=re.escape(release.VERSION)):
+        check(wrong)
+
+
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
@@ -52,6 +72,31 @@ def test_what_is_told_to_be_run_exists(told):
     )
     named = re.findall(r"(?<![\w/.])(?:tests|docs|app|model|assets)/[\w./-]*\w", text)
     assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+FORMATS = {  # files → the schema of their format
+    ".github/ISSUE_TEMPLATE/[!c]*.yml": "github-issue-forms",
+    ".github/ISSUE_TEMPLATE/config.yml": "github-issue-config",
+    ".github/dependabot.yml": "dependabot",
+    ".github/workflows/*.yml": "github-workflows",
+    "CITATION.cff": "citation-file-format",
+    "compose.yaml": "compose-spec",
+}
+
+
+@pytest.mark.parametrize(("files", "schema"), FORMATS.items())
+def test_a_file_for_another_tool_has_its_format(files, schema):
+    found = sorted(map(str, ROOT.glob(files)))
+    done = CliRunner().invoke(
+        check_jsonschema.main, ["--builtin-schema", f"vendor.{schema}", *found]
+    )
+    assert found and done.exit_code == 0, done.output
+
+
+@pytest.mark.skipif(shutil.which("actionlint") is None, reason="actionlint is not installed")
+def test_actionlint_finds_nothing_in_the_workflows():
+    done = subprocess.run(["actionlint", *WORKFLOWS], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)

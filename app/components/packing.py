@@ -78,6 +78,7 @@ class GridOptions:
     where it could answer a question.
     `cards`: the acts that stand below the finding, besides those on a head or a token, and whether
     each is done; None where nothing can be changed.
+    `now`: what the changed model writes, in such parts, as differences from what it wrote before.
     `named`: whether the page names the selected head elsewhere.
     `cell`: the row of the selected head, and the column, that are selected, each −1 where none
     is."""
@@ -97,6 +98,7 @@ class GridOptions:
     moved: Mapping = field(default_factory=dict)
     acts: bool = False
     said: Sequence[tuple[str, str]] = ()
+    now: Sequence[tuple[str, str]] = ()
     veil: Sequence[Mapping] = ()
     points_at: Mapping = field(default_factory=dict)
     cards: Mapping | None = None

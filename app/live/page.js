@@ -154,7 +154,7 @@ const grid = new Grid(true);
 let options = {
   focus: null, show: "all", scale: "linear", order: {}, average: "", least: 0,
   palette: data.palette, colour: data.colour, faded: {}, off: {}, marked: {}, hidden: {}, moved: {},
-  acts: true, cards: {}, named: true, said: [], session: "", heard: 0,
+  acts: true, cards: {}, named: true, said: [], now: [], session: "", heard: 0,
 };
 
 const NOTHING_FOUND = { first: [], last: () => [] };

@@ -38,7 +38,7 @@ CHECK_HELP = """usage: headlight check FILE.py [--port PORT]
 Judges your parts of the Transformer each time you save the file. The page that opens shows your
 numbers beside ours and frames the first cell that differs; the terminal shows the same in words.
 
-Functions are judged by their names, with these arguments:
+Functions are found by their names, with these arguments:
 
   scores(q, k), softmax(scores, mask), attention(q, k, v, mask)
   split_heads(x, n_heads), merge_heads(heads), multi_head(d_model, n_heads) or a class of

@@ -6,7 +6,7 @@ import socket
 
 import psutil
 
-ADDRESS = "HEADLIGHT_ADDRESS"  # set by app/server/serve.py when it serves a class
+ADDRESS = "HEADLIGHT_ADDRESS"  # in the environment of each process that serves a class
 
 
 def class_address() -> str:
@@ -15,7 +15,10 @@ def class_address() -> str:
 
 
 def addresses(port: int) -> list[str]:
-    """The addresses at which others may reach a server on this machine, the likeliest first."""
+    """The addresses at which others may reach a server on this machine, the likeliest first. If the
+    environment names one, only that: behind a proxy or in a container, this machine cannot know."""
+    if named := class_address():
+        return [named]
     hosts = [
         interface.address
         for name, interfaces in psutil.net_if_addrs().items()

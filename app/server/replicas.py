@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 from threading import Thread
+from urllib.parse import urlsplit
 
 from headlight.app.server import lan, limits
 
@@ -151,7 +152,7 @@ class Service:
             "server.port": port,
             "server.address": EVERYWHERE if alone else HERE_ALONE,
             "server.headless": "true",
-            "browser.serverAddress": self.addresses[0].split("/")[2].rpartition(":")[0],
+            "browser.serverAddress": urlsplit(self.addresses[0]).hostname,
             "browser.serverPort": self.port,
             "logger.hideWelcomeMessage": "true",
         }

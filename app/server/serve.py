@@ -6,12 +6,14 @@ and a spare process is ready to take over. However this process ends, all of the
 """
 
 import argparse
+import re
 import shutil
 import signal
 import socket
 import sys
 from collections.abc import Sequence
 
+from headlight.app.server import lan
 from headlight.app.server.replicas import EVERYWHERE, CannotServe, Service
 
 
@@ -23,6 +25,12 @@ def _check(port: int, replicas: int) -> None:
         raise CannotServe(
             "Several processes need nginx, which is not installed. Please run: apt-get install "
             "nginx"
+        )
+    address = lan.class_address()
+    if address and not re.fullmatch(r"https?://[\w.-]+(:\d+)?/?", address):
+        raise CannotServe(
+            f"{lan.ADDRESS} is {address!r}. Give the address that students open, such as "
+            "https://headlight.example.org."
         )
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -40,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--replicas", type=int, default=1, help="number of processes; more than one needs nginx"
     )
-    args, others = parser.parse_known_args(arguments)
+    args, options = parser.parse_known_args(arguments)
     if args.replicas < 1:
         parser.error("--replicas must be 1 or more")
     # Also when the terminal is closed: nginx would take SIGHUP as a request to reload.
@@ -49,11 +57,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print("Headlight is starting …", flush=True)
     try:
         _check(args.port, args.replicas)
-        with Service(args.port, args.replicas, others) as service:
+        with Service(args.port, args.replicas, options) as service:
             service.until_ready()
             first, *more = service.addresses
-            print(f"Headlight is ready. Write on the board: {first}")
-            print(f"or one of these: {', '.join(more)}", flush=True)
+            others = f"\nor one of these: {', '.join(more)}" if more else ""
+            print(f"Headlight is ready. Write on the board: {first}{others}", flush=True)
             service.run()
         return 0
     except CannotServe as why:

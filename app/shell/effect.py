@@ -27,11 +27,14 @@ ModelRun = tuple[ModelView, Run]
 class Effect:
     """What is said of an effect, and `brief`ly, in a few words. `row`: the token after which a
     probability moved most; None if none moved, or if the picture shows neither the current nor the
-    changed model."""
+    changed model. `now`: what a changed model writes, as differences from the text before; `rest`:
+    what is said where that stands elsewhere."""
 
     said: Parts = field(default_factory=list)
     row: int | None = None
     brief: Parts = field(default_factory=list)
+    now: Parts = field(default_factory=list)
+    rest: Parts = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ def effect() -> Effect:
             before, after = ((selection.view(each), each) for each in (final, run))
             found = _moved(before, after, translated_lines(before, after))
             lead = "Compared with the final weights, "
-            found = replace(found, said=findings.after_lead(lead, found.said))
+            found = Effect(findings.after_lead(lead, found.said), found.row, found.brief)
         else:
             return Effect()
         return found if shows in (THIS, AFTER) else replace(found, row=None)
@@ -103,7 +106,7 @@ def _other() -> Effect:
     lead = findings.with_other(other_line, chosen["other_model"], chosen["other_step"])
     found = _moved(*both, lines)
     brief = findings.brief_swap(formats.differences(line, other_line or line), found.brief)
-    return replace(found, said=findings.after_lead(lead, found.said), brief=brief)
+    return Effect(findings.after_lead(lead, found.said), found.row, brief)
 
 
 def translation(view: ModelView, line: str, run: Run) -> str:
@@ -126,7 +129,7 @@ def _of_changes(plain: Run, run: Run) -> Effect:
     both = (view, plain), (view, run)
     texts = {"stays": stays, "start": after, "former": findings.FORMER}
     found = _moved(*both, translated_lines(*both), findings.SAID["now"], **texts)
-    return replace(found, said=[*parts, *found.said])
+    return replace(found, said=[*parts, *found.said], rest=[*parts, *found.rest])
 
 
 def translated_lines(before: ModelRun, after: ModelRun) -> list[str]:
@@ -151,17 +154,18 @@ def _moved(
     if moved := class_moved(before, after):
         classes = moved.row, moved.token, moved.before, moved.after
         return Effect(findings.class_moved(*classes), brief=findings.brief_class(*classes))
-    parts, brief = [], []
+    writes, same, brief, written = [], [], [], []
     if lines:
         was, now = (
             translation(view, line, run)
             for (view, run), line in zip((before, after), lines, strict=True)
         )
+        differences = formats.differences(was, now)
+        written = differences if now.strip() else []
         if was == now:
-            parts.append((stays, ""))
+            same = [(stays, "")]
         else:
-            differences = formats.differences(was, now)
-            parts += findings.writes(lead, differences, now)
+            writes = findings.writes(lead, differences, now)
             brief = findings.first_difference(differences)
             start = former
     moved = moved_most(before, after)
@@ -172,12 +176,13 @@ def _moved(
         )
         said = findings.SAME_OUTPUT if now == was else f"The output changes: {was} → {now}"
         brief = brief or [("output stays" if now == was else f"→ {now}", "")]
-        return Effect(parts or [(said, "")], brief=brief)
+        return Effect(writes + same or [(said, "")], brief=brief)
     brief = brief or findings.brief_move(moved.token, moved.before, moved.after)
     if moved.by <= findings.NOTHING:
-        return Effect([*parts, (findings.NO_CHANGE, "")], brief=brief)
-    told = findings.moved(moved.row, moved.token, moved.before, moved.after, start)
-    return Effect([*parts, *told], moved.at, brief)
+        rest = [*same, (findings.NO_CHANGE, "")]
+        return Effect(writes + rest, None, brief, written, rest)
+    rest = [*same, *findings.moved(moved.row, moved.token, moved.before, moved.after, start)]
+    return Effect(writes + rest, moved.at, brief, written, rest)
 
 
 def peek() -> Peek | None:

@@ -19,6 +19,7 @@ from headlight.model.probing.run import Run
 def grid_options(model_view: ModelView, run: Run) -> GridOptions:
     """The display options; measures that the order of heads needs are computed here."""
     chosen, read_as, veils = session.values(), session.reading(), running_lesson.veils()
+    told = frame.effect()
     are_tokens = not read_as.words and chosen["special"] == "show"
     return GridOptions(
         focus=vars(session.focus()),
@@ -47,7 +48,8 @@ def grid_options(model_view: ModelView, run: Run) -> GridOptions:
         hidden=_hidden(run),
         moved={} if veils else _moved(model_view, run),
         acts=are_tokens and not read_as.average and session.context().can_change,
-        said=() if veils else frame.effect().said,
+        said=() if veils else told.rest if told.now else told.said,
+        now=() if veils else told.now,
         veil=[vars(veil) for veil in veils],
         points_at=_points_at(are_tokens),
         cards=palette.cards(),

@@ -24,11 +24,15 @@ def draw_not_finite() -> None:
                 messages.show_message(notices.not_finite(*problems))
 
 
-def draw_output() -> None:
+def draw_output(is_on_page: bool = False) -> None:
     """The model's output; for a translation, a menu in which the target is edited, and a button for
-    what the changed model writes."""
+    what the changed model writes. Beside that button there is no room for a target that
+    `is_on_page` as well."""
     title, text = model_output()
+    is_new = bool(new_translation())
     label = f"**{formats.escaped(title)}:** {formats.escaped(text)}" if title else "Target"
+    if title and is_new and is_on_page:
+        label = f"**{formats.escaped(title)}** the target"
     if not concerns("target"):
         if title:
             st.markdown(label, width="content")
@@ -42,7 +46,7 @@ def draw_output() -> None:
             _draw_ways(text)
         if concerns("hold") and (output.open or is_chosen("hold")):
             widgets.draw("hold")
-    if new_translation():
+    if is_new:
         st.button(
             "Use the new translation",
             icon=":material/translate:",

@@ -69,7 +69,7 @@ def draw_title(page: Page) -> PageRow:
 def draw_picker(page: Page, **options) -> DeltaGenerator | None:
     """Kind of attention, layer and head in one menu, named by what is selected; `options` of its
     widgets. On a page without a panel it says as well whether the head is important. Returns the
-    place in it for what else is said of the head."""
+    place in it for what else is said of the head, None while it is closed."""
     if not shows_head(page):
         return None
     badge = panel.importance_badge() if page.alone else ""
@@ -79,6 +79,8 @@ def draw_picker(page: Page, **options) -> DeltaGenerator | None:
         if page.key in OF_A_CELL:
             with st.container(horizontal=True):
                 _draw_cell(bool(picker.open), options)
+        if page.alone and not picker.open:
+            return None  # a click on a map need not wait for what nobody sees
         if page.alone and "switch_head" not in page.idle:
             panel.draw_switch(options.get("on_change"))
             panel.draw_importance(is_whole=True)

@@ -20,8 +20,13 @@ from headlight.app.text import head_card, notices
 def draw_change(page: Page) -> None:
     """Every mask of the model, and padding; where a padding mask is off and nothing is padded, why
     that changes nothing. On a page that hides them, those that are chosen: the address keeps no
-    others."""
-    keys = list(filter(concerns, (*MASKS, "pad_to")))
+    others. A single text has padding masks once it is padded."""
+    is_padded = session.values()["pad_to"] or len(session.context().known.sides) > 1
+    keys = [
+        key
+        for key in filter(concerns, (*MASKS, "pad_to"))
+        if is_padded or key not in PADDING_MASKS or is_chosen(key)
+    ]
     is_hidden = "switches" in page.idle
     if not is_hidden and not page.alone and (keys or session.context().can_change):
         st.markdown("**Change**")
@@ -64,12 +69,12 @@ def draw_peek(then: Callable[[], None] | None = None) -> None:
         return
     head = {"kind": seen.kind, "layer": seen.layer, "head": seen.head}
     st.button(
-        f"Select decoder head {seen.layer}.{seen.head}, which peeks most",
+        f"Decoder {seen.layer}.{seen.head} peeks most",
         icon=":material/visibility:",
         on_click=partial(_in_turn, session.choose, then),
         kwargs=head | {"follow": f"{seen.at + 1} ", "to": f"{seen.at + 2} "},
         disabled=head == {key: session.values()[key] for key in head},
-        help="The decoder self-attention head with the largest weight on a row's next token",
+        help="Select it: the decoder head with the largest weight on a row's next token",
         key="select_peek",
         type="tertiary",
     )
@@ -104,6 +109,13 @@ def importance_badge() -> str:
     survey, *_ = head_results.survey_of(selection.view())
     words = head_card.badge(survey, focus.kind, layer - 1, focus.head) if survey else ""
     return f" :gray[· {words}]" if words else ""
+
+
+def over_all() -> str:
+    """What a survey found of the selected head, as the end of a sentence; or ""."""
+    focus, layer = session.focus(), session.values()["layer"]
+    survey, *_ = head_results.survey_of(selection.view())
+    return head_card.over_all(survey, focus.kind, layer - 1, focus.head) if survey else ""
 
 
 def draw_importance(is_whole: bool = False) -> None:

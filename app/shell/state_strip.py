@@ -1,9 +1,10 @@
 """What differs from the model as trained: a chip for each difference, which of both is shown, undo
 and redo, the training step; in Present also which head is shown."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -22,10 +23,11 @@ from headlight.app.shell.layout import (
 from headlight.app.shell.output import draw_output
 from headlight.app.state import catalog, session, widgets
 from headlight.app.state.messages import NothingToShow
-from headlight.app.state.options import DIFFERENCE, TO_OTHER
+from headlight.app.state.options import AFTER, DIFFERENCE, TO_OTHER
 from headlight.app.state.pages import HOME, Page
 from headlight.app.text import formats, part_names
-from headlight.model.probing.changes import CannotChange, Hidden, Scope
+from headlight.model.probing.changes import CannotChange, Change, Hidden, Scope, written
+from headlight.model.probing.editing import Changes
 from headlight.model.probing.trace import CannotRead, read_of
 
 UNTRAINED_HERE = "The models on this page have random weights, whichever model is selected."
@@ -35,6 +37,7 @@ NO_DIFFERENCE = (
     "changes."
 )
 
+BOTH = "Before | after"  # what the home page draws where others show what is after a change
 VISIBLE_BADGES = 3  # badges that are shown; further ones go into a popover
 PRESENTED_BADGES = 2  # the same in Present, where letters are large
 
@@ -49,14 +52,15 @@ def draw_state(page: Page) -> None:
         name = part_names.short_name(head) if concerns("shows") else head_label()
         st.markdown(f"**{name}**", width="content")
     if concerns("shows"):
-        shows = widgets.draw(
-            "shows", widget_options={"label_visibility": "collapsed", "width": "content"}
-        )
+        look: dict[str, Any] = {"label_visibility": "collapsed", "width": "content"}
+        if page.key == HOME and not running_lesson.veils():
+            look["format_func"] = lambda shown: {AFTER: BOTH}.get(shown, shown)
+        shows = widgets.draw("shows", widget_options=look)
         if shows in (DIFFERENCE, TO_OTHER) and page.key != HOME:
             st.caption(NO_DIFFERENCE, width="content")
     st.space("stretch")
     if not running_lesson.veils():
-        draw_output()
+        draw_output(is_on_page=page.key == HOME)
     if len(session.history().states) > 1 and "undo" not in page.idle:
         draw_undo()
     if concerns("step") and ("step" not in page.idle or is_chosen("step")):
@@ -130,7 +134,7 @@ def draw_badges(page: Page) -> None:
         if is_offered and not session.context().lacks:
             lesson.draw_offer()
     visible = PRESENTED_BADGES if session.values()["projector"] else VISIBLE_BADGES
-    if len(badges) > visible and names_head(page):
+    if len(badges) > visible and (names_head(page) or page.key == HOME):
         visible -= 1
     for badge in badges[:visible]:
         badge()
@@ -150,16 +154,34 @@ def _badges_of_changes() -> list[Callable]:
     return [
         partial(
             st.button,
-            f"{part_names.chip(change, keys.get(change.scope.kind, ()))} ×",
+            f"{name} ×",
             on_click=edits.set_changes,
-            args=([other for other in changes if other != change],),
-            help=f"{formats.escaped(str(change))}: remove this change",
+            args=([other for other in changes if other not in group],),
+            help=f"{formats.escaped(written(group))}: remove this change",
             key=f"change_{number}",
             type="primary",
             wrap=False,
         )
-        for number, change in enumerate(changes)
+        for number, (name, group) in enumerate(_acts(changes, keys))
     ]
+
+
+def _acts(changes: Changes, keys: Mapping[str, Sequence[str]]) -> list[tuple[str, Changes]]:
+    """A name for each act, and the changes that it made: one that hides a token hides it in every
+    part that reads the text."""
+    of_kind = session.context().known.kinds
+    acts: dict[object, list[Change]] = {}
+    for change in changes:
+        kind = change.scope.kind
+        is_hidden = isinstance(change, Hidden) and kind in of_kind and change.scope == Scope(kind)
+        side = of_kind[kind][0].key_side if is_hidden else None
+        acts.setdefault((side, change.what()) if side else change, []).append(change)
+    named = []
+    for group in acts.values():
+        words = keys.get(group[0].scope.kind, ())
+        name = group[0].in_words(words) if len(group) > 1 else part_names.chip(group[0], words)
+        named.append((name[:1].upper() + name[1:], tuple(group)))
+    return named
 
 
 def _keys() -> dict[str, list[str]]:

@@ -301,13 +301,16 @@ def of_head(
     trace: Pass,
     score: Score,
     outputs: Outputs,
+    over: str = "",
 ) -> Parts:
-    """What one change of a sweep over heads does to the score; `head`: the name of its head."""
+    """What one change of a sweep over heads does to the score; `head`: the name of its head;
+    `over`: as findings.without_head takes it."""
     effect = float(swept.effects[number])
     if not np.isfinite(effect):
         return [(f"{head}.", "")]
     if is_probability(trace, score):
-        return findings.without_head(head, *_probabilities(swept, number, trace, score, outputs))
+        moves = _probabilities(swept, number, trace, score, outputs)
+        return findings.without_head(head, *moves, over)
     return [(f"{head}: without it the score changes by {signed(effect)}.", "")]
 
 

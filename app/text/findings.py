@@ -139,15 +139,16 @@ def most_needed(part: str, kind: str, what: str, before: float, after: float) ->
     ]
 
 
-def without_head(head: str, what: str, before: float, after: float) -> Parts:
-    """What switching a head off does: “Cross-attention, layer 3, head 3: without it, …”."""
+def without_head(head: str, what: str, before: float, after: float, over: str = "") -> Parts:
+    """What switching a head off does: “Cross-attention, layer 3, head 3: without it, …”. `over`:
+    what it does to other texts, as head_card.over_all ends the sentence."""
     if max(before, after) <= NOTHING:
-        ends = f"stays below 0.1%; the log-probability {_log_moves(before, after)}."
+        ends = f"stays below 0.1%; the log-probability {_log_moves(before, after)}"
     elif abs(before - after) <= NOTHING:
-        ends = "stays the same."
+        ends = "stays the same"
     else:
-        ends = f"{_moves(before, after)}."
-    return [(f"{head}: without it, the probability of {what} {ends}", "")]
+        ends = _moves(before, after)
+    return [(f"{head}: without it, the probability of {what} {ends}{over}.", "")]
 
 
 def _moves(before: float, after: float) -> str:

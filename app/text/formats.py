@@ -49,7 +49,7 @@ MARKS = {"": "", "b": "**", "em": "*", "s": "~~"}  # tag → what it is in Markd
 
 
 def emphasised(markdown: str) -> Parts:
-    """Words, and those between two * as emphasised, between two pairs as bold."""
+    """Text in parts: between single asterisks it is emphasised, between double ones bold."""
     found: Parts = []
     for i, words in enumerate(re.split(r"(\*\*?[^*]+\*\*?)", markdown)):
         tag = ("b" if words.startswith("**") else "em") if i % 2 else ""

@@ -32,7 +32,7 @@ SHARES = {  # fields of Measured that are shares of weight → their names
     "previous": "previous",
     "next": "next",
     "first": "first",
-    "end": "</s>",
+    "end": "the end token",
     "punctuation": "punctuation",
     "same_token": "same token",
     "diagonal": "the diagonal",
@@ -43,7 +43,7 @@ HABIT_TITLES = {  # habit → its name, and what such heads do
     MATCHES: ("Match tokens", "other copies of the same token"),
     NEIGHBOURS: ("Read the neighbours", "words nearby"),
     SPREAD: ("Spread out", "little on any one token"),
-    SINK: ("Sinks", "on the first token, </s> or punctuation: often a way to do nothing"),
+    SINK: ("Sinks", "on the first token, the end token or punctuation: often a way to do nothing"),
     "": ("No named pattern", "or too few rows to measure"),
 }
 SHORT_PATTERNS = {  # where the name of a pattern is too long for a caption
@@ -52,7 +52,7 @@ SHORT_PATTERNS = {  # where the name of a pattern is too long for a caption
     "previous token": "previous",
     "next token": "next",
     "first-token sink": "first",
-    "end-of-sentence sink": "</s>",
+    "end-of-sentence sink": "end",
     "punctuation": "punct.",
 }
 
@@ -107,14 +107,29 @@ def is_missed(survey: Survey, kind: str, layer: int, head: int) -> bool:
     return worse and row["p_holm"] <= SIGNIFICANT
 
 
+NO_LOSS, LOSS, GAIN = "no clear loss", "a clear loss", "a clear gain"
+BADGES = {NO_LOSS: f"{NO_LOSS} without it", LOSS: "important", GAIN: "better without it", "": ""}
+
+
 def badge(survey: Survey, kind: str, layer: int, head: int) -> str:
     """Whether a head is important, in a few words; "" for one that was not surveyed. `layer` of the
     model, from 0."""
+    return BADGES[_loss(survey, kind, layer, head)]
+
+
+def over_all(survey: Survey, kind: str, layer: int, head: int) -> str:
+    """How a sentence about one text ends: what a survey found; "" for a head that was not
+    surveyed. `layer` of the model, from 0."""
+    found = _loss(survey, kind, layer, head)
+    return found and f"; over {survey.card['sentences']:,} sentences, {found}"
+
+
+def _loss(survey: Survey, kind: str, layer: int, head: int) -> str:
     if not (measures := survey.head(kind, layer, head)):
         return ""
     if measures[survey.measure]["p_holm"] > SIGNIFICANT:
-        return "no clear effect alone"
-    return "important" if is_missed(survey, kind, layer, head) else "better without it"
+        return NO_LOSS
+    return LOSS if is_missed(survey, kind, layer, head) else GAIN
 
 
 def card(

@@ -65,7 +65,7 @@ def page() -> None:
                 st.markdown(f"{title} is off.", width="content")
             elif number is not None:
                 sentence = sweeps.of_head(
-                    swept, number, title, trace, score, view.checkpoint.outputs
+                    swept, number, title, trace, score, view.checkpoint.outputs, panel.over_all()
                 )
                 st.markdown(formats.as_markdown(sentence), width="content")
             panel.draw_switch(look="secondary")

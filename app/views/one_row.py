@@ -1,5 +1,8 @@
 """One row of a head as bars, from its scores to its output, for the typed sentence."""
 
+import re
+from collections.abc import Sequence
+
 import numpy as np
 
 from headlight.app import selection
@@ -34,13 +37,14 @@ def head_rows(view: ModelView, run: Run, trace: Pass) -> ScoredHead:
     query, key = (text.tokens for text in trace.texts_of(kind))
     weights = passes.head_of(view, run, kind, layer, head)
     first = head_results.opening_row(view, run, kind, layer, head)
-    opening = most_divided(weights) if weights[first].max() > SHARP else first
+    rows = trace.row_words(kind, layer, head)
+    opening = most_divided(weights, rows) if weights[first].max() > SHARP else first
     followed = session.chosen_token("follow")  # on a page before, whose address may not have it
     if 0 <= followed < len(weights):
         first = opening = followed
     texts = {
         "keys": key,
-        "rows": trace.row_words(kind, layer, head),
+        "rows": rows,
         "moments": part_names.both_words(trace, kind),
         "opening": opening,
         "passed_over": first if opening != first else -1,
@@ -60,9 +64,12 @@ def head_rows(view: ModelView, run: Run, trace: Pass) -> ScoredHead:
     )
 
 
-def most_divided(weights: np.ndarray) -> int:
-    """The row (of query, key) whose second-largest weight is the largest; of a single key any."""
-    return 0 if weights.shape[1] < 2 else int(np.sort(weights)[:, -2].argmax())
+def most_divided(weights: np.ndarray, rows: Sequence[str]) -> int:
+    """The row (of query, key) whose second-largest weight is the largest, a word if there is one;
+    of a single key any."""
+    are_words = np.array([bool(re.match(r"[^<\[]*\w", row)) for row in rows])
+    second = np.sort(weights)[:, -2] if weights.shape[1] > 1 else np.zeros(len(weights))
+    return int(np.lexsort((-second, ~are_words))[0])
 
 
 def differing(steps: HeadSteps) -> list[int]:

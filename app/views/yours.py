@@ -30,9 +30,9 @@ def _judge(file) -> FileJudge:
 def page() -> None:
     names = ", ".join(f"`{name}`" for name in PARTS)
     frame.explain(
-        "Your file is judged each time you save. The third picture is yours minus ours. A frame "
+        "Your file is checked each time you save. The third picture is yours minus ours. A frame "
         "marks the first cell that differs. If several parts are wrong, you see the first.\n\n"
-        f"Functions are judged by their names: {names}."
+        f"Functions are found by their names: {names}."
     )
     if st.get_option("server.address") not in LOOPBACK:
         messages.show_message(
@@ -55,7 +55,7 @@ def page() -> None:
                     icon = RIGHT if part.ok else WRONG
                     st.badge(escaped(part.name), icon=icon, color="green" if part.ok else "red")
                 name = escaped(file.name)
-                st.caption(f"{name} is judged …" if waits else f"{name}, judged each time you save")
+                st.caption(f"Checking {name} …" if waits else f"{name}, checked each time you save")
             _draw(answer, file.name)
 
     draw()

@@ -203,7 +203,7 @@ RULES = {
         "its rows attend to different tokens: {number} of the maximum (uniform head: {uniform})",
     ),
     "same token": _share("same_token", "on other copies of the token, where there are any"),
-    "end-of-sentence sink": _share("end", f"on {END}"),
+    "end-of-sentence sink": _share("end", "on the end token"),
     "first-token sink": _share("first", "on the first token"),
     "punctuation": _share("punctuation", "on punctuation"),
     "local": PatternRule(

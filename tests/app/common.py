@@ -107,7 +107,8 @@ def words(page) -> str:
     """All that the page says outside of boxes, in Markdown, the finding of the grid included."""
     texts = [text.value for text in (*page.markdown, *page.caption)]
     for look in components(page, "grid_look"):
-        texts.append("".join(f"{MARKS[tag]}{text}{MARKS[tag]}" for text, tag in look["said"]))
+        said = [*look["now"], *look["said"]]
+        texts.append("".join(f"{MARKS[tag]}{text}{MARKS[tag]}" for text, tag in said))
     return " ".join(texts)
 
 

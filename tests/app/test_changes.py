@@ -76,6 +76,14 @@ def test_a_badge_takes_its_change_away(changed):
     )
 
 
+def test_one_act_is_one_badge_whatever_it_changes(changed):
+    page = changed("encoder=hide:2; cross.1=off; cross=hide:2; cross.2=hide:1")
+    said = ["“dog” hidden", "Cross layer 1 off", "Cross layer 2 token 1 “the” hidden"]
+    assert badges(page) == [f"{each} ×" for each in said]
+    page.button(key="change_0").click().run()
+    assert page.session_state["changes"] == "cross.1=off; cross.2=hide:1"
+
+
 def test_without_the_causal_mask_it_is_said_what_peeks(changed):
     en_de = load("en-de")
     target = en_de.translate(MAN)
@@ -234,7 +242,7 @@ def test_of_a_line_that_cannot_be_followed_the_rest_is_kept_when_the_user_agrees
 def test_before_everything_is_as_trained(changed, what):
     page = changed(shows="Before", model="en-de", source="A dog runs.", kind="decoder", **what)
     shown = page.segmented_control(key="shows")
-    assert shown.options == ["Before", "After", "Difference"]
+    assert shown.options == ["Before", "Before | after", "Difference"]
     assert shown.value == "Before" and not page.exception
     trace = load("en-de").trace("A dog runs.")
     card = card_of(trace, "decoder", 0, 1, "en-de")

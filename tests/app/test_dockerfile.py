@@ -1,5 +1,5 @@
-"""The steps of the Dockerfile, carried out in an empty folder. What pip installs is not installed
-again: this environment has the same requirements."""
+"""The steps of the Dockerfile, carried out in an empty folder, and the command of compose.yaml
+in it. What pip installs is not installed again: this environment has the same requirements."""
 
 import json
 import os
@@ -8,17 +8,29 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import yaml
+from packaging.requirements import Requirement
 
+from tests.app.test_killed import status
+from tests.app.test_serve import needs_nginx, visit
 from tests.conftest import ROOT
 from tests.load.server import free_port
 from tests.waiting import wait_until
 
-# As root one may write everywhere, unless without capabilities.
-PLAIN = ["setpriv", "--bounding-set=-all"] if os.name == "posix" and os.getuid() == 0 else []
+# As root one may write everywhere, unless without capabilities. Root's nginx needs these.
+LEFT = "--bounding-set=-all,+chown,+setgid,+setuid"
+PLAIN = ["setpriv", LEFT] if os.name == "posix" and os.getuid() == 0 else []
+cannot_tell = pytest.mark.skipif(
+    bool(PLAIN) and not shutil.which("setpriv"), reason="may write everywhere"
+)
 TEXT = re.sub(r"^#.*\n", "", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE)
+COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
+LED_TO = re.compile(r"headlight=\w+")
 STEPS = [line.split(" ", 1) for line in TEXT.splitlines() if line]
 
 
@@ -50,19 +62,37 @@ def image(tmp_path):
 
 
 def test_it_installs_what_the_requirements_say():
-    torch, others = of("RUN")[:2]
-    assert shlex.split(torch)[3] in (ROOT / "requirements.txt").read_text().splitlines()
-    assert shlex.split(torch)[5].endswith("/cpu") and others.endswith("-r requirements.txt")
+    """Each by a version that they allow, and, but for PyTorch, with hashes; no address."""
+    nginx, torch, others = of("RUN")[:3]
+    assert "install -y --no-install-recommends nginx " in nginx
+    assert others.endswith("--require-hashes -r requirements.lock")
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    hashes = r"(?: \\\n    --hash=sha256:[0-9a-f]{64})+\n"
+    assert re.sub(rf"^(#.*\n|[\w-]+==[\w.]+{hashes})", "", lock, flags=re.MULTILINE) == ""
+    pinned = dict(re.findall(r"^([\w-]+)==([\w.]+)", lock, flags=re.MULTILINE))
+    pinned |= dict(re.findall(r"(torch)==(\S+) --index-url \S+/cpu$", torch))
+    for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()[1:]:
+        needed = Requirement(line)
+        assert needed.specifier.contains(pinned[needed.name]), line
     assert of("USER") == ["headlight"] and f"useradd --system {of('USER')[0]}" in of("RUN")
 
 
-@pytest.mark.long
-@pytest.mark.skipif(bool(PLAIN) and not shutil.which("setpriv"), reason="may write everywhere")
-def test_it_serves_a_class_and_writes_nothing_but_temporary_files(image):
+def composed(**environment: str) -> list[str]:
+    """The command of compose.yaml with these variables, or their defaults."""
+    (service,) = COMPOSE["services"].values()
+    return [
+        re.sub(r"\$\{(\w+):-(\w*)\}", lambda found: environment.get(found[1], found[2]), word)
+        for word in service["command"]
+    ]
+
+
+@contextmanager
+def started(image: Path, command: list[str]) -> Iterator[int]:
+    """The port at which the command of a container serves, as soon as it is healthy."""
     port = str(free_port())
-    environment = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
+    environment = {"PATH": f"{Path(sys.executable).parent}:/usr/sbin:/usr/bin:/bin"}
     environment |= dict(pair.split("=") for pair in of("ENV")[0].split())
-    command = json.loads(of("CMD")[0].replace("8501", port))
+    command = [port if word == "8501" else word for word in command]
     health = shlex.split(of("HEALTHCHECK")[0].partition("CMD ")[2].replace("8501", port))
     options = {"cwd": image, "env": environment}
 
@@ -79,7 +109,33 @@ def test_it_serves_a_class_and_writes_nothing_but_temporary_files(image):
             assert server.poll() is None, "the app ended by itself"
             return run(*health).returncode == 0
 
-        wait_until(is_healthy)
+        wait_until(is_healthy, seconds=120)
+        yield int(port)
     finally:
         server.terminate()
         server.wait(20)
+
+
+@pytest.mark.long
+@cannot_tell
+def test_it_serves_a_class_and_writes_nothing_but_temporary_files(image):
+    with started(image, json.loads(of("CMD")[0])) as port:
+        assert status(port, "/") == 200
+
+
+@pytest.mark.long
+@cannot_tell
+@needs_nginx
+def test_composed_it_leads_each_visitor_to_one_of_several_processes(image):
+    with started(image, composed(REPLICAS="2")) as port:
+        address = f"http://127.0.0.1:{port}/_stcore/health"
+        given = {replica for _ in range(20) for replica in LED_TO.findall(visit(address)[1])}
+        assert given == {"headlight=replica1", "headlight=replica2"}
+        assert not any(LED_TO.search(visit(address, cookie)[1]) for cookie in given)
+
+
+def test_a_composed_container_is_bounded_and_writes_nothing_but_temporary_files():
+    (service,) = COMPOSE["services"].values()
+    assert service["read_only"] and service["tmpfs"] == ["/tmp"] and service["cap_drop"] == ["ALL"]
+    assert {"mem_limit", "cpus", "pids_limit", "restart"} <= service.keys()
+    assert composed()[:5] == json.loads(of("CMD")[0])[:5] and composed()[-2:] == ["--replicas", "2"]

@@ -75,10 +75,10 @@ def nginx(replicas):
 
 
 def visit(address, cookie=""):
-    """Who answered, and the cookie that was given."""
+    """Who answered, and the cookies that were given."""
     request = urllib.request.Request(address, headers={"Cookie": cookie} if cookie else {})
     with urllib.request.urlopen(request, timeout=10) as response:
-        return response.read().decode(), response.headers.get("Set-Cookie", "")
+        return response.read().decode(), "; ".join(response.headers.get_all("Set-Cookie", []))
 
 
 @needs_nginx
@@ -128,6 +128,15 @@ def test_every_address_names_this_machine_and_none_itself_alone():
     addresses = lan.addresses(8501)
     assert f"http://{socket.gethostname()}:8501" == addresses[-1]
     assert not any("127." in one or "localhost" in one for one in addresses[:-1])
+
+
+def test_the_environment_names_the_address_that_students_open(monkeypatch, capsys):
+    """Such as that of a proxy, or of the machine that a container runs on."""
+    monkeypatch.setenv(lan.ADDRESS, "https://headlight.example.org")
+    assert lan.addresses(8501) == ["https://headlight.example.org"]
+    monkeypatch.setenv(lan.ADDRESS, "example.org")
+    assert serve.main(["--port", str(free_port())]) == 1
+    assert "HEADLIGHT_ADDRESS is 'example.org'. Give" in capsys.readouterr().err
 
 
 def test_the_qr_code_is_a_picture_of_its_text():

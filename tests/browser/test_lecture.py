@@ -119,7 +119,7 @@ def test_the_causal_mask(lecture):
     lecture.press("p").choose("causal", "Causal mask")
     lecture.sees("Causal mask off ×", "Without the causal mask, Decoder ")
     assert lecture.grid(SEES_ALL.format("decoder"))
-    lecture.click(lecture.page.get_by_role("button", name="which peeks most"))
+    lecture.click(lecture.page.get_by_role("button", name="peeks most"))
     assert lecture.grid("grid.selected.part.kind") == "decoder"
     lecture.seen(lecture.page.locator(".selected canvas").first)
     lecture.done("causal mask")

@@ -66,7 +66,7 @@ def test_a_sentence_left_by_a_click_on_a_map_is_read_too(visit):
 
 def test_a_head_that_a_button_switched_off_stays_off_after_another_click(visit):
     visit.open("?model=en-de")
-    click_tile(visit.page, 0.4, 0.1)
+    click_tile(visit.page, 0.4, 0.16)
     visit.settle()
     visit.page.locator(".st-key-head_picker button >> visible=true").first.click()
     visit.page.locator(".st-key-switch_head button >> visible=true").click()
@@ -78,7 +78,7 @@ def test_a_head_that_a_button_switched_off_stays_off_after_another_click(visit):
     visit.settle()
     visit.choose("head", 1)
     assert "changes=cross.1.2" in visit.page.url
-    click_tile(visit.page, 0.4, 0.1)
+    click_tile(visit.page, 0.4, 0.16)
     visit.settle()
     expect(visit.page.locator(".card").nth(1)).to_have_attribute("aria-pressed", "true")
 

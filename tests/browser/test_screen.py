@@ -333,9 +333,9 @@ def test_present_shows_a_larger_picture_and_keeps_through_pages_and_reload(visit
       return width * height;
     }"""
     page = small(visit).open("?model=en-fr").page
-    expect_in_first_view(page, "no clear effect alone")
+    expect_in_first_view(page, "no clear loss without it")
     visit.switch("Causal mask")
-    expect_in_first_view(page, "no clear effect alone")
+    expect_in_first_view(page, "no clear loss without it")
     visit.switch("Causal mask")
     before = page.evaluate(area)
     assert before >= LEAST_SHARE * 1280 * 720

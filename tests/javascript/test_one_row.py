@@ -121,5 +121,6 @@ def test_powers_are_written_as_they_are(node, score):
 
 def test_the_most_divided_row_has_the_largest_second_weight():
     weights = np.array([[0.99, 0.01, 0], [0.5, 0.45, 0.05], [0.4, 0.3, 0.3]])
-    assert most_divided(weights) == 1
-    assert most_divided(np.ones((3, 1))) == 0
+    assert most_divided(weights, ["a", "b", "c"][: len(weights)]) == 1
+    assert most_divided(weights, [",", "'", "c"][: len(weights)]) != 1  # a word comes first
+    assert most_divided(np.ones((3, 1)), ["a", "b", "c"]) == 0

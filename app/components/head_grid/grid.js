@@ -352,6 +352,7 @@ export class Grid extends GridState {
       const long = every > 1 ? { class: `${side} long`, tabindex: "0" } : { class: side };
       this.text.append(element("div", long, element("b", {}, name), ...spans));
     }
+    this.text.append(this.written = element("div", { class: "now", hidden: "" }));
   }
 
   // Pointing
@@ -554,8 +555,11 @@ export class Grid extends GridState {
   }
 
   /** What the changes of a run do to the tokens: which nobody attends to, and how much more or less
-   * probable each has become. */
+   * probable each has become; below them, what the model writes now. */
   change() {
+    const { now } = this.look;
+    this.written.hidden = !now.length;
+    this.written.replaceChildren(element("b", {}, "Now"), element("q", {}, ...nodes(now)));
     for (const [side, spans] of Object.entries(this.spans))
       spans.forEach((span, index) => {
         const { hidden, by, share } = this.changeOf(side, index);

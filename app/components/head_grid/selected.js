@@ -14,6 +14,7 @@ const PRESENTED = [160, 110]; // the same in Present
 const LEAST_PAIR = 760; // px for two pictures beside each other
 const LOWEST = 260; // px, for all cells and their labels
 const LETTERS = [0.62, 0.85]; // of the page's, at least and at most; as large as it is in Present
+const LEVEL = 0.8; // of the largest letters: smaller ones slant, rather than be smaller still
 const WIDEST_LABEL = 0.3; // of the picture, for the labels of rows
 const DIAGONAL = Math.SQRT1_2;
 const ASIDE = 0.35; // letters from the middle of a column to where its turned label starts
@@ -395,7 +396,7 @@ export class SelectedHead {
       const left = this.isBare ? 2 : labelsWide(letters, rows, width);
       const columns = measure(names);
       const longest = Math.max(...columns);
-      const level = longest + 8 <= (width - left - 2) / part.columns;
+      const level = longest + 4 <= (width - left - 2) / part.columns;
       const beyond = level ? 0 : Math.max(0, ...columns.map((size, at) =>
         DIAGONAL * size + SLANT * letters - (part.columns - at - 0.5) * ((width - left) / part.columns)));
       const each = (width - left - 2 - beyond) / part.columns;
@@ -406,6 +407,7 @@ export class SelectedHead {
         (tall - top - 2) / part.rows].map(Math.floor);
       const fits = Math.min(...cell) >= line;
       if (!fits && letters - 1 >= least) continue;
+      if (slanting && letters - 1 >= LEVEL * most && longest * LEVEL + 4 <= each) continue;
       const [across, down] = cell.map((size, i) => Math.max(line, Math.min(largest[i], size)));
       const whole = [left + part.columns * across + 2 + (slanting ? beyond : 0), top + part.rows * down + 2];
       return { left, top, across, down, letters, room, whole, width: part.columns * across,
@@ -481,7 +483,7 @@ export class SelectedHead {
     const { across, down, letters } = this.place;
     const [left, top] = this.corner;
     if (across < 1.9 * letters || down < 1.1 * letters || part.signed) return;
-    const written = across < 2.6 * letters ? (weight) => percent(weight).replace("%", "") : percent;
+    const written = grid.isCompared || across < 2.6 * letters ? (weight) => percent(weight).replace("%", "") : percent;
     const colours = pixelColours(grid.palette);
     context.font = `${letters}px ${grid.family}`;
     context.textAlign = "center";
@@ -507,12 +509,14 @@ export class SelectedHead {
     const { title, row } = shown;
     if (this.answered?.[0] === answers && this.answered[1] === title && this.answered[2] === row) return;
     this.answered = [answers, title, row];
-    const bars = shown.bars.map(({ label, share, notes, isWanted }) => {
+    const bars = shown.bars.map(({ label, share, notes, isWanted, was }) => {
       const note = notes.length ? [element("small", {}, ` (${notes.join(", ")})`)] : [];
       return element("div", { class: isWanted ? "bar wanted" : "bar" },
         element("span", { dir: "auto" }, label, ...note),
-        element("span", { class: "length", style: `--share: ${100 * share}%` }),
-        element("span", {}, percent(share)));
+        element("span", { class: was === null ? "length" : "length was",
+          style: `--share: ${100 * share}%; --was: ${100 * was}%` }),
+        element("span", {}, percent(share), ...(was === null ? []
+          : [element("small", { class: "live" }, ` (before: ${percent(was)})`)])));
     });
     this.answers.replaceChildren(element("h3", {}, title), ...bars);
   }

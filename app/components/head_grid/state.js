@@ -710,7 +710,8 @@ export class GridState {
   // Predictions
 
   /** The most probable next tokens (or classes) at the row that is pointed at, and the token that the
-   * text has there: {title, row, bars}, each {label, share, notes, isWanted}; null where there are none. */
+   * text has there: {title, row, bars}, each {label, share, notes, isWanted, was}, the last the share
+   * before a change, null where it is not known; null where there are none. */
   answersAt(pointed) {
     const { answers } = this.data;
     if (!answers || this.look.veil?.length) return null;
@@ -721,10 +722,12 @@ export class GridState {
     const probable = answers.wanted?.[row] ?? null;
     const best = rows[row];
     const isAmong = (some) => probable === null || some.some(([label]) => label === wanted);
+    const past = this.data.former?.answers; // of the same texts, or none is drawn beside it
+    const was = (label) => new Map(past?.rows[row]).get(label) ?? (label === wanted ? past?.wanted?.[row] : null) ?? null;
     const bars = (isAmong(best) ? best : [...best, [wanted, probable]]).map(([label, share]) => {
       const isWanted = label === wanted && !isAmong(best.slice(0, FEWEST));
       const notes = [...(label === SPACE ? ["space"] : []), ...(isWanted ? [side] : [])];
-      return { label, share, notes, isWanted };
+      return { label, share, notes, isWanted, was: was(label) };
     });
     return { row, bars, title: rows.length === 1 && title === "Class" ? "Class of the text"
       : `${title} ${this.rowInWords({ side, index: row })}` };

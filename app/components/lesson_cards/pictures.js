@@ -73,9 +73,9 @@ function bars({ bars: all, upright, named, covered }, width, height, letter) {
       const long = room - left - right;
       parts.push(text(label, left - 0.5 * letter, y + down / 2 + 0.35 * letter, { "text-anchor": "end" }));
       if (share === null) return parts.push(...cover(left, y, long, down, Math.min(1.5 * letter, down)));
-      parts.push(shape("rect", { class: "rest", x: left, y, width: long, height: down }),
-        shape("rect", { class: "bar", x: left, y, width: (all.length > 2 ? share / most : 0.55) * long, height: down }),
-        text(percent(share, share < 0.1 ? 1 : 0), left + long + 0.4 * letter, y + down / 2 + 0.35 * letter));
+      const end = (all.length > 2 ? share / most : 0.55) * long;
+      parts.push(shape("rect", { class: "bar", x: left, y, width: end, height: down }),
+        text(percent(share, share < 0.1 ? 1 : 0), left + end + 0.4 * letter, y + down / 2 + 0.35 * letter));
     });
   }
   const under = { "text-anchor": "middle" };

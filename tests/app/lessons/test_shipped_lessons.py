@@ -247,3 +247,16 @@ def test_the_next_sentence_is_taken_where_one_does_not_work(tmp_path):
     assert lesson.problem(run, loaded) is None
     assert re.search(r"attend", lesson.steps[1].question(run).text)
     assert run_of("copy", "a b c d").sentence == "a b c d"
+
+
+def test_every_control_that_a_lesson_names_is_on_screen():
+    named = re.compile(r"(?:icon[^.]*,|card|under|beside|[Pp]ress|button) \*([^*{]+)\*")
+    app = [
+        path.read_text("utf-8")
+        for path in (ROOT / "app").rglob("*")
+        if path.suffix in (".py", ".js")
+    ]
+    found = {name for path in (ROOT / "app/lessons/en").glob("*.md")
+             for name in named.findall(path.read_text("utf-8"))}  # fmt: skip
+    assert {"Hide", "causal", "pad to"} <= found
+    assert not [name for name in found if not any(f'"{name}' in text for text in app)]
