@@ -39,7 +39,7 @@ def draw_selected_head(
         if page.alone:
             with picker:
                 panel.draw_peek(then=st.rerun)
-        else:
+        elif "switch_head" not in page.idle:
             with places.change:
                 panel.draw_head(then=st.rerun)
                 panel.draw_importance()

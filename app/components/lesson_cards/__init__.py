@@ -1,4 +1,4 @@
-"""The lessons as cards: the covered picture of each, its question, and how far one is."""
+"""The lessons as cards: the covered picture of each, its question, and the steps that are done."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
