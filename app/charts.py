@@ -56,59 +56,16 @@ def blank_empty_rows(weights: np.ndarray) -> np.ndarray:
     return np.where(weights.any(axis=1, keepdims=True), weights, np.nan)
 
 
-def attention(weights: np.ndarray, query: Axis, key: Axis, numbers: bool = False) -> go.Figure:
-    """One head, (query, key); with `numbers` in the cells if they fit. A row that may attend to
-    nothing is left blank."""
+def attention(weights: np.ndarray, query: Axis, key: Axis) -> go.Figure:
+    """One head, (query, key). A row that may attend to nothing is left blank."""
     figure = go.Figure(_cells(blank_empty_rows(weights), query, key, "weight"))
-    if numbers:
-        _write_numbers(figure, weights)
     _sides(figure, query, key, width=400)
     figure.update_layout(coloraxis=WEIGHTS | {"colorbar": _colorbar("weight")})
     return _finish(figure, height=_height(query, 34))
 
 
-def mask(allowed: np.ndarray, query: Axis, key: Axis) -> go.Figure:
-    """Which query may attend to which key, (query, key) of booleans."""
-    figure = go.Figure(_cells(allowed.astype(float), query, key, "may attend"))
-    figure.update_traces(
-        text=np.where(allowed, "yes", "no"), texttemplate="%{text}", textfont={"size": FONT}
-    )
-    _sides(figure, query, key, width=400)
-    figure.update_layout(coloraxis=WEIGHTS | {"showscale": False})
-    return _finish(figure, height=_height(query, 34))
-
-
-def vectors(
-    values: np.ndarray, position: Axis, largest: float | None = None, numbers: bool = False
-) -> go.Figure:
-    """One vector per row, (position, d_model), on a scale symmetric around zero; with `numbers` in
-    the cells if they fit."""
-    largest = float(np.abs(values).max()) if largest is None else largest
-    dimension = Axis("dimension", [str(i) for i in range(values.shape[1])])
-    figure = go.Figure(_cells(values, position, dimension, "value"))
-    if numbers:
-        _write_numbers(figure, values)
-    _sides(figure, position, dimension, width=800)
-    ticks = list(range(0, values.shape[1], max(1, values.shape[1] // 8)))
-    figure.update_xaxes(
-        side="bottom", tickangle=0, tickvals=ticks, ticktext=ticks, tickfont_size=FONT
-    )
-    figure.update_layout(
-        coloraxis={
-            "colorscale": DIFFERENCES["light"],
-            "cmin": -largest,
-            "cmax": largest,
-            "colorbar": _colorbar("value"),
-        }
-    )
-    return _finish(figure, height=_height(position, 24))
-
-
-def tables(
-    named: Mapping[str, np.ndarray], rows: Axis, largest: float = 1, numbers: bool = False
-) -> go.Figure:
-    """Tables of (row, dimension) side by side under their names, on one scale symmetric around
-    zero, with their `numbers` where they fit."""
+def tables(named: Mapping[str, np.ndarray], rows: Axis) -> go.Figure:
+    """Tables of (row, dimension) side by side under their names, on one scale from −1 to 1."""
     figure = make_subplots(
         1,
         len(named),
@@ -125,8 +82,6 @@ def tables(
         figure.add_trace(cells, row=1, col=column)
         ticks = list(range(0, table.shape[1], max(1, table.shape[1] // 4)))
         figure.update_xaxes(tickvals=ticks, col=column)
-    if numbers:
-        _write_numbers(figure, next(iter(named.values())))
     figure.update_xaxes(title={"text": "dimension", "font": {"size": FONT}}, tickfont_size=FONT)
     figure.update_yaxes(**rows.layout(34 * len(rows.labels)))
     figure.update_yaxes(range=[len(rows.labels) - 0.5, -0.5], showticklabels=False, title_text="")
@@ -134,8 +89,8 @@ def tables(
     figure.update_layout(
         coloraxis={
             "colorscale": DIFFERENCES["light"],
-            "cmin": -largest,
-            "cmax": largest,
+            "cmin": -1,
+            "cmax": 1,
             "colorbar": _colorbar("value"),
         }
     )
@@ -356,11 +311,6 @@ def turn(points: np.ndarray, k: int, matrix: np.ndarray, sides: tuple[str, str])
     legend = {"font": {"size": FONT}, "orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
     figure.update_layout(legend=legend)
     return _finish(figure, height=460, top=40)
-
-
-def _write_numbers(figure: go.Figure, values: np.ndarray) -> None:
-    if values.shape[1] <= MOST_NUMBERED:
-        figure.update_traces(texttemplate="%{z:.2f}", textfont={"size": FONT})
 
 
 def _cells(

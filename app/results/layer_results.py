@@ -1,7 +1,6 @@
 """Layers: blocks with their shapes, the residual stream, the logit lens."""
 
 import numpy as np
-import torch
 
 from headlight.app.results.memoize import nbytes, per_run
 from headlight.app.results.passes import trace_of
@@ -9,7 +8,6 @@ from headlight.app.state.catalog import ModelView
 from headlight.app.state.progress import reporting
 from headlight.model.analysis import architecture, residual
 from headlight.model.probing.run import Run
-from headlight.model.probing.sites import embeddings_of
 from headlight.model.probing.trace import Trace
 
 
@@ -36,10 +34,3 @@ def hidden_of(view: ModelView, run: Run, stack: str, layer: int) -> np.ndarray |
     trace = trace_of(view, run)
     side = next(side.name for side in trace.sides.values() if side.stack == stack)
     return residual.hidden(view.model, trace, side, layer) if isinstance(trace, Trace) else None
-
-
-def vectors_of(view: ModelView, run: Run) -> np.ndarray:
-    """The token embeddings of the first text, (length, d_model)."""
-    weight = embeddings_of(view.model)[0].token.weight
-    text, *_ = trace_of(view, run).texts.values()
-    return weight[torch.tensor(text.ids, device=weight.device)].float().cpu().numpy()

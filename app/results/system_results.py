@@ -1,4 +1,4 @@
-"""Other implementations of the same model, and torch.nn.Transformer."""
+"""From the paper to Llama, and torch.nn.Transformer."""
 
 import statistics
 import time
@@ -8,10 +8,9 @@ import streamlit as st
 import torch
 
 from headlight.app.results.memoize import SMALL_RESULT, per_run
-from headlight.app.state.cache import once
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.progress import reporting
-from headlight.model.analysis import family, lineage
+from headlight.model.analysis import lineage
 from headlight.model.analysis.architecture import Block, blocks
 from headlight.model.families.parts import NoPositions
 from headlight.model.presets import GENERATOR
@@ -20,23 +19,6 @@ from headlight.model.probing.run import Run
 from headlight.model.probing.sites import embedding_of
 from headlight.model.probing.trace import Pass, ids_of, read_of
 from headlight.model.sites import ProbedModel
-
-
-@st.cache_resource(max_entries=2, show_spinner="Building one model of each system …")
-def _members(vocab_size: int, max_length: int) -> dict[str, ProbedModel]:
-    with GENERATOR:
-        return family.members(vocab_size, max_length)
-
-
-@per_run(lambda result: 10 * SMALL_RESULT)
-def family_of(view: ModelView, run: Run) -> dict:
-    """How the presets differ, measured on the texts of a run (model/analysis/family.py), with the
-    number of `tokens`. Raises CannotRead."""
-    config = view.model.config
-    src, tgt = ids_of(view.model, read_of(view.model, run))
-    models = _members(len(view.tokenizer), config.max_length)
-    with reporting("Measuring the differences"), torch.no_grad():
-        return family.measure(models, src, tgt) | {"tokens": src.shape[1]}
 
 
 @st.cache_resource(max_entries=2, show_spinner="Building the models between the paper and Llama …")
@@ -70,13 +52,6 @@ def lineage_figure(view: ModelView, run: Run, name: str) -> tuple[Pass, list[Blo
         if not isinstance(embedding_of(model, side).position, NoPositions)
     }
     return read, [block for block in shown if block.part != "position" or block.stack in tables]
-
-
-@once
-def three_words() -> family.ThreeWords:
-    """Van Dijck's first example."""
-    with GENERATOR:
-        return family.three_words()
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from typing import Any
 from uuid import uuid4
 
 from headlight.app.server.room_stores import STALE, open_store
-from headlight.app.server.rooms import NoRoom, RoomState, Store, state_after
+from headlight.app.server.room_turns import Turns
+from headlight.app.server.rooms import NoRoom, RoomState, Store, Unreachable, state_after
 
 BEAT = STALE / 3  # seconds between two notes of how many are here
 
@@ -41,9 +42,11 @@ class Hub:
         self.crowds: dict[str, dict[str, int]] = {}
         self.listeners: dict[str, set[Listener]] = {}
         self.watcher: Thread | None = None
+        self.turns = Turns()
 
     def room(self, code: str) -> RoomState:
-        """A room as it is now. Raises NoRoom."""
+        """A room as it is now, or as it was last known where the store does not answer. Raises
+        NoRoom, and Unreachable where it was never known."""
         with self.lock:
             before = self.known.get(code)
             try:
@@ -52,6 +55,10 @@ class Hub:
                 self.known.pop(code, None)
                 self.crowds.pop(code, None)
                 raise
+            except Unreachable:
+                if before is None:
+                    raise
+                return before
             self.known[code] = now = state_after(events, code, before)
             if self.watcher is None:
                 self.watcher = Thread(target=self._watch, daemon=True, name="rooms")
@@ -61,7 +68,7 @@ class Hub:
         return now
 
     def append(self, code: str, kind: str, **body: Any) -> RoomState:
-        """Raises NoRoom and TooMuch."""
+        """Raises NoRoom, TooMuch and Unreachable."""
         self.store.append(code, kind, body)
         return self.room(code)
 
@@ -155,5 +162,5 @@ class Hub:
 
 @cache
 def hub() -> Hub:
-    """Of this process; made once a room is first asked for."""
+    """The hub of this process. It is created when somebody first opens a room. Raises OSError."""
     return Hub(open_store())

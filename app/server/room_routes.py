@@ -134,6 +134,8 @@ async def events(request: Request) -> Response:
         room = await to_thread.run_sync(hub().room, request.path_params["code"])
     except NoRoom:
         return Response(status_code=204)
+    except OSError as error:  # the page tries again
+        return PlainTextResponse(CLOSED.format(error), 503)
     teaches = is_teacher(room, request.cookies)
     if not teaches and not is_student(room, request.cookies):
         return Response(status_code=204)

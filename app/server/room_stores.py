@@ -5,11 +5,12 @@ import os
 import sqlite3
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import wraps
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from headlight.app.server.rooms import (
     BEGIN,
@@ -20,6 +21,7 @@ from headlight.app.server.rooms import (
     NoRoom,
     Store,
     TooMuch,
+    Unreachable,
     as_text,
 )
 
@@ -27,12 +29,16 @@ WHERE = "HEADLIGHT_ROOMS"  # a file, or redis://…; set by app/server/serve.py
 FILE = "headlight-rooms.sqlite"
 LOOK = 0.05  # seconds between two looks at what other processes have written
 PATIENCE = 1.0  # seconds until a store that waits says that nothing was written
-STALE = 40.0  # seconds after which a process that says nothing has died
+STALE = 6.0  # seconds after which a process that says nothing has died: its students are elsewhere
 FULL = "This room is full. Please start another one."
 MANY = "There are {} rooms already. End one, or try again later."
+AWAY = "The rooms cannot be reached now. Please try again in a moment."
+LIBRARIES = "redis", "sqlite3"
 NEEDS_REDIS = (
     "--rooms {} needs the package redis. Please run: pip install 'headlight-attention[rooms]'"
 )
+P = ParamSpec("P")
+T = TypeVar("T")
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS events (
   at INTEGER PRIMARY KEY AUTOINCREMENT, room TEXT, kind TEXT, body TEXT);
@@ -76,6 +82,21 @@ def default_file() -> Path:
     return folder / FILE
 
 
+def _reaching(method: Callable[P, T]) -> Callable[P, T]:
+    """A method of a store that raises Unreachable where its library raises an error of its own."""
+
+    @wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return method(*args, **kwargs)
+        except Exception as error:
+            if type(error).__module__.partition(".")[0] in LIBRARIES:
+                raise Unreachable(AWAY) from error
+            raise
+
+    return call
+
+
 class SQLiteStore:
     """A file with a write-ahead log."""
 
@@ -86,7 +107,8 @@ class SQLiteStore:
                 file, timeout=10, isolation_level=None, check_same_thread=False
             )
             self.db.execute("PRAGMA journal_mode=WAL")
-            # What was written outlives a killed process, but perhaps not a power cut.
+            # If the process is killed, nothing that it wrote is lost; after a power cut, the last
+            # events may be.
             self.db.execute("PRAGMA synchronous=NORMAL")
             self.db.execute("PRAGMA secure_delete=ON")
             self.db.executescript(SCHEMA)
@@ -98,6 +120,7 @@ class SQLiteStore:
     def close(self) -> None:
         self.db.close()
 
+    @_reaching
     def create(self, code: str, body: Mapping) -> bool:
         with self.lock:
             for old in self._ended():
@@ -119,6 +142,7 @@ class SQLiteStore:
     def _ended(self) -> list[str]:
         return [room for room, body in self._begun() if json.loads(body)["until"] < time.time()]
 
+    @_reaching
     def append(self, code: str, kind: str, body: Mapping) -> None:
         with self.lock:
             done = self.db.execute(
@@ -130,6 +154,7 @@ class SQLiteStore:
                 self.since(code)
                 raise TooMuch(FULL)
 
+    @_reaching
     def since(self, code: str, at: int | None = None) -> list[Event]:
         with self.lock:
             rows = self.db.execute(
@@ -144,6 +169,7 @@ class SQLiteStore:
             raise NoRoom(code)
         return events
 
+    @_reaching
     def crowd(self, code: str, process: str, here: Mapping[str, int] | None) -> dict[str, int]:
         now = time.time()
         with self.lock:
@@ -158,6 +184,7 @@ class SQLiteStore:
             ).fetchall()
         return total(json.loads(row[0]) for row in rows)
 
+    @_reaching
     def end(self, code: str) -> None:
         with self.lock:
             self.db.execute("BEGIN IMMEDIATE")
@@ -167,6 +194,7 @@ class SQLiteStore:
             # What was deleted is still in this log. Where somebody reads it, the next end does it.
             self.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
+    @_reaching
     def wait(self) -> bool:
         """Looks at a counter that SQLite keeps for this: 6 µs each time."""
         for _ in range(int(PATIENCE / LOOK)):
@@ -198,6 +226,7 @@ class RedisStore:
     def close(self) -> None:
         self.redis.close()
 
+    @_reaching
     def create(self, code: str, body: Mapping) -> bool:
         from redis import ResponseError
 
@@ -210,6 +239,7 @@ class RedisStore:
         self.redis.pexpireat(self._log(code), int(1000 * body["until"]))
         return True
 
+    @_reaching
     def append(self, code: str, kind: str, body: Mapping) -> None:
         text, log = as_text(body), self._log(code)
         if self.redis.xlen(log) >= MOST_EVENTS:
@@ -218,6 +248,7 @@ class RedisStore:
             raise NoRoom(code)
         self.redis.publish(self.channel, code)
 
+    @_reaching
     def since(self, code: str, at: str | None = None) -> list[Event]:
         with self.redis.pipeline() as pipe:
             pipe.xrange(self._log(code), count=1)
@@ -231,6 +262,7 @@ class RedisStore:
             for kind, body in fields.items()
         ]
 
+    @_reaching
     def crowd(self, code: str, process: str, here: Mapping[str, int] | None) -> dict[str, int]:
         key, now = self._crowd(code), time.time()
         if here is not None and self.redis.exists(self._log(code)):
@@ -242,10 +274,12 @@ class RedisStore:
         noted = map(json.loads, self.redis.hvals(key))
         return total(counts for counts, until in noted if until > now)
 
+    @_reaching
     def end(self, code: str) -> None:
         self.redis.delete(self._log(code), self._crowd(code))
         self.redis.publish(self.channel, code)
 
+    @_reaching
     def wait(self) -> bool:
         from redis import ConnectionError as Lost
 

@@ -34,6 +34,10 @@ class NoRoom(LookupError):
     """There is no such room, or it has ended."""
 
 
+class Unreachable(OSError):
+    """The store does not answer now. Why, in a sentence."""
+
+
 class TooMuch(ValueError):
     """A limit is reached. Why, in a sentence."""
 
@@ -48,7 +52,8 @@ class Event:
 
 
 class Store(Protocol):
-    """The log of every room, shared by all processes. Any thread may call it."""
+    """The log of every room, shared by all processes. Any thread may call it. What it does may
+    raise Unreachable."""
 
     def create(self, code: str, body: Mapping) -> bool:
         """Begin a room; False if the code is taken. Raises TooMuch."""
@@ -155,7 +160,8 @@ class RoomState:
 
     def mark_for(self, is_teacher: bool) -> str:
         """Changes with what is drawn for the teacher, or for a student."""
-        return f"{self.mark}.{self.sent}" if is_teacher else f"{self.mark}"
+        sent = self.sent if is_teacher else 0
+        return f"{self.mark}.{sent}.{'led' if self.view else ''}"
 
     def is_teacher(self, key: str) -> bool:
         return secrets.compare_digest(self.teacher, digest(key))

@@ -25,10 +25,14 @@ FOLD = '<details class="hl-fold"><summary>Controls</summary></details>'
 ANY = "Random example"
 
 
-def draw_examples() -> None:
-    """The example sentences of the selected model, and the typed lines to choose from."""
+def draw_lines() -> None:
+    """The typed lines, to choose from."""
     if concerns("line"):
         widgets.draw("line", widget_options={"width": 150, "label_visibility": "collapsed"})
+
+
+def draw_examples() -> None:
+    """The example sentences of the selected model."""
     known = catalog.examples(session.values()["model"])
     if len(known) > 1:
         st.menu_button(
@@ -138,12 +142,16 @@ def draw_menu(logo: str, page: Page) -> None:
     page_links("menu", links, page.path or "", logo)
 
 
-def draw_texts() -> None:
+def draw_texts(page: Page) -> None:
     """Model and sentence, and the menus."""
     widgets.draw("model", widget_options={"width": 100, "label_visibility": "collapsed"})
     widgets.draw("source", widget_options={"height": "content", "label_visibility": "collapsed"})
     st.html(FOLD)
-    draw_examples()
+    draw_lines()
+    has_menus = "menus" not in page.idle
+    if has_menus:
+        draw_examples()
     draw_present()
-    draw_share()
-    draw_more()
+    if has_menus:
+        draw_share()
+        draw_more()

@@ -29,7 +29,7 @@ class Frame:
     notices: DeltaGenerator
     explain: DeltaGenerator
     change: DeltaGenerator
-    numbers: DeltaGenerator
+    numbers: DeltaGenerator | None
     drawn_by_head: list[Callable[[], None]] = field(default_factory=list)  # see of_selected_head
     effect: Callable[[], Effect] = field(default_factory=lambda: cache(shell_effect.effect))
 
@@ -97,8 +97,15 @@ def notices() -> DeltaGenerator:
 
 
 def numbers() -> DeltaGenerator:
-    """The place of numbers, in the panel."""
-    return _frame.get().numbers
+    """The place of numbers, in the panel, or in the menu of heads on a page without one."""
+    place = _frame.get().numbers
+    assert place is not None
+    return place
+
+
+def shows_numbers() -> bool:
+    """Whether there is such a place: a closed menu has none."""
+    return _frame.get().numbers is not None
 
 
 def explanation() -> DeltaGenerator:

@@ -1,7 +1,7 @@
 """The line of a page: its title and views, the picker of the selected head, its own controls, and
 the menus What if and Display. On Attention, What if stands behind the last of its cards."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -13,6 +13,7 @@ from headlight.app.components.page_links import page_links
 from headlight.app.results import passes
 from headlight.app.shell import edits, panel, sweeps
 from headlight.app.shell.layout import (
+    concerns,
     draw_where_open,
     head_label,
     is_chosen,
@@ -68,7 +69,7 @@ def draw_title(page: Page) -> PageRow:
 def draw_picker(page: Page, **options) -> DeltaGenerator | None:
     """Kind of attention, layer and head in one menu, named by what is selected; `options` of its
     widgets. On a page without a panel it says as well whether the head is important. Returns the
-    place in it for what else is said of the head."""
+    place in it for what else is said of the head, None while it is closed."""
     if not shows_head(page):
         return None
     badge = panel.importance_badge() if page.alone else ""
@@ -78,7 +79,9 @@ def draw_picker(page: Page, **options) -> DeltaGenerator | None:
         if page.key in OF_A_CELL:
             with st.container(horizontal=True):
                 _draw_cell(bool(picker.open), options)
-        if page.alone:
+        if page.alone and not picker.open:
+            return None  # a click on a map need not wait for what nobody sees
+        if page.alone and "switch_head" not in page.idle:
             panel.draw_switch(options.get("on_change"))
             panel.draw_importance(is_whole=True)
         return st.container(key="head_card")
@@ -103,7 +106,7 @@ def _draw_cell(is_open: bool, options: Mapping) -> None:
 
 
 def draw_display(page: Page) -> None:
-    if page.reading:
+    if page.reading and _is_used("display", READING, page):
         with menu("Display", "display", icon=":material/tune:") as display:
             draw_where_open(display, READING, page)
             if session.values()["order"] in (ABLATION, PATCHING):
@@ -112,7 +115,8 @@ def draw_display(page: Page) -> None:
 
 def draw_what_if(page: Page) -> None:
     """What no card offers, where anything can be changed."""
-    if not session.context().can_change:
+    is_used = _is_used("what_if", ("changes", *OTHER_RUN), page)
+    if not session.context().can_change or not is_used:
         return
     _close_after_change()
     with menu("What if", "what_if", icon=":material/terminal:") as what_if:
@@ -125,6 +129,12 @@ def draw_what_if(page: Page) -> None:
                 draw_ready_made()
             draw_minimal_pairs()
             st.markdown(CHANGES_HELP)
+
+
+def _is_used(key: str, settings: Sequence[str], page: Page) -> bool:
+    """Whether a menu is there for its settings, or to keep what was chosen of them in the
+    address."""
+    return key not in page.idle or any(map(is_chosen, filter(concerns, settings)))
 
 
 def _close_after_change() -> None:

@@ -31,7 +31,7 @@ def draw_selected_head(
     with session.running(page.key) if alone else nullcontext():
         with picker:
             card = page_row.draw_picker(page, on_change=st.rerun)
-        numbers = card if page.alone and card else places.numbers
+        numbers = card if page.alone else places.numbers
         with frame.of_page(replace(places, hero=nullcontext(), numbers=numbers)):
             for draw in draws:
                 with errors.errors_as_messages():
@@ -39,7 +39,7 @@ def draw_selected_head(
         if page.alone:
             with picker:
                 panel.draw_peek(then=st.rerun)
-        else:
+        elif "switch_head" not in page.idle:
             with places.change:
                 panel.draw_head(then=st.rerun)
                 panel.draw_importance()

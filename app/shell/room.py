@@ -47,16 +47,19 @@ def draw(page: Page, panel: DeltaGenerator) -> None:
     """The line of the room, and in `panel` what it asks."""
     is_region = not session.is_running()
     with session.running(page.key) if is_region else nullcontext():
-        if is_region and room_acts.lesson_question() != running_lesson.memo().in_room:
-            st.rerun()  # what is covered changes
+        if is_region and (
+            room_acts.lesson_question() != running_lesson.memo().in_room  # what is covered changes
+            or room_acts.is_led() != session.memo().is_led  # what else is there changes
+        ):
+            st.rerun()
         with row("room_line"):
             with st.container(key="room_address"):  # hidden
                 for key in OF_ROOMS:
                     widgets.draw(key)
             try:
                 room = room_acts.room()
-            except NoRoom:
-                _draw_no_room()
+            except NoRoom as error:
+                _draw_no_room(error)
                 return
             if room_acts.is_teacher(room):
                 _draw_teachers_line(page, room)
@@ -76,11 +79,14 @@ def _leave() -> None:
     st.rerun()
 
 
-def _draw_no_room() -> None:
+def _draw_no_room(error: NoRoom) -> None:
     code = room_acts.code()
-    st.markdown(NOT_IN.format(code))
-    # As a page of its own: the answer sets a cookie, which Streamlit reads as a page connects.
-    st.html(f'<a href="/room/{code}" target="_self">Join it</a>', width="content")
+    if isinstance(error, room_acts.Closed):
+        st.markdown(str(error))
+    else:
+        st.markdown(NOT_IN.format(code))
+        # As a page of its own: the answer sets a cookie, which Streamlit reads as a page connects.
+        st.html(f'<a href="/room/{code}" target="_self">Join it</a>', width="content")
     st.button("Leave", on_click=_leave, key="leave_room", type="tertiary")
 
 
@@ -157,7 +163,8 @@ def _draw_teachers_line(page: Page, room: RoomState) -> None:
 
 def _end() -> None:
     room_acts.end()
-    _leave()
+    if not session.memo().room_problem:
+        _leave()
 
 
 def _csv(code: str) -> str:

@@ -5,6 +5,9 @@ import csv
 import io
 import random
 import zipfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 
 import streamlit as st
 
@@ -22,6 +25,7 @@ from headlight.app.server.rooms import (
     NoRoom,
     RoomState,
     TooMuch,
+    Unreachable,
 )
 from headlight.app.shell import running_lesson
 from headlight.app.shell.running_lesson import RoomQuestion
@@ -30,6 +34,15 @@ from headlight.app.state.pages import Page
 from headlight.app.state.settings import OF_ROOMS, SETTINGS
 
 NOT_LED = *OF_ROOMS, "projector"  # settings of a page's own, wherever the class is led
+# Menus and switches that are not there while a page is led: it would be in vain to use them.
+IDLE_WHERE_LED = (
+    "switches", "switch_head", "importance", "what_if", "display", "shows", "step", "player",
+    "undo", "lesson_offer", "menus",
+)  # fmt: skip
+
+
+class Closed(NoRoom):
+    """No room can be reached now. Why, in a sentence."""
 
 
 def code() -> str:
@@ -39,8 +52,11 @@ def code() -> str:
 
 def room() -> RoomState:
     """The room as it is now. Raises NoRoom, also where this session has not joined it: nobody finds
-    out which rooms there are."""
-    found = hub().room(code())
+    out which rooms there are; and Closed."""
+    try:
+        found = hub().room(code())
+    except OSError as error:
+        raise Closed(str(error)) from error
     if not is_teacher(found) and not room_routes.is_student(found, st.context.cookies):
         raise NoRoom(code())
     return found
@@ -50,8 +66,31 @@ def is_teacher(room: RoomState) -> bool:
     return room_routes.is_teacher(room, st.context.cookies)
 
 
+def is_led() -> bool:
+    """Whether this page shows what the teacher's does."""
+    if session.memo().context is None or not code() or session.values()["alone"]:
+        return False
+    try:
+        now = room()
+    except NoRoom:
+        return False
+    return bool(now.view) and not is_teacher(now)
+
+
+def as_led(page: Page) -> Page:
+    """A page with what is there for its visitor: a quarter less work while it is led."""
+    session.memo().is_led = is_led()
+    idle = IDLE_WHERE_LED if session.memo().is_led else ()
+    return replace(page, idle=(*page.idle, *idle))
+
+
+def turn() -> AbstractContextManager[Callable[[], None]]:
+    """Around a run of a page, see Turns.turn."""
+    return hub().turns.turn() if is_led() else nullcontext(lambda: None)
+
+
 def student() -> str:
-    """Who this browser is in the room."""
+    """The number by which the room knows this browser."""
     return rooms.student_of(code(), st.context.cookies.get(room_routes.STUDENT + code(), ""))
 
 
@@ -63,7 +102,7 @@ def append(kind: str, *, by_teacher: bool = True, **body) -> None:
             hub().append(code(), kind, **body)
     except NoRoom:
         pass  # the line says so
-    except TooMuch as error:
+    except (TooMuch, Unreachable) as error:
         session.memo().room_problem = str(error)
 
 
@@ -79,6 +118,8 @@ def end() -> None:
             hub().end(code())
     except NoRoom:
         pass
+    except Unreachable as error:
+        session.memo().room_problem = str(error)
 
 
 def leave() -> None:
@@ -188,8 +229,10 @@ def lead(page: Page) -> None:
         now = room()
         if now.view and is_teacher(now) and (view := address(page)) != now.view:
             hub().append(code(), rooms.VIEW, address=view, head=head())
-    except (NoRoom, TooMuch):
+    except NoRoom:
         pass  # the line says so
+    except (TooMuch, Unreachable) as error:
+        session.memo().room_problem = str(error)
 
 
 def head() -> dict | None:

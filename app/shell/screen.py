@@ -60,7 +60,9 @@ def draw(page: Page, run: Callable[[], None]) -> None:
         state = row("state")
         line = page_row.draw_title(page)
     body = st.container(key="body", horizontal=True, wrap=False, gap="small")
-    with session.running(page.key):
+    with room_acts.turn() as picture_is_drawn, session.running(page.key):
+        has_effect = page.key != HOME and "switches" not in page.idle
+        page = room_acts.as_led(page)
         places = frame.make(
             line.controls,
             body,
@@ -79,9 +81,6 @@ def draw(page: Page, run: Callable[[], None]) -> None:
             with frame.of_page(places), errors.errors_as_messages():
                 running_lesson.memo().in_room = room_acts.lesson_question()
                 running_lesson.settle()
-                if places.room:
-                    with top_bar:
-                        room.draw(page, places.room)
                 if places.lesson:
                     with places.lesson:
                         lesson.draw(page)
@@ -95,9 +94,13 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                 else:
                     run()
             room_acts.lead(page)
+            picture_is_drawn()
         finally:
+            if places.room:
+                with top_bar:
+                    room.draw(page, places.room)
             with bar, errors.memory_errors_as_messages():
-                draw_texts()
+                draw_texts(page)
                 lesson.keep_answers()
             class_remote.draw(page)
             if session.context().structure is not None:  # else the page shows why
@@ -106,8 +109,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                         if count := session.left_out():
                             st.info(notices.left_out(count))
                         draw_not_finite()
-                    veiled = bool(running_lesson.veils())
-                    says = page.key != HOME and "switches" not in page.idle and not veiled
+                    says = has_effect and not running_lesson.veils()
                     if says and (said := places.effect().said):
                         places.finding.markdown(formats.as_markdown(said))
                     with places.change:

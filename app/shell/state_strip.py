@@ -15,6 +15,7 @@ from headlight.app.shell import edits, lesson, running_lesson
 from headlight.app.shell.layout import (
     concerns,
     head_label,
+    is_chosen,
     is_embedded,
     is_picture_alone,
     shows_head,
@@ -60,9 +61,9 @@ def draw_state(page: Page) -> None:
     st.space("stretch")
     if not running_lesson.veils():
         draw_output(is_on_page=page.key == HOME)
-    if len(session.history().states) > 1:
+    if len(session.history().states) > 1 and "undo" not in page.idle:
         draw_undo()
-    if concerns("step"):
+    if concerns("step") and ("step" not in page.idle or is_chosen("step")):
         _draw_steps()
     if is_embedded():
         open_unframed()
@@ -129,7 +130,8 @@ def draw_badges(page: Page) -> None:
     elif not badges:
         as_it_is = "As trained" if session.context().can_change else "As recorded"
         st.caption(as_it_is, width="content")
-        if page.key == HOME and not session.context().lacks:
+        is_offered = page.key == HOME and "lesson_offer" not in page.idle
+        if is_offered and not session.context().lacks:
             lesson.draw_offer()
     visible = PRESENTED_BADGES if session.values()["projector"] else VISIBLE_BADGES
     if len(badges) > visible and (names_head(page) or page.key == HOME):

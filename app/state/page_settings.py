@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from headlight.app.state import options
 from headlight.app.state.setting import MAX_POSITION, Context, Setting
 from headlight.model.analysis.lineage import LINE, PAPER_MODEL
-from headlight.model.presets import PRESETS
 from headlight.model.probing.head_steps import ABLATIONS
 from headlight.model.probing.position_tables import POSITION_KINDS
 from headlight.model.probing.sweeps import NEED_ANOTHER
@@ -368,20 +367,6 @@ LINEAGE_CONTROLS = (
         options=(PAPER_MODEL, *LINE),
     ),
 )
-IMPLEMENTATIONS_CONTROLS = (
-    PICTURE,
-    Setting(
-        "system",
-        "System",
-        "paper",
-        "select",
-        "The source's text, its code and our version side by side, with the mistakes we corrected.",
-        options=tuple(PRESETS),
-        look={"label_visibility": "collapsed", "width": 180},
-    ),
-)
-
-
 BERTVIZ_CONTROLS = (
     Setting(
         "bertviz",

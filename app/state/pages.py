@@ -242,18 +242,6 @@ MENU = (
         settings=(FOLLOW, KEY),
     ),
     Page(
-        title="Implementations",
-        group=CHECK,
-        view="Implementations",
-        module="implementations",
-        path="family",
-        picture=".st-key-lengths",
-        untrained=True,
-        idle=ABOUT_A_RUN,
-        weights=True,
-        settings=page_settings.IMPLEMENTATIONS_CONTROLS,
-    ),
-    Page(
         title="BertViz",
         group=CHECK,
         view="BertViz",
@@ -312,6 +300,7 @@ def settings_of(pages: Iterable[Page]) -> tuple[Setting, ...]:
 
 
 check_modules(MENU, VIEWS.glob("[!_]*.py"))
+FORMER = {"family": "lineage"}  # path of a page that is gone → key of the one that took its place
 PAGES = {page.key: page for page in MENU if page.key != YOURS_PATH or checked_file()}
 GROUPS = {  # entry of the menu → its views
     group: [page for page in PAGES.values() if page.group == group]

@@ -28,11 +28,6 @@ COMPARED = Exercise(
     "No, it stays a rounding error. Both implementations get the same masks, so both change in the "
     "same way.",
 )
-LONGER = Exercise(
-    "type a longer sentence. Which numbers change, and which belong to the system?",
-    "The lengths of the vectors change with the words, except where a norm follows the sum: there "
-    "they are √d_model. Parameters and positions belong to the system.",
-)
 NEURONS = Exercise(
     "find a head in the model view, then open it in the neuron view. What makes a weight large?",
     "A query and a key that have large numbers of the same sign in the same places. Each pair of "

@@ -143,7 +143,7 @@ def selected_head() -> None:
         )
     ):
         frame.notices().warning(message)
-    if not reading.average:
+    if frame.shows_numbers() and not reading.average:
         predicts = trace.predicted.predicts not in ("", output_texts.EMBEDDING)
         lines = ["**Numbers**"]
         as_trained = replace(run, changes=(), masks=Masks())

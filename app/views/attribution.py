@@ -1,10 +1,6 @@
 """Where a predicted token comes from: the parts of the model, and the source words."""
 
-from functools import partial
-
 import numpy as np
-import pandas as pd
-import streamlit as st
 
 from headlight.app import charts, selection
 from headlight.app.components.figure import figure
@@ -12,10 +8,9 @@ from headlight.app.components.matrices import Matrix, matrices
 from headlight.app.results import passes, word_results
 from headlight.app.shell import frame, layout, sweeps
 from headlight.app.state import session, widgets
-from headlight.app.text import formats, part_names
+from headlight.app.text import formats
 from headlight.app.views import _terms
 from headlight.model.analysis.attribution import METHODS, source_kind
-from headlight.model.analysis.decomposition import Decomposition
 
 METHOD_HELP = (
     "**attention**: mean weight over all heads. **head**: weight in the selected head. "
@@ -25,7 +20,6 @@ METHOD_HELP = (
     "Spearman's rank correlation between the methods; 1 means the same order."
 )
 
-TABLE, HEIGHT = "terms_table", 480  # pixels
 PICTURES = PARTS, SOURCE, METHODS_COMPARED = (
     "Parts of the model",
     "Source words",
@@ -45,9 +39,7 @@ def page() -> None:
                 sweeps.draw_row(trace)
     score, focus = sweeps.score(view, run, whole=False), session.focus()
     if picture == PARTS:
-        sum_of = word_results.decomposition_of(view, run, score)
-        _terms.draw(view, trace, score, sum_of)
-        draw_table(sum_of)
+        _terms.draw(view, trace, score, word_results.decomposition_of(view, run, score))
         return
     head = (focus.layer, focus.head) if focus.kind == source_kind(view.model) else None
     words = word_results.attribution_of(view, run, score, head)
@@ -85,24 +77,3 @@ def page() -> None:
                 alt="Rank correlation between methods",
                 projector=session.values()["projector"],
             )
-
-
-def draw_table(sum_of: Decomposition) -> None:
-    """All terms in numbers, the largest first. A click on a row selects its head."""
-    largest = sum_of.largest()
-    settings = [_terms.head_of(term) for term, _ in largest]
-    with frame.numbers():
-        widgets.select_row(TABLE, widgets.current_row(settings))
-        st.dataframe(
-            pd.DataFrame(
-                {"contribution": value, "part": part_names.term_name(term)}
-                for term, value in largest
-            ).style.format({"contribution": partial(formats.signed, digits=3)}),
-            key=TABLE,
-            hide_index=True,
-            height=HEIGHT,
-            on_select=widgets.row_callback(TABLE, settings),
-            selection_mode=widgets.ROW_OR_CELL,
-            column_config={"contribution": st.column_config.NumberColumn(width="small")},
-            alt="Every part of the model and its contribution to the logit",
-        )

@@ -47,7 +47,7 @@ def draw_lessons() -> None:
 
 
 def card(number: int, of: LiveLesson) -> LessonCard:
-    """How a lesson looks from outside, and how far one is in it."""
+    """The card of a lesson: its picture, its question, and how many steps are done."""
     state, name = running_lesson.progress(), of.name
     right, answered = running_lesson.score(name)
     questions = sum(step.kind != "read" for step in of.steps)

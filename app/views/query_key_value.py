@@ -15,10 +15,13 @@ from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import CLEAREST_ROW, WORDS
 from headlight.app.text import exercises, part_names
 from headlight.app.theme import FOCUS
-from headlight.app.views._small_examples import KEYS, QUERY, VALUES
 from headlight.model.analysis.projection import Answer, Plane, answer, principal_plane
 from headlight.model.rounding import percent
 
+# Van Dijck's soft dictionary: what is a “rollercoaster” worth?
+VALUES = {"fun": 10.0, "exciting": 9.0, "boring": -3.0}
+KEYS = {"fun": (5.0, -3.0), "exciting": (6.0, -1.0), "boring": (-4.0, 8.0)}
+QUERY = (8.0, -5.0)
 BARE = {"label_visibility": "collapsed", "width": 170}
 
 

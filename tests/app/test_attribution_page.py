@@ -18,11 +18,10 @@ def show(page, picture):
 
 
 def fall(page) -> dict:
-    """What the waterfall shows, which is checked to be the sum of the table beside it."""
+    """What the waterfall shows, which is checked to add up."""
     (data,) = components(page, "headlight_waterfall")
     values = [step["value"] for step in data["steps"]]
     assert sum(values) == pytest.approx(data["total"], abs=1e-4)
-    assert sorted(values) == pytest.approx(sorted(page.dataframe[0].value["contribution"]))
     (found,) = (t.value for t in page.markdown if f", in {len(values)} steps" in t.value)
     assert formats.signed(data["total"]) in found
     asked = [answer["name"].strip() for answer in data["answers"] if answer["is_asked"]]
@@ -88,9 +87,8 @@ def test_parts_and_words_are_those_of_python(opened):
     en_de = load("en-de")
     (hund,), run = en_de.tokenizer.encode("Hund").ids, en_de.run(TEXT)
     found = decomposition(en_de.model, run, 2, hund)
-    terms = page.dataframe[0].value
-    values = [value for _, value in found.largest()]
-    assert np.allclose(terms["contribution"], values, atol=1e-5)
+    values = [step["value"] for step in fall(page)["steps"]]
+    assert np.allclose(values, found.values, atol=1e-5)
     words = attribution(en_de.model, run, 2, hund, (2, 0))
     show(page, "Source words")
     assert any(formats.escaped(words.in_words()) in text.value for text in page.markdown)
@@ -107,8 +105,9 @@ def test_a_word_that_is_no_token_is_answered(opened):
 
 
 def test_a_head_that_is_off_adds_nothing(opened):
-    terms = opened(score_at="3", changes="cross.3.1=off").dataframe[0].value
-    assert terms.loc[terms["part"] == "cross 3.1", "contribution"].abs().max() <= 1e-5
+    data = fall(opened(score_at="3", changes="cross.3.1=off"))
+    (step,) = (step for step in data["steps"] if step["name"] == "cross 3.1")
+    assert abs(step["value"]) <= 1e-5
 
 
 def test_a_stream_that_is_patched_in_is_refused(opened):
@@ -117,6 +116,6 @@ def test_a_stream_that_is_patched_in_is_refused(opened):
         "cannot be split into contributions" in e.value for e in page.error
     )
     page.switch_page("residual").run()  # where all else is shown
-    assert not page.exception and not page.error and components(page, "headlight_lens")
+    assert not page.exception and not page.error and components(page, "headlight_lens_grid")
     show(page, "Who writes it")
     assert any("cannot be split into contributions" in error.value for error in page.error)

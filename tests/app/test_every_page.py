@@ -8,7 +8,6 @@ from itertools import groupby
 import pytest
 from allpairspy import AllPairs
 
-from headlight.app.results import system_results
 from headlight.app.shell.state_strip import NO_DIFFERENCE
 from headlight.app.state.options import AFTER, BEFORE, DIFFERENCE, OTHER, THIS, TO_OTHER
 from headlight.app.state.pages import HOME, PAGES
@@ -96,7 +95,6 @@ def models(models, tmp_path_factory):
             model = random_model(preset, vocab_size=len(tokenizer))
             checkpoint.save(folder / name, model, preset, tokenizer, {"title": name})
         yield folder
-    system_results._members.clear()  # other tests' presets are fewer
 
 
 @pytest.mark.parametrize(

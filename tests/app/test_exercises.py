@@ -31,7 +31,7 @@ VIEWS = [
     {"view": "generate", "how": "Beam search"},
     {"view": "lineage"},
     *({"view": view} for view in ("model", "tokenizer", "positions", "residual", "compare",
-                                  "lookup", "family", "bertviz")),
+                                  "lookup", "bertviz")),
 ]  # fmt: skip
 
 
@@ -180,7 +180,7 @@ def test_the_least_certain_token_of_a_model_that_has_no_source(checkpoint, trace
 def test_the_prediction_that_changes_last(answer):
     """As the grid beside it says, whose rows are depths and whose columns tokens."""
     said = answer("residual")
-    (grid,) = components(answer.page, "headlight_lens")
+    (grid,) = components(answer.page, "headlight_lens_grid")
     columns = list(zip(*grid["answers"], strict=True))
     last = [max((i for i in range(1, len(column)) if column[i] != column[i - 1]), default=0)
             for column in columns]  # fmt: skip

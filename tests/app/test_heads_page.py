@@ -105,7 +105,7 @@ def test_head_pattern_and_effect_come_before_pictures_and_numbers(page):
 
 @pytest.mark.parametrize(
     ("view", "key"), [("heads", "heads_table"), ("ablation", "effects_table"),
-                      ("attribution", "terms_table"), ("alignment", "alignment_table")]
+                      ("alignment", "alignment_table")]
 )  # fmt: skip
 def test_tables_tick_the_row_of_the_selected_head(page, view, key):
     page = opened(page)

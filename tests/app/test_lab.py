@@ -253,7 +253,7 @@ def test_the_residual_page_shows_the_trace(app, loaded):
     best = seen.logits.argmax(axis=-1)
     final = traces(picture(app, "Final answer"), "final_figure")[0]["z"]
     assert np.abs(final - shares[:, np.arange(len(best)), best].T).max() <= 1e-6
-    (grid,) = components(picture(app, "Logit lens"), "headlight_lens")
+    (grid,) = components(picture(app, "Logit lens"), "headlight_lens_grid")
     for depth, share in enumerate(shares):
         assert grid["answers"][depth] == [en_de.tokenizer.token(row.argmax()) for row in share]
         assert np.abs(grid["probability"][depth] - share.max(axis=-1)).max() <= 1e-4
@@ -271,7 +271,9 @@ def test_the_residual_page_shows_the_trace(app, loaded):
 
 
 def test_a_classifier_is_asked_for_its_verdict_at_every_layer(app):
-    (grid,) = components(picture(show(app, "residual", "reviews"), "Logit lens"), "headlight_lens")
+    (grid,) = components(
+        picture(show(app, "residual", "reviews"), "Logit lens"), "headlight_lens_grid"
+    )
     assert {answer for (answer,) in grid["answers"]} <= {"positive", "negative"}
     assert "there is no final norm" in said(app)
     assert picture(app, "Length").segmented_control(key="stack").options == ["encoder"]
@@ -282,5 +284,5 @@ def test_long_targets_are_cut_and_it_is_said(app):
         "Hund " * 250
     ).run()
     assert not app.exception and "first 200 of 251 target positions" in said(app)
-    (grid,) = components(app, "headlight_lens")
+    (grid,) = components(app, "headlight_lens_grid")
     assert {len(row) for row in grid["answers"]} == {200}

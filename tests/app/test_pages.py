@@ -73,7 +73,7 @@ def test_what_does_not_fit_is_refused_on_every_page(page):
     page.query_params["model"] = "short"
     page.query_params["source"] = "the dog sees the cat and the cat sees the dog"
     page.run()
-    for view in set(PAGES) - {"family", "learn", "lineage", "lookup"}:  # they need no run
+    for view in set(PAGES) - {"learn", "lineage", "lookup"}:  # they need no run
         page.switch_page(view).run()
         assert not page.exception
         assert "at most 12" in page.error[0].value
@@ -89,7 +89,10 @@ def test_a_classifier_gives_probabilities_and_asks_for_no_target(page):
     page.run()
     assert any("bad\\," in text.value or "good\\," in text.value for text in page.markdown)
     assert "target" not in [box.key for box in page.text_input]
-    assert {"src_padding"} == {toggle.key for toggle in page.toggle} & set(MASKS)
+    masks = [{toggle.key for toggle in page.toggle} & set(MASKS)]
+    page.number_input(key="pad_to").set_value(9).run()
+    masks.append({toggle.key for toggle in page.toggle} & set(MASKS))
+    assert masks == [set(), {"src_padding"}]  # whose one text has something to mask once padded
     assert page.segmented_control(key="kind").options == ["encoder"]
 
 

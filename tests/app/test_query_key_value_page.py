@@ -10,7 +10,7 @@ from headlight.app.components.packing import as_sent
 from headlight.app.results import memoize
 from headlight.app.state.options import CLEAREST_ROW, SELECTED_HEAD, WORDS
 from headlight.app.views import query_key_value
-from headlight.app.views._small_examples import KEYS, QUERY, VALUES
+from headlight.app.views.query_key_value import KEYS, QUERY, VALUES
 from headlight.model import Masks, load
 from headlight.model.analysis import head_metrics
 from headlight.model.analysis.projection import Answer, answer, principal_plane

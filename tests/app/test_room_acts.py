@@ -11,9 +11,11 @@ import pytest
 
 from headlight.app.components.poll_results import results
 from headlight.app.server.room_hub import Hub
-from headlight.app.server.room_stores import SQLiteStore
+from headlight.app.server.room_stores import AWAY, RedisStore, SQLiteStore
 from headlight.app.server.rooms import ASK, CLOSE, DONE, REVEAL, SHOW, VIEW, NoRoom, beginning
 from headlight.app.shell import room, room_acts
+from tests.app.server.conftest import redis_server
+from tests.waiting import wait_until
 
 CODE, SECRET = "KAFEN", "sentinel-of-an-answer"
 ABOUT = {"kind": "choose", "text": "Which?", "choices": ["red", "car", SECRET]}
@@ -174,3 +176,35 @@ def test_files_are_handed_in_once_and_read_again(page):
         assert {name: files.read(name) for name in files.namelist()} == {
             "1-shares-1.json": b'{"a": 1}'
         }
+
+
+@pytest.mark.long
+def test_a_store_that_stops_and_comes_back_loses_nothing(page, tmp_path, monkeypatch):
+    """Redis, which writes each event to disk: meanwhile a page shows what it knew."""
+    with redis_server(tmp_path) as address:
+        hub, unknown = Hub(RedisStore(address)), Hub(RedisStore(address))
+        for module in (room, room_acts):
+            monkeypatch.setattr(module, "hub", lambda: hub)
+        hub.store.create(CODE, beginning("key"))
+        page.cookies[TEACHER] = "key"
+        room_acts.append(ASK, about=ABOUT)
+        join(SimpleNamespace(hub=hub, cookies=page.cookies))
+        room_acts.answer(hub.room(CODE).question, "red")
+    notes = SimpleNamespace(room_problem="")
+    monkeypatch.setattr(room_acts.session, "memo", lambda: notes)
+    assert room_acts.room().question.answers == {room_acts.student(): "red"}
+    room_acts.answer(room_acts.room().question, "car")
+    assert notes.room_problem == AWAY
+    assert room_acts.room().question.answers == {room_acts.student(): "red"}
+    monkeypatch.setattr(room_acts, "hub", lambda: unknown)
+    with pytest.raises(room_acts.Closed, match="cannot be reached"):
+        room_acts.room()
+    with redis_server(tmp_path):
+        assert room_acts.room().question.answers == {room_acts.student(): "red"}
+        room_acts.answer(room_acts.room().question, "car")
+        assert room_acts.room().question.answers == {room_acts.student(): "car"}
+        wait_until(lambda: list(hub.room(CODE).question.answers.values()) == ["car"])
+        hub.end(CODE)
+        for each in (hub, unknown):
+            each._look(CODE)
+            wait_until(lambda each=each: each.watcher is None)

@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from headlight.app import theme
+from headlight.app.state.pages import FORMER, PAGES
 from headlight.app.text.keys import BY_PAGE, EVERYWHERE
 
 pytestmark = pytest.mark.browser
@@ -26,6 +27,14 @@ def test_out_of_range_link_falls_back_and_is_written_back(visit):
     visit.page.wait_for_function(
         "() => !/(kind|layer|head|pad_to|causal|model)=/.test(location.search)"
     )
+
+
+@pytest.mark.parametrize(("path", "key"), FORMER.items())
+def test_the_address_of_a_page_that_is_gone_opens_the_one_in_its_place(visit, path, key):
+    visit.open(f"{path}?source=A+dog+runs.&picture=One+system")
+    visit.page.wait_for_url(f"**/{PAGES[key].path}?*")
+    expect(visit.page.locator(PAGES[key].picture)).to_be_visible()
+    assert "source=A+dog+runs." in visit.page.url
 
 
 def test_a_menu_that_was_closed_brings_nothing_old_back(visit):

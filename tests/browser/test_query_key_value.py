@@ -9,9 +9,9 @@ from playwright.sync_api import expect
 
 from headlight.app.charts import Axis
 from headlight.app.components import plane
-from headlight.app.views._small_examples import KEYS, QUERY, VALUES
-from headlight.model.analysis import family
+from headlight.app.views.query_key_value import KEYS, QUERY, VALUES
 from headlight.model.analysis.projection import answer, principal_plane
+from tests.model import family
 
 pytestmark = pytest.mark.browser
 RESTED = 400  # ms

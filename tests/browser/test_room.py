@@ -3,8 +3,12 @@
 import csv
 import io
 import re
-from contextlib import contextmanager
+import socket
+import time
+from contextlib import contextmanager, suppress
+from threading import Thread
 
+import psutil
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Download, expect
@@ -14,6 +18,12 @@ from tests.conftest import serve
 
 pytestmark = pytest.mark.browser
 PHONE = {"width": 390, "height": 780}
+BACK = 6000  # ms in which a page is back once the server answers
+CONNECTED = "[data-test-connection-state=CONNECTED]"
+HIDE = """(hidden) => {
+  Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +106,7 @@ def test_a_lesson_in_a_room(chromium, served, room_file):
         teacher.type("A dog runs.")
         for student in students:
             expect_source(student, "A dog runs.")
+            expect(student.page.locator(".st-key-share")).to_have_count(0)
         teacher.go("Generate")
         for student in students:
             student.page.wait_for_url("**/generate?**")
@@ -119,7 +130,8 @@ def test_a_lesson_in_a_room(chromium, served, room_file):
 
         # One looks around, and comes back.
         press(second, "Look around by myself", line)
-        second.type("A cat sleeps.")
+        expect(second.page.locator(".st-key-share").first).to_be_visible()
+        second.idle().type("A cat sleeps.")
         teacher.type("A dog sleeps.")
         expect_source(first, "A dog sleeps.")
         second.settle()
@@ -140,6 +152,13 @@ def test_a_lesson_in_a_room(chromium, served, room_file):
         second.idle()
         press(second, "Follow", line)
         expect_source(second, "A dog sleeps.")
+
+        # Nobody is led for a while: all menus are there.
+        for state, menus in (("joined", 1), ("following", 0)):
+            line(teacher).get_by_text("Follow me").click()
+            teacher.idle()
+            expect(line(first)).to_contain_text(state)
+            expect(first.page.locator(".st-key-share")).to_have_count(menus)
 
         press(teacher, "Ask", line)
         teacher.page.get_by_label("Question").fill("What <b>next</b>?")
@@ -194,26 +213,130 @@ def test_a_lesson_in_a_room(chromium, served, room_file):
         assert b"<i>car" not in stored
 
 
+class Wire:
+    """What lies between a browser and the server, and can be cut: it passes on all bytes."""
+
+    def __init__(self, address: str):
+        self.server = ("127.0.0.1", int(address.rpartition(":")[2]))
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.ends, self.is_cut = set(), False
+        Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):  # it is closed at the end
+            while True:
+                browser, _ = self.listener.accept()
+                if self.is_cut:
+                    browser.close()
+                    continue
+                server = socket.create_connection(self.server)
+                self.ends |= {browser, server}
+                for ends in ((browser, server), (server, browser)):
+                    Thread(target=self._pass, args=ends, daemon=True).start()
+
+    def _pass(self, source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while some := source.recv(65536):
+                target.sendall(some)
+        for end in (source, target):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def cut(self) -> None:
+        self.is_cut = True
+        for end in self.ends:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def mend(self) -> None:
+        self.is_cut = False
+
+
+def ask(teacher: Visit, text: str) -> None:
+    press(teacher, "Ask", line)
+    teacher.page.get_by_label("Question").fill(text)
+    teacher.page.get_by_label("Choices, one per line").fill("red\ncar")
+    teacher.page.get_by_role("button", name="Ask everyone").click()
+    teacher.idle()
+
+
 @pytest.mark.long
 def test_a_class_comes_back_after_a_restart(chromium, models, tmp_path):
     environment = {"HEADLIGHT_ROOMS": str(tmp_path / "rooms.sqlite")}
-    with serve(models, **environment) as address:
+    with (
+        serve(models, **environment) as address,
+        member(chromium, address) as teacher,
+        member(chromium, address) as student,
+    ):
         port = int(address.rpartition(":")[2])
-        teacher_context = chromium.new_context(viewport=SIZE)
-        student_context = chromium.new_context(viewport=SIZE)
-        teacher = Visit(teacher_context.new_page(), address)
-        student = Visit(student_context.new_page(), address)
         code = start(teacher)
         line(teacher).get_by_text("Follow me").click()
         teacher.idle()
         student.open(f"room/{code}")
-    with serve(models, port=port, **environment):
+        ask(teacher, "Before?")
+        press(student, "car")
+        expect(panel(teacher)).to_contain_text("1 answered")
+        server = next(p for p in psutil.Process().children() if str(port) in p.cmdline())
+        server.kill()  # it can tell nobody
+        server.wait(20)
+        expect(line(student)).to_contain_text("Connection lost")
+        with serve(models, port=port, **environment):
+            start_again = time.monotonic()
+            for visit in (teacher, student):
+                visit.page.wait_for_selector(CONNECTED, state="attached", timeout=BACK)
+                expect(line(visit)).not_to_contain_text("Connection lost", timeout=BACK)
+            assert time.monotonic() - start_again < BACK / 1000
+            expect(line(teacher)).to_contain_text("1 here, 1 following")
+            expect(panel(teacher)).to_contain_text("1 answered")
+            expect(panel(student)).to_contain_text("Your answer: car")
+            press(student.idle(), "red")
+            teacher.idle().type("A dog runs.")
+            expect_source(student, "A dog runs.")
+            press(teacher, "Close")
+            expect(panel(student)).to_contain_text("Closed. Your answer: red")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("what", ["the network is gone", "the laptop sleeps", "the tab is hidden"])
+def test_a_student_who_was_away_is_where_the_class_is(chromium, served, what):
+    """Away for half a minute, in which the teacher asks and goes elsewhere."""
+    wire = Wire(served)
+    with member(chromium, served) as teacher, member(chromium, wire.address) as student:
+        code = start(teacher)
+        line(teacher).get_by_text("Follow me").click()
+        teacher.idle()
+        student.open(f"room/{code}")
         expect(line(teacher)).to_contain_text("1 here, 1 following")
-        teacher.page.wait_for_selector("[data-test-connection-state=CONNECTED]", state="attached")
-        teacher.idle().type("A dog runs.")
-        expect_source(student, "A dog runs.")
-        teacher_context.close()
-        student_context.close()
+        ask(teacher, "Before?")
+        press(student, "car")
+        expect(panel(teacher)).to_contain_text("1 answered")
+        browser = student.page.context.new_cdp_session(student.page)
+        if what == "the tab is hidden":
+            student.page.evaluate(HIDE, True)
+            expect(line(teacher)).to_contain_text("0 here, 0 following")
+        else:
+            if what == "the laptop sleeps":
+                browser.send("Page.setWebLifecycleState", {"state": "frozen"})
+            wire.cut()
+            teacher.page.wait_for_timeout(30_000)
+        press(teacher, "Done")
+        ask(teacher, "Meanwhile?")
+        teacher.type("A dog runs.")
+        if what == "the tab is hidden":
+            student.page.evaluate(HIDE, False)
+        else:
+            wire.mend()
+            browser.send("Page.setWebLifecycleState", {"state": "active"})
+        back = time.monotonic()
+        expect(panel(student)).to_contain_text("Meanwhile?", timeout=BACK)
+        left = BACK - 1000 * (time.monotonic() - back)
+        box = student.page.get_by_label("Source sentence", exact=True)
+        expect(box).to_have_value("A dog runs.", timeout=left)
+        print(f"{what}: back after {time.monotonic() - back:.1f} s")
+        press(student.idle(), "red")
+        expect(panel(teacher)).to_contain_text("1 answered")
+    wire.listener.close()
 
 
 def test_the_question_of_a_lesson_is_covered_for_all_until_it_is_revealed(chromium, served):

@@ -183,13 +183,6 @@ MATTERS = {
         "text": ("", "target"),
     },
     "compare": of_a_run(),
-    "family": {
-        "model": ("picture=One+system&system=bloem", "copy"),
-        "source": ("", "Two dogs run."),
-        "step": ("picture=One+system&system=bloem", "16"),
-        "system": ("picture=One+system", "bloem"),
-        "picture": ("", "Positions"),
-    },
     "lineage": {"source": ("", "Two dogs run."), "swap": ("", "rotary")},
     "learn": {},
     "bertviz": of_a_run(  # of a long text it shows the first rows: padding stands behind them
@@ -211,7 +204,6 @@ UNSEEN = (
         ("generate", "branches"): "the branches stand below what is written",
         ("tokenizer", "pad_to"): "a token of padding is a row of the table",
         ("residual", "score_at"): "the grid shows all rows; the selected one gets an outline",
-        ("family", "step"): "the notebook's example is below the fold",
     }
 )
 CASES = [(page, key) for page, settings in MATTERS.items() for key in settings]

@@ -7,14 +7,11 @@ from typing import Any
 
 from streamlit.components.v2 import component
 
+from headlight.app.components.registered import registered
 from headlight.app.components.scripts import read, script
 from headlight.app.text.formats import Parts
 
-_mount_steps = component(
-    "headlight_class_steps",
-    css=read("class_steps/style.css"),
-    js=script("class_steps/index.js"),
-)
+_mount_steps = registered("class_steps")
 _mount_remote = component(
     "headlight_remote",
     css=read("class_steps/remote.css"),

@@ -7,14 +7,11 @@ from dataclasses import asdict, dataclass
 from streamlit.components.v2 import component
 
 from headlight.app import theme
-from headlight.app.components.scripts import read, script
+from headlight.app.components.registered import registered
+from headlight.app.components.scripts import script
 from headlight.app.text.formats import Parts
 
-_mount = component(
-    "headlight_gallery",
-    css=read("gallery/style.css"),
-    js=script("gallery/index.js"),
-)
+_mount = registered("gallery")
 _mount_heads = component("headlight_gallery_heads", js=script("gallery/heads.js"))
 
 

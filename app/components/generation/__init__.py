@@ -8,17 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
-from streamlit.components.v2 import component
 
 from headlight.app.components.packing import weight_bytes
-from headlight.app.components.scripts import read, script
+from headlight.app.components.registered import registered
 from headlight.app.theme import FOCUS, WEIGHTS
 
-_mount = component(
-    "headlight_generation",
-    css=read("shared/button.css") + read("generation/style.css"),
-    js=script("generation/index.js"),
-)
+_mount = registered("generation", buttons=True)
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import streamlit as st
-from streamlit.components.v2 import component
 
-from headlight.app.components.scripts import read, script
+from headlight.app.components.registered import registered
 from headlight.app.theme import FOCUS, PAPER, PRIMARY
 from headlight.model.analysis.residual import Lens
 
-_mount = component(
-    "headlight_lens",
-    css=read("shared/button.css") + read("lens_grid/style.css"),
-    js=script("lens_grid/index.js"),
-)
+_mount = registered("lens_grid", buttons=True)
 
 
 def lens_grid(

@@ -1,21 +1,16 @@
-"""The lessons as cards: the covered picture of each, its question, and how far one is."""
+"""The lessons as cards: the covered picture of each, its question, and the steps that are done."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import streamlit as st
-from streamlit.components.v2 import component
 
 from headlight.app import theme
-from headlight.app.components.scripts import read, script
+from headlight.app.components.registered import registered
 from headlight.app.text.formats import Parts
 
-_mount = component(
-    "headlight_lesson_cards",
-    css=read("lesson_cards/style.css"),
-    js=script("lesson_cards/index.js"),
-)
+_mount = registered("lesson_cards")
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,12 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
-from streamlit.components.v2 import component
 
 from headlight.app import theme
 from headlight.app.components.colour_key import Scale, colour_key
-from headlight.app.components.scripts import read, script
+from headlight.app.components.registered import registered
 
-_mount = component(
-    "headlight_matrices",
-    css=read("matrices/style.css"),
-    js=script("matrices/index.js"),
-)
+_mount = registered("matrices")
 
 SMALLEST = 1e-9  # the end of the scale of a difference where there is none
 

@@ -6,18 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from streamlit.components.v2 import component
 
 from headlight.app import theme
-from headlight.app.components.scripts import read, script
+from headlight.app.components.registered import registered
 
 KEY = "one_row"
 
-_mount = component(
-    "headlight_one_row",
-    css=read("shared/button.css") + read("one_row/style.css"),
-    js=script("one_row/index.js"),
-)
+_mount = registered("one_row", buttons=True)
 
 
 @dataclass(frozen=True)

@@ -5,19 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import streamlit as st
-from streamlit.components.v2 import component
 
 from headlight.app.charts import Axis
-from headlight.app.components.scripts import read, script
+from headlight.app.components.registered import registered
 from headlight.app.theme import FOCUS
 from headlight.model.analysis.projection import Answer, Plane
 from headlight.model.rounding import percent
 
-_mount = component(
-    "headlight_plane",
-    css=read("shared/button.css") + read("plane/style.css"),
-    js=script("plane/index.js"),
-)
+_mount = registered("plane", buttons=True)
 
 
 def look_up(

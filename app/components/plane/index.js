@@ -15,7 +15,7 @@ const LEAST_ARROW = 0.01; // keys of less weight are dots alone
 
 const pair = ([x, y]) => `(${tenths(x)}, ${tenths(y)})`;
 
-/** Scores q·k, the same divided, weights, and the values so weighted: look_up of headlight.model.analysis.family. */
+/** Scores q·k, the same divided, weights, and the values so weighted: a soft dictionary. */
 export function lookUp(query, keys, values, divisor) {
   const scores = keys.map((key) => query[0] * key[0] + query[1] * key[1]);
   const scaled = scores.map((score) => score / divisor);

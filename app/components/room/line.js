@@ -4,7 +4,7 @@
 //
 // A follower is led as by the browser's Back. That is one run for another page with other settings,
 // in which the address wins over every widget. It must not meet another run: Streamlit (1.67) would
-// join both, and old values would win.
+// join both, and old values would win. Where that has happened all the same, it is led again.
 
 import { lead } from "../shared/lead.js";
 import { keepOwnView, ownView } from "./own_view.js";
@@ -12,6 +12,7 @@ import { keepOwnView, ownView } from "./own_view.js";
 const AGAIN = 1000; // ms
 const REST = 300; // ms in which what a run has removed is gone from the page
 const LOST = 3000; // ms after which a lost connection is reported
+const MOST_ATTEMPTS = 2; // to lead to a view
 const OF_ROOM = ".st-key-room_line, .st-key-room_panel";
 const ACTS = ["pointerdown", "keydown"];
 const idle = () => {
@@ -23,6 +24,7 @@ const idle = () => {
 class Room {
   constructor(code, { led = "", hasActed = false } = {}) {
     Object.assign(this, { code, led, hasActed, state: null, wanted: "", isAsked: false });
+    this.attempts = 0;
     this.onVisible = () => (document.hidden ? this.close() : this.open());
     this.onAct = ({ isTrusted, target }) => {
       this.hasActed ||= isTrusted && !target.closest?.(OF_ROOM);
@@ -43,6 +45,8 @@ class Room {
     if (this.following === false && following) this.led = "";
     Object.assign(this, { following, isTeacher, shown, drawn: mark, page, isAsked: false });
     if (isOther) this.close();
+    const isMissed = following && !isTeacher && !this.hasActed && shown !== this.led;
+    if (isMissed && this.attempts < MOST_ATTEMPTS) this.led = "";
     this.open();
     this.settle();
   }
@@ -103,6 +107,7 @@ class Room {
     }
     if (!this.page.isThere()) return this.end();
     const { view, mark } = this.state;
+    if (!view) this.led = ""; // nobody is led any more
     if (this.wanted) {
       const address = this.wanted;
       this.wanted = "";
@@ -120,6 +125,9 @@ class Room {
   lead(view) {
     const grid = window.headlight?.grid, { head } = this.state;
     const isHere = this.led && !this.hasActed && rest(view) === rest(this.led);
+    if (view !== this.aim) this.attempts = 0;
+    this.attempts++;
+    this.aim = view;
     if (this.hasActed) this.keepOwn();
     Object.assign(this, { led: view, hasActed: false });
     if (isHere && head && grid?.frame?.isConnected) {

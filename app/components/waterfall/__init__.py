@@ -4,19 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
-from streamlit.components.v2 import component
 
 from headlight.app.components.colour_key import PRIMARY_COLOUR
-from headlight.app.components.scripts import read, script
+from headlight.app.components.registered import registered
 from headlight.app.theme import DIFFERENCES, FOCUS
 
 LOWERS = f"light-dark({DIFFERENCES['light'][1]}, {DIFFERENCES['dark'][1]})"
 
-_mount = component(
-    "headlight_waterfall",
-    css=read("waterfall/style.css"),
-    js=script("waterfall/index.js"),
-)
+_mount = registered("waterfall")
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 import shutil
 import subprocess
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import pytest
 
@@ -10,17 +12,30 @@ from headlight.app.server.room_stores import RedisStore
 from tests.waiting import wait_until
 
 
-@pytest.fixture(scope="session")
-def redis_address(tmp_path_factory):
+def _answers(address: str) -> bool:
+    with suppress(OSError):
+        RedisStore(address).close()
+        return True
+    return False
+
+
+@contextmanager
+def redis_server(folder: Path):
+    """The address of Redis, which writes into a folder what it has."""
     if shutil.which("redis-server") is None:
         pytest.skip("redis-server is not installed: apt-get install redis-server")
-    folder = tmp_path_factory.mktemp("redis")
     socket = folder / "socket"
-    command = ["redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir", folder]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-        wait_until(socket.exists)
+    command = ["redis-server", "--port", "0", "--unixsocket", socket, "--dir", folder, "--save", ""]
+    with subprocess.Popen([*command, "--appendonly", "yes"], stdout=subprocess.DEVNULL) as process:
+        wait_until(_answers, f"unix://{socket}")
         yield f"unix://{socket}"
         process.terminate()
+
+
+@pytest.fixture(scope="session")
+def redis_address(tmp_path_factory):
+    with redis_server(tmp_path_factory.mktemp("redis")) as address:
+        yield address
 
 
 @pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.long)])

@@ -9,11 +9,12 @@ import pytest
 import torch
 from torch import nn
 
-from headlight.model.analysis import family, lineage
+from headlight.model.analysis import lineage
 from headlight.model.analysis.lineage import LINE, N_KEY_HEADS, SIZES
 from headlight.model.card import parameter_count
 from headlight.model.presets import build
 from headlight.model.probing.capture import view
+from tests.model import family
 from tests.model.common import hooks
 
 VOCABULARY, MAX_LENGTH, LENGTH = 60, 64, 11

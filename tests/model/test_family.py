@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from headlight.model.analysis import family
 from headlight.model.presets import PRESETS
-from headlight.model.provenance import SOURCES
+from tests.model import family
+from tests.model.test_provenance import SOURCES
 
 D_MODEL, LENGTH = family.FAMILY_SIZES["d_model"], 9
 
@@ -160,18 +160,3 @@ def test_look_up_is_the_softmax_of_dot_products():
         query[None, None], keys[None], torch.tensor([[[10.0], [9.0], [-3.0]]])
     )
     assert blended.item() == pytest.approx(theirs.item(), abs=1e-5)
-
-
-def test_self_attention_without_parameters():
-    x = torch.randn(5, 7, generator=torch.Generator().manual_seed(0))
-    weights, blended = family.plain_self_attention(x)
-    theirs = nn.functional.scaled_dot_product_attention(x[None], x[None], x[None], scale=1.0)[0]
-    assert torch.allclose(blended, theirs, atol=1e-6)
-    assert torch.allclose(weights.sum(-1), torch.ones(5))
-
-
-def test_three_words():
-    three = family.three_words()
-    assert torch.equal(three.token + three.position, three.embedded)
-    assert three.token.shape == (3, 3) and len(three.token.unique(dim=0)) == 3
-    assert torch.allclose(three.weights.sum(-1), torch.ones(3))

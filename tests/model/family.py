@@ -1,4 +1,4 @@
-"""Differences between the presets, as numbers on one sentence.
+"""Differences between the presets, as numbers on one sentence, for the laws of presets.
 
 All members are built at one size, so that they differ only in their parts. Every function below
 takes ids of one sentence, (1, length), and measures one difference.
@@ -6,7 +6,7 @@ takes ids of one sentence, (1, length), and measures one difference.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import torch
 from torch import Tensor, nn
@@ -229,46 +229,9 @@ def measure(models: dict[str, ProbedModel], src: Tensor, tgt: Tensor, padding: i
     }
 
 
-# Small examples
-
-
-@dataclass(frozen=True)
-class ThreeWords:
-    """Words as vectors (word, 3), their positions, the sum of both, and one head's weights on it,
-    (word, word)."""
-
-    token: Tensor
-    position: Tensor
-    embedded: Tensor
-    weights: Tensor
-
-
-def three_words(seed: int = 0) -> ThreeWords:
-    """A vocabulary of three words with vectors of three numbers, and one head that widens them
-    to 64 (van Dijck's first example); random weights."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = build("van_dijck", vocab_size=3, d_model=3, n_heads=1, d_ff=12, max_length=3)
-    model.eval().requires_grad_(False)
-    ids = torch.tensor([[0, 1, 2]])
-    embedding, attention = first_embedding(model), first_attention(model)
-    x = embedding(ids)
-    with capture(attention) as outputs:
-        attention(x, x, x)
-    weights = outputs["softmax"][0, 0]
-    return ThreeWords(embedding.token(ids)[0], embedding.position(len(x[0])), x[0], weights)
-
-
 def look_up(query: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """A soft dictionary: scores q·k, weights softmax(scores / √width), and the blended value.
     query: (width,); keys: (key, width); values: (key,)."""
     scores = keys @ query
     weights = (scores / math.sqrt(query.shape[0])).softmax(dim=-1)
     return scores, weights, weights @ values
-
-
-def plain_self_attention(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Self-attention without parameters: weights softmax(x·xᵀ) and weights·x.
-    x: (length, d_model)."""
-    weights = (x @ x.T).softmax(dim=-1)
-    return weights, weights @ x

@@ -1,6 +1,5 @@
-"""Every preset in the app, on every page, with the user's sentence."""
+"""Every preset in the app, on every page, with the user's sentence; and the way to Llama."""
 
-import re
 from itertools import pairwise
 
 import pytest
@@ -9,18 +8,17 @@ import torch
 from headlight.app.results import system_results
 from headlight.app.state import catalog
 from headlight.app.state.catalog import DEFAULT_MODEL
-from headlight.app.views import from_2017_to_llama, implementations
+from headlight.app.views import from_2017_to_llama
 from headlight.model import load
-from headlight.model.analysis import family, lineage
+from headlight.model.analysis import lineage
 from headlight.model.presets import PRESETS
 from headlight.model.probing.run import FINAL, Run
-from headlight.model.provenance import SOURCES
 from headlight.model.rounding import percent
 from tests.app.common import App, forget_all, plain_text
 from tests.conftest import long_but
 
 TEXT = "Two dogs run on the beach."
-PAGES = ("heads", "positions", "family")
+PAGES = ("heads", "positions", "lineage")
 
 
 @pytest.fixture(scope="module")
@@ -69,40 +67,9 @@ def show(page, **chosen):
             for text in app.markdown]  # fmt: skip
 
 
-def test_the_page_shows_what_is_measured(default):
-    shown = show("family", picture="Differences", causal="false")
-    assert any("Random weights" in text for text in shown)  # though the selected model has others
-    assert not any(" peeks: " in text for text in shown)  # its masks are all on here
-    table = next(text for text in shown if text.startswith("| What | Paper"))
-    source, target = default.tokenizer.encode(TEXT), default.translate(TEXT)
-    src, tgt = torch.tensor([[*source.ids, 2]]), torch.tensor([[1, *target.ids]])
-    models = family.members(len(default.tokenizer), 1024)
-    with torch.no_grad():
-        measured = family.measure(models, src, tgt)
-    assert table == implementations.differences(measured | {"tokens": src.shape[1]})
-    assert f"**{measured['lengths']['pre_norm'][-1]:.1f}**" in table
-    assert (
-        "none: van_dijck and bloem's notebook" in table and "never trains padding's vector" in table
-    )
-    assert "vanilla, whose own code then gives NaN" in table
-    claim = re.search(r"difference of the weights \*\*(\S+)\*\* \((.*?)\)", table)
-    assert float(claim[1]) <= 1e-6 and claim[2] == "within 1e-6"
-
-
-@pytest.mark.parametrize("system", SOURCES)
-def test_each_system_is_told(system):
-    shown = "\n".join(show("family", picture="One system", system=system))
-    for told in (*SOURCES[system].disagreements, *SOURCES[system].repairs):
-        assert all(part in shown for part in vars(told).values())
-    assert SOURCES[system].completed in shown and PRESETS[system].whose_sizes in shown
-    if system == "van_dijck":
-        assert "**8.25**" in shown and "| fun | (5.0, -3.0) | 55 |" in shown
-
-
-@pytest.mark.parametrize("page", ["family", "lineage"])
 @pytest.mark.parametrize("text", ["", "dog " * 2000])
-def test_a_text_that_cannot_be_read_is_answered(app, text, page):
-    app.switch_page(page)
+def test_a_text_that_cannot_be_read_is_answered(app, text):
+    app.switch_page("lineage")
     app.text_area(key="source").set_value(text).run()
     assert not app.exception
     answers = [plain_text(one.value) for one in (*app.info, *app.error)]
