@@ -525,7 +525,7 @@ class Figure {
   /** The way of the dot: up each stack in turn, and along the bridge between them. */
   way() {
     return this.columns.flatMap(({ way, bridge }) => [...way, ...(bridge ?? [])]
-      .map((point, i) => ({ ...point, jumps: i === 0 })));
+      .map((point, i) => Object.assign(point, { jumps: i === 0 })));
   }
 
   /** A dot travels along the residual stream; where nothing is to glide it goes from block to
