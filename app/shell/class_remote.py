@@ -36,7 +36,7 @@ def is_asking() -> bool:
 
 
 def veils() -> tuple[Veil, ...]:
-    """The row that the question is about."""
+    """Covers the row that a question asks about."""
     now = beat()
     if now is None or now.cover is None or session.context().structure is None:
         return ()
@@ -60,7 +60,7 @@ def open_link(page: Page) -> None:
 
 
 def links() -> list[BeatLink]:
-    """Every beat with its address."""
+    """All questions and answers of the plan, each with its address."""
     found = []
     for number, each in enumerate(plan().beats, 1):
         more = urlencode({"model": plan().model, "projector": "true", "plan": number})
@@ -71,7 +71,7 @@ def links() -> list[BeatLink]:
 
 
 def draw_question() -> None:
-    """In the place of the finding."""
+    """The question, where other pages have their finding."""
     now = beat()
     if now is not None and now.kind == ASK:
         with st.container(key="class_question"):

@@ -1,13 +1,11 @@
 // The steps of a class as a list, and the one that is unfolded. On paper all are.
 
-import { fromRoot } from "../shared/address.js";
+import { fromRoot, opensElsewhere } from "../shared/address.js";
 import { element, painted } from "../shared/dom.js";
 import { lead } from "../shared/lead.js";
 
 const NAMES = { ask: "Ask", show: "Show" };
 
-const opensElsewhere = ({ button, ctrlKey, metaKey, shiftKey, altKey }) =>
-  button !== 0 || ctrlKey || metaKey || shiftKey || altKey;
 const written = (parts) => parts.map(([text, tag]) => (tag ? element(tag, {}, text) : text));
 
 /** A link that opens a picture of the plan. */

@@ -1,10 +1,8 @@
 // Links that keep the address of every setting, also in a new tab.
 
+import { opensElsewhere } from "../shared/address.js";
 import { element } from "../shared/dom.js";
 import { lead } from "../shared/lead.js";
-
-const opensElsewhere = ({ button, ctrlKey, metaKey, shiftKey, altKey }) =>
-  button !== 0 || ctrlKey || metaKey || shiftKey || altKey;
 
 export default function ({ data, parentElement }) {
   const nav = parentElement.querySelector("nav");
