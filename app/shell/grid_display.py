@@ -9,8 +9,11 @@ from headlight.app import selection, theme
 from headlight.app.components.packing import GridOptions, order_by
 from headlight.app.results import head_results, passes
 from headlight.app.shell import frame, palette, running_lesson, sweeps
+from headlight.app.shell.acts import only_act
+from headlight.app.shell.effect import Effect
 from headlight.app.state import session
 from headlight.app.state.catalog import ModelView
+from headlight.app.text.formats import Parts
 from headlight.model.analysis import head_metrics
 from headlight.model.probing.changes import HeadOff, Hidden, Scope
 from headlight.model.probing.run import Run
@@ -48,7 +51,7 @@ def grid_options(model_view: ModelView, run: Run) -> GridOptions:
         hidden=_hidden(run),
         moved={} if veils else _moved(model_view, run),
         acts=are_tokens and not read_as.average and session.context().can_change,
-        said=() if veils else told.rest if told.now else told.said,
+        said=() if veils else _finding(told),
         now=() if veils else told.now,
         veil=[vars(veil) for veil in veils],
         points_at=_points_at(are_tokens),
@@ -59,6 +62,14 @@ def grid_options(model_view: ModelView, run: Run) -> GridOptions:
         session=session.memo().session,
         heard=session.memo().heard,
     )
+
+
+def _finding(told: Effect) -> Parts:
+    """What a change did, after its name; what the model writes now stands below the texts."""
+    if not told.now:
+        return told.said
+    name = only_act()
+    return [(f"{name}. ", "b"), *told.rest] if name else told.rest
 
 
 def _points_at(are_tokens: bool) -> dict:

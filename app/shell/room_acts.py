@@ -47,7 +47,7 @@ class Closed(NoRoom):
 
 def code() -> str:
     """The code of this session's room; "" outside of rooms."""
-    return rooms.as_code(session.values()["room"])
+    return rooms.as_code(session.values().get("room", ""))
 
 
 def room() -> RoomState:

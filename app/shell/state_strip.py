@@ -1,8 +1,7 @@
 """What differs from the model as trained: a chip for each difference, which of both is shown, undo
 and redo, the training step; in Present also which head is shown."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -12,6 +11,7 @@ from headlight.app import selection
 from headlight.app.components.browser import open_unframed
 from headlight.app.components.controls import player
 from headlight.app.shell import edits, lesson, running_lesson
+from headlight.app.shell.acts import acts
 from headlight.app.shell.layout import (
     concerns,
     head_label,
@@ -22,13 +22,10 @@ from headlight.app.shell.layout import (
 )
 from headlight.app.shell.output import draw_output
 from headlight.app.state import catalog, session, widgets
-from headlight.app.state.messages import NothingToShow
 from headlight.app.state.options import AFTER, DIFFERENCE, TO_OTHER
 from headlight.app.state.pages import HOME, Page
 from headlight.app.text import formats, part_names
-from headlight.model.probing.changes import CannotChange, Change, Hidden, Scope, written
-from headlight.model.probing.editing import Changes
-from headlight.model.probing.trace import CannotRead, read_of
+from headlight.model.probing.changes import CannotChange, Scope, written
 
 UNTRAINED_HERE = "The models on this page have random weights, whichever model is selected."
 
@@ -150,7 +147,6 @@ def _badges_of_changes() -> list[Callable]:
         changes = selection.changes()
     except CannotChange:
         return [partial(_badge, "changes", "Invalid changes")]
-    keys = _keys() if any(isinstance(change, Hidden) for change in changes) else {}
     return [
         partial(
             st.button,
@@ -162,40 +158,8 @@ def _badges_of_changes() -> list[Callable]:
             type="primary",
             wrap=False,
         )
-        for number, (name, group) in enumerate(_acts(changes, keys))
+        for number, (name, group) in enumerate(acts(changes, formats.escaped))
     ]
-
-
-def _acts(changes: Changes, keys: Mapping[str, Sequence[str]]) -> list[tuple[str, Changes]]:
-    """A name for each act, and the changes that it made: one that hides a token hides it in every
-    part that reads the text."""
-    of_kind = session.context().known.kinds
-    acts: dict[object, list[Change]] = {}
-    for change in changes:
-        kind = change.scope.kind
-        is_hidden = isinstance(change, Hidden) and kind in of_kind and change.scope == Scope(kind)
-        side = of_kind[kind][0].key_side if is_hidden else None
-        acts.setdefault((side, change.what()) if side else change, []).append(change)
-    named = []
-    for group in acts.values():
-        words = keys.get(group[0].scope.kind, ())
-        name = group[0].in_words(words) if len(group) > 1 else part_names.chip(group[0], words)
-        named.append((name[:1].upper() + name[1:], tuple(group)))
-    return named
-
-
-def _keys() -> dict[str, list[str]]:
-    """Kind of attention → the tokens that are attended to, in Markdown; empty without a text."""
-    if not session.values()["line"]:
-        return {}
-    with suppress(CannotRead, CannotChange, NothingToShow):  # the page says why
-        run = selection.run(changed=True)
-        texts = read_of(selection.view(run).model, run)
-        return {
-            kind: [formats.escaped(token) for token in texts[site.key_side].tokens]
-            for kind, (site, *_) in session.context().known.kinds.items()
-        }
-    return {}
 
 
 def _badge(key: str, label: str) -> None:

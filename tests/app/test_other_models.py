@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from headlight.app.export import pictures, tables
-from headlight.app.results import system_results
 from headlight.app.state.options import LAB, STEPS
 from headlight.app.state.pages import HOME, PAGES
 from headlight.model import checkpoint, load
@@ -45,7 +44,6 @@ def models(tmp_path_factory):
             model = random_model(preset, vocab_size=len(tokenizer), **dict.fromkeys(ids, -1))
             checkpoint.save(folder / name, model, preset, tokenizer, {"title": name})
         yield folder
-    system_results._members.clear()  # the other tests' presets are fewer
 
 
 every_model = pytest.mark.parametrize("name", SHAPES)
