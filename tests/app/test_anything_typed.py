@@ -246,7 +246,8 @@ def test_a_session_lives_whatever_is_typed(page, text, target, line, other, addr
     well(session.text_area(key="source").set_value(text).run())
     session.menus = ("what_if",)
     well(session.run())
-    well(session.text_input(key="changes").set_value("").run())
+    if "changes" in [box.key for box in session.text_input]:  # not where nothing can be changed
+        well(session.text_input(key="changes").set_value("").run())
     well(session.text_area(key="source").set_value("the dog sees the cat").run())
 
 
