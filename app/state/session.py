@@ -76,7 +76,6 @@ class Memo:
     history: History = field(default_factory=History)
     pairs: dict[str, str] = field(default_factory=dict)  # pasted source → its target
     left_out: tuple[str, int] = "", 0  # see `left_out`: the text of the box, the count
-    chosen_again: dict[str, Any] = field(default_factory=dict)  # see `choose_again`
     query: str = ""  # of the address, when the last run began
     what_if: str | None = None  # the changes when the menu What if was last drawn
     runs: dict[bool | None, Any] = field(default_factory=dict)  # see selection.run
@@ -215,9 +214,8 @@ def settle(page: str) -> None:
         for key in notes.in_closed_menus:
             if key in st.session_state and st.session_state[key] != values()[key]:
                 st.session_state[key] = values()[key]
-    st.session_state.update(notes.chosen_again)
     st.session_state.update(notes.to_correct)
-    notes.corrected, notes.to_correct, notes.chosen_again = notes.to_correct, {}, {}
+    notes.corrected, notes.to_correct = notes.to_correct, {}
     chosen = current_choices()
     if back:  # what the page before did not draw was not in its address, and stays
         chosen = {
@@ -326,7 +324,6 @@ def supposing(**chosen) -> Iterator[None]:
 def choose(**chosen) -> None:
     """Set settings. A callback. The values are also recorded here: a run that is aborted before
     their widgets are drawn would lose them."""
-    memo().chosen_again = {}
     st.session_state.update(chosen)
     memo().chosen_by_code.update(chosen)
     values().update({key: value for key, value in chosen.items() if key in SETTINGS})
@@ -336,12 +333,6 @@ def open_with(**chosen) -> None:
     """Set settings, the model among them, before those of a session's first run are made valid."""
     memo().text_model = chosen["model"]
     st.session_state.update(chosen)
-
-
-def choose_again(**chosen) -> None:
-    """Set settings as the next run begins, unless others are chosen until then: a browser that
-    follows a link at once may send what its widgets showed before."""
-    memo().chosen_again = chosen
 
 
 def reset(*keys: str) -> None:
