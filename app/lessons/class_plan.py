@@ -17,13 +17,17 @@ ASK, SHOW = "ask", "show"
 class Beat:
     """One picture of the plan. `step`: its step, from 1; `kind`: ASK or SHOW; `text`, in Markdown:
     the question, or what one sees; `at`: the address in the app, without the model; `cover`: the
-    row of the selected head that is covered, from 0, None for none."""
+    row of the selected head that is covered, from 0, None for none. `answers`: to the question, as
+    a room takes them: "word" for one of the source, "number", "share", or the choices; `right`: the
+    one that is right, None where none is."""
 
     step: int
     kind: str
     text: str
     at: str
     cover: int | None = None
+    answers: str | tuple[str, ...] = ()
+    right: Any = None
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,9 @@ def _step(number: int, step: Mapping[str, Any]) -> PlanStep:
     beats = []
     for part in step["parts"]:
         cover = part["cover"] - 1 if "cover" in part else None
-        beats.append(Beat(number, ASK, part["ask"], part["at"], cover))
+        answers = part["answers"]
+        answers = answers if isinstance(answers, str) else tuple(answers)
+        beats.append(Beat(number, ASK, part["ask"], part["at"], cover, answers, part.get("right")))
         beats += [Beat(number, SHOW, shown["see"], shown["at"]) for shown in part["show"]]
     return PlanStep(
         title=step["title"],

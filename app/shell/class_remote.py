@@ -20,24 +20,39 @@ IN_CLASS = "In class"  # the view of the page Learn
 
 def back(at: int) -> str:
     """The address of the plan, at a beat."""
-    return f"learn?{urlencode({'picture': IN_CLASS, 'plan': at})}"
+    return f"learn?{urlencode({'picture': IN_CLASS, 'plan': at} | _room())}"
+
+
+def _room() -> dict[str, str]:
+    """Whoever is in a room stays there."""
+    room = session.values()["room"]
+    return {"room": room} if room else {}
+
+
+def is_shown(page: Page) -> bool:
+    """Whether the plan itself is shown, which is the teacher's own."""
+    return page.key == "learn" and session.values().get("picture") == IN_CLASS
 
 
 def beat() -> Beat | None:
     """The beat that is shown; None outside Present, and without the plan."""
+    return _beat() if session.values()["projector"] else None
+
+
+def _beat() -> Beat | None:
     at = session.values()["plan"]
-    is_shown = session.values()["projector"] and 0 < at <= len(plan().beats)
-    return plan().beats[at - 1] if is_shown else None
+    return plan().beats[at - 1] if 0 < at <= len(plan().beats) else None
 
 
 def is_asking() -> bool:
+    """Whether the question stands on the page. A room asks it by itself."""
     now = beat()
-    return now is not None and now.kind == ASK
+    return now is not None and now.kind == ASK and not _room()
 
 
 def veils() -> tuple[Veil, ...]:
-    """Covers the row that a question asks about."""
-    now = beat()
+    """Covers the row that a question asks about, in a room on everybody's page."""
+    now = _beat() if _room() else beat()
     if now is None or now.cover is None or session.context().structure is None:
         return ()
     return (Veil("row", **vars(session.focus()), place=now.cover),)
@@ -63,7 +78,8 @@ def links() -> list[BeatLink]:
     """All questions and answers of the plan, each with its address."""
     found = []
     for number, each in enumerate(plan().beats, 1):
-        more = urlencode({"model": plan().model, "projector": "true", "plan": number})
+        view = {"model": plan().model, "projector": "true", "plan": number}
+        more = urlencode(view | _room())
         address = f"{each.at}{'&' if '?' in each.at else '?'}{more}"
         words = formats.emphasised(each.text)
         found.append(BeatLink(each.step, each.kind, words, address))
@@ -73,7 +89,7 @@ def links() -> list[BeatLink]:
 def draw_question() -> None:
     """The question, where other pages have their finding."""
     now = beat()
-    if now is not None and now.kind == ASK:
+    if now is not None and is_asking():
         with st.container(key="class_question"):
             st.markdown(now.text)
 

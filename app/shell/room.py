@@ -2,7 +2,7 @@
 own, so that a question draws nothing else anew."""
 
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import lru_cache, partial
 from html import escape
@@ -11,7 +11,6 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from headlight.app import selection
 from headlight.app.components.paint import paint
 from headlight.app.components.poll_results import results
 from headlight.app.components.room import Invitation, room_line
@@ -22,11 +21,10 @@ from headlight.app.server.rooms import CLOSED, OPEN, REVEALED, SHOWN, Asked, NoR
 from headlight.app.shell import room_acts, running_lesson
 from headlight.app.shell.layout import row
 from headlight.app.state import session, widgets
-from headlight.app.state.messages import NothingToShow, show_message
+from headlight.app.state.messages import show_message
 from headlight.app.state.pages import Page
 from headlight.app.state.settings import OF_ROOMS
-from headlight.app.text import formats, part_names
-from headlight.model.analysis.reading import Reading
+from headlight.app.text import formats
 
 REGION = "room"
 LONGEST, MOST_CHOICES = 300, 8
@@ -238,22 +236,13 @@ def _ask_poll() -> None:
             session.memo().room_problem = TOO_FEW
             return
     elif kind == "token":
-        about["choices"] = _words()
+        about["choices"] = room_acts.words()
         if not about["choices"]:
             session.memo().room_problem = NO_WORDS
             return
     elif kind == "head":
         about["heads"] = room_acts.heads()
     room_acts.append(rooms.ASK, about=about)
-
-
-def _words() -> list[str]:
-    """The tokens of the source, numbered."""
-    try:
-        labels = part_names.side_labels(selection.run().texts[0], Reading())[0]
-    except NothingToShow:
-        return []
-    return [f"{i + 1} {token}" for i, token in enumerate(labels)]
 
 
 def _draw_question(room: RoomState, question: Asked) -> None:
@@ -273,7 +262,7 @@ def _draw_question(room: RoomState, question: Asked) -> None:
         _draw_answers(question)
         return
     mine = question.answers.get(room_acts.student())
-    answered = "You gave no answer." if mine is None else _shown(mine)
+    answered = "You gave no answer." if mine is None else _shown(question.about, mine)
     st.markdown(f"Closed. {answered}" if question.state == CLOSED else answered)
     if question.state in (SHOWN, REVEALED):
         st.html(results(question.about, question.rounds, question.truth))
@@ -292,7 +281,8 @@ def _draw_acts(question: Asked) -> None:
 
     truth = None
     if question.state in (CLOSED, SHOWN):
-        truth = room_acts.truth_of_lesson(question)
+        truth = room_acts.truth_of_plan(question)
+        truth = room_acts.truth_of_lesson(question) if truth is None else truth
         truth = _draw_choice_of_truth(question) if truth is None else truth
     with st.container(horizontal=True, gap="small"):
         if question.state == OPEN:
@@ -359,7 +349,7 @@ def _draw_answers(question: Asked) -> None:
             help="Select a head on this page first.",
         )
     if mine is not None:
-        st.caption(f"{_shown(mine)} You can change it until it is closed.")
+        st.caption(f"{_shown(about, mine)} You can change it until it is closed.")
 
 
 def _answer_painted(question: Asked, painted: Sequence) -> None:
@@ -372,15 +362,14 @@ def _answer_painted(question: Asked, painted: Sequence) -> None:
         room_acts.answer(question, (row / row.sum()).round(4).tolist())
 
 
-def _label(about, choice: str) -> str:
-    """Words are numbered: one may occur twice."""
-    return choice.partition(" ")[2] if about["kind"] == "token" else choice
+def _label(about: Mapping, choice: str) -> str:
+    return room_acts.word(choice) if about["kind"] == "token" else choice
 
 
-def _shown(answer: object) -> str:
-    if isinstance(answer, list) and not isinstance(answer[0], str):
+def _shown(about: Mapping, answer: object) -> str:
+    if about["kind"] == "paint":
         return "Your row has arrived."
-    return f"Your answer: **{formats.escaped(room_acts.written(answer))}**."
+    return f"Your answer: **{formats.escaped(_label(about, room_acts.written(answer)))}**."
 
 
 def _answer_number(box: str, question: Asked) -> Callable[[], None]:

@@ -11,9 +11,11 @@ from dataclasses import replace
 
 import streamlit as st
 
+from headlight.app import selection
 from headlight.app.export.view import permalink
 from headlight.app.lessons import formatting
 from headlight.app.lessons.answers import plain
+from headlight.app.lessons.class_plan import ASK, SHOW, Beat, plan
 from headlight.app.lessons.question import DO, numbers_in
 from headlight.app.server import room_routes, rooms
 from headlight.app.server.room_hub import hub
@@ -27,11 +29,14 @@ from headlight.app.server.rooms import (
     TooMuch,
     Unreachable,
 )
-from headlight.app.shell import running_lesson
+from headlight.app.shell import class_remote, running_lesson
 from headlight.app.shell.running_lesson import RoomQuestion
 from headlight.app.state import session, settings
+from headlight.app.state.messages import NothingToShow
 from headlight.app.state.pages import Page
 from headlight.app.state.settings import OF_ROOMS, SETTINGS
+from headlight.app.text import part_names
+from headlight.model.analysis.reading import Reading
 
 NOT_LED = *OF_ROOMS, "projector"  # settings of a page's own, wherever the class is led
 # Menus and switches that are not there while a page is led: it would be in vain to use them.
@@ -176,6 +181,58 @@ def of_lesson() -> dict | None:
     return about
 
 
+def run_plan() -> None:
+    """In the plan for a class, Ask puts its question to the room, once, and Show closes it."""
+    now, at = class_remote.beat(), session.values()["plan"]
+    if now is None or not code():
+        return
+    try:
+        here = room()
+    except NoRoom:
+        return
+    question = here.question
+    asked = [each.about.get("plan") for each in (*here.past, question) if each]
+    if now.kind == ASK and at not in asked:
+        if about := _of_plan(now, at):
+            append(rooms.ASK, about=about)
+    elif now.kind == SHOW and question and question.state == OPEN and "plan" in question.about:
+        append(rooms.CLOSE, key=question.key)
+
+
+def _of_plan(beat: Beat, at: int) -> dict | None:
+    """A question of the plan, as the room asks it; None if the page lacks the words to choose."""
+    about = {"text": beat.text, "choices": [], "plan": at}
+    match beat.answers:
+        case "word":
+            about |= {"kind": "token", "choices": words()}
+            return about if about["choices"] else None
+        case "number" | "share":
+            return about | {"kind": "number", "share": beat.answers == "share"}
+    return about | {"kind": "choose", "choices": [*beat.answers]}
+
+
+def truth_of_plan(question: Asked) -> object:
+    """The answer that the plan knows; None where it knows none."""
+    right = plan().beats[question.about["plan"] - 1].right if "plan" in question.about else None
+    if question.about["kind"] != "token":
+        return right
+    return next((each for each in question.about["choices"] if word(each) == right), None)
+
+
+def word(choice: str) -> str:
+    """Words are numbered: one may occur twice."""
+    return choice.partition(" ")[2]
+
+
+def words() -> list[str]:
+    """The tokens of the source, numbered; empty on a page without any."""
+    try:
+        labels = part_names.side_labels(selection.run().texts[0], Reading())[0]
+    except NothingToShow:
+        return []
+    return [f"{i + 1} {token}" for i, token in enumerate(labels)]
+
+
 def truth_of_lesson(question: Asked) -> object:
     """What the model does, if this session shows the step that the room asks about; or None."""
     now = running_lesson.running()
@@ -210,10 +267,11 @@ def address(page: Page) -> str:
     """The address of what this session shows. Values by default are left out, as in a browser,
     unless they depend on the model or the text: a follower's page may come from others."""
     here = session.context()
+    hidden = (*NOT_LED, *(("plan", "picture") if class_remote.is_shown(page) else ()))
     shown = {
         key: value
         for key, value in settings.shared(session.values(), page.key).items()
-        if key not in NOT_LED
+        if key not in hidden
         and SETTINGS[key].concerns(here)
         and (SETTINGS[key].pages or SETTINGS[key].opens or value != SETTINGS[key].default)
     }
@@ -222,8 +280,9 @@ def address(page: Page) -> str:
 
 def lead(page: Page) -> None:
     """The class follows to what this run has drawn, if it is led from here. Called once the picture
-    is drawn: the server computes for the teacher first, then for the class."""
-    if not code():
+    is drawn: the server computes for the teacher first, then for the class. The teacher's way back
+    to the plan leads nobody."""
+    if not code() or class_remote.is_shown(page):
         return
     try:
         now = room()

@@ -94,6 +94,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                 else:
                     run()
             room_acts.lead(page)
+            room_acts.run_plan()
             picture_is_drawn()
         finally:
             if places.room:

@@ -21,7 +21,7 @@ from headlight.app.state.messages import Stopped
 from headlight.app.state.options import AVERAGES
 from headlight.app.state.pages import EXPORT, HOME, PAGES
 from headlight.app.state.setting import ABSENT, Context
-from headlight.app.state.settings import MASKS, SETTINGS
+from headlight.app.state.settings import MASKS, OF_ROOMS, SETTINGS
 from headlight.model.analysis.reading import Reading
 from headlight.model.sites import Site
 
@@ -450,7 +450,7 @@ def restore(wanted: Mapping, page: str) -> None:
         raise ValueError(message)
     notes = memo()
     for key, setting in SETTINGS.items():
-        if not setting.address or not setting.stands_on(page):
+        if not setting.address or key in OF_ROOMS or not setting.stands_on(page):
             continue
         if key in wanted:
             choose(**{key: wanted[key]})

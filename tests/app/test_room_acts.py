@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from headlight.app.components.poll_results import results
+from headlight.app.lessons.class_plan import plan
 from headlight.app.server.room_hub import Hub
 from headlight.app.server.room_stores import AWAY, RedisStore, SQLiteStore
 from headlight.app.server.rooms import ASK, CLOSE, DONE, REVEAL, SHOW, VIEW, NoRoom, beginning
@@ -208,3 +209,13 @@ def test_a_store_that_stops_and_comes_back_loses_nothing(page, tmp_path, monkeyp
         for each in (hub, unknown):
             each._look(CODE)
             wait_until(lambda each=each: each.watcher is None)
+
+
+def test_a_room_can_ask_every_question_of_the_plan_and_knows_its_answer():
+    for question in (slide for slide in plan().beats if slide.kind == "ask"):
+        if isinstance(question.answers, tuple):
+            assert question.right in (None, *question.answers)
+            assert len(question.answers) == len({*question.answers}) > 1
+        else:
+            assert question.answers in ("word", "number", "share")
+            assert isinstance(question.right, str if question.answers == "word" else float | int)
