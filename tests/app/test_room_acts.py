@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import threading
 import zipfile
 from html.parser import HTMLParser
 from types import SimpleNamespace
@@ -11,10 +12,12 @@ import pytest
 
 from headlight.app.components.poll_results import results
 from headlight.app.lessons.class_plan import plan
+from headlight.app.server import room_routes
 from headlight.app.server.room_hub import Hub
 from headlight.app.server.room_stores import AWAY, RedisStore, SQLiteStore
 from headlight.app.server.rooms import ASK, CLOSE, DONE, REVEAL, SHOW, VIEW, NoRoom, beginning
 from headlight.app.shell import room, room_acts
+from headlight.app.state.settings import OF_ROOMS
 from tests.app.server.conftest import redis_server
 from tests.waiting import wait_until
 
@@ -219,3 +222,26 @@ def test_a_room_can_ask_every_question_of_the_plan_and_knows_its_answer():
         else:
             assert question.answers in ("word", "number", "share")
             assert isinstance(question.right, str if question.answers == "word" else float | int)
+
+
+def test_a_session_without_a_room_makes_nothing_of_rooms(new_page, monkeypatch):
+    """No store is opened, and so no file is made and no thread started; no widget is drawn."""
+
+    def refuse():
+        raise AssertionError("a room was asked for")
+
+    for module in (room, room_acts, room_routes):
+        monkeypatch.setattr(module, "hub", refuse)
+    drawn = []
+    monkeypatch.setattr(room, "draw", lambda *_: drawn.append(True))
+    before = {*threading.enumerate()}
+    opened = new_page().run()
+    for path in ("", "learn", "lines"):
+        if path:
+            opened.switch_page(path)
+        opened.run()
+        assert not opened.exception and not drawn
+        state = opened.session_state
+        assert "source" in state and not any(key in state for key in OF_ROOMS)
+    new = {thread.name for thread in {*threading.enumerate()} - before}
+    assert "rooms" not in new
