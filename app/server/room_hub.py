@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from headlight.app.server.room_stores import STALE, open_store
 from headlight.app.server.room_turns import Turns
-from headlight.app.server.rooms import NoRoom, RoomState, Store, Unreachable, state_after
+from headlight.app.server.rooms import VIEW, NoRoom, RoomState, Store, Unreachable, state_after
 
 BEAT = STALE / 3  # seconds between two notes of how many are here
 
@@ -38,6 +38,8 @@ class Hub:
 
     def __init__(self, store: Store):
         self.store, self.lock, self.process = store, Lock(), uuid4().hex
+        self.leading = Lock()
+        self.unsent: dict[str, dict[str, Any]] = {}  # code → a view for which the store was away
         self.known: dict[str, RoomState] = {}
         self.crowds: dict[str, dict[str, int]] = {}
         self.listeners: dict[str, set[Listener]] = {}
@@ -68,9 +70,21 @@ class Hub:
         return now
 
     def append(self, code: str, kind: str, **body: Any) -> RoomState:
-        """Raises NoRoom, TooMuch and Unreachable."""
-        self.store.append(code, kind, body)
+        """Raises NoRoom, TooMuch and Unreachable. A view is then sent once the store answers."""
+        if kind == VIEW:
+            with self.leading:
+                self._lead(code, body)
+        else:
+            self.store.append(code, kind, body)
         return self.room(code)
+
+    def _lead(self, code: str, view: dict[str, Any]) -> None:
+        self.unsent.pop(code, None)
+        try:
+            self.store.append(code, VIEW, view)
+        except Unreachable:
+            self.unsent[code] = view
+            raise
 
     def end(self, code: str) -> None:
         self.store.end(code)
@@ -139,6 +153,9 @@ class Hub:
                 if self.is_ending():
                     for code in tuple(self.listeners):
                         self._call(code, True)
+                with self.leading:
+                    for code, view in tuple(self.unsent.items()):
+                        self._lead(code, view)
             except Exception as error:  # of the disk or the network: every page waits for this
                 print(f"Rooms: {error}", file=sys.stderr, flush=True)
                 time.sleep(1)

@@ -44,6 +44,7 @@ IDLE_WHERE_LED = (
     "switches", "switch_head", "importance", "what_if", "display", "shows", "step", "player",
     "undo", "lesson_offer", "menus",
 )  # fmt: skip
+LATER = "The room cannot be reached now. The class will follow as soon as it can be."
 
 
 class Closed(NoRoom):
@@ -290,7 +291,9 @@ def lead(page: Page) -> None:
             hub().append(code(), rooms.VIEW, address=view, head=head())
     except NoRoom:
         pass  # the line says so
-    except (TooMuch, Unreachable) as error:
+    except Unreachable:
+        session.memo().room_problem = LATER
+    except TooMuch as error:
         session.memo().room_problem = str(error)
 
 

@@ -15,7 +15,8 @@ from starlette.testclient import TestClient
 from headlight.app.server import room_routes, room_stores, rooms
 from headlight.app.server.room_hub import Hub, Listener
 from headlight.app.server.room_routes import STUDENT, Attempts
-from headlight.app.server.rooms import ANSWER, ASK, CLOSE, REVEAL, SHOW
+from headlight.app.server.room_stores import AWAY
+from headlight.app.server.rooms import ANSWER, ASK, CLOSE, REVEAL, SHOW, VIEW, Unreachable
 from headlight.app.server.security import SecurityMiddleware
 from tests.app.server.test_rooms import ABOUT, CODE, OTHER, SECRET, begin
 from tests.conftest import ROOT
@@ -75,6 +76,24 @@ def test_a_new_room_of_an_old_code_begins_anew(hub):
     hub.store.end(CODE)
     hub.store.create(CODE, begin("new"))
     assert hub.room(CODE).question is None and hub.room(CODE).is_teacher("new")
+
+
+def test_a_view_that_could_not_be_sent_is_sent_once_the_store_answers(hub, monkeypatch):
+    hub.store.create(CODE, begin())
+    hub.append(CODE, VIEW, address="/old")
+
+    def fail(*_) -> None:
+        raise Unreachable(AWAY)
+
+    append = hub.store.append
+    monkeypatch.setattr(hub.store, "append", fail)
+    for address in ("/first", "/latest"):
+        with pytest.raises(Unreachable):
+            hub.append(CODE, VIEW, address=address)
+    assert hub.room(CODE).view == "/old"
+    monkeypatch.setattr(hub.store, "append", append)
+    wait_until(lambda: hub.known[CODE].view == "/latest")
+    assert not hub.unsent and len(hub.store.since(CODE)) == 3
 
 
 def test_a_room_whose_time_is_over_is_deleted_and_then_nothing_runs(hub, monkeypatch):
