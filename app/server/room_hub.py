@@ -17,6 +17,7 @@ from headlight.app.server.room_turns import Turns
 from headlight.app.server.rooms import VIEW, NoRoom, RoomState, Store, Unreachable, state_after
 
 BEAT = STALE / 3  # seconds between two notes of how many are here
+REST = 1.0  # seconds until a store that failed is asked again
 
 
 @dataclass(eq=False)
@@ -158,7 +159,7 @@ class Hub:
                         self._lead(code, view)
             except Exception as error:  # of the disk or the network: every page waits for this
                 print(f"Rooms: {error}", file=sys.stderr, flush=True)
-                time.sleep(1)
+                time.sleep(REST)
             with self.lock:
                 if not self.known:
                     self.watcher = None

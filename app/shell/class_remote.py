@@ -1,18 +1,15 @@
 """The plan for a class in Present: the question of the beat that the address names, what it covers,
 and the remote at the foot."""
 
-from contextlib import suppress
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import urlencode
 
 import streamlit as st
 
 from headlight.app.components.class_steps import BeatLink, remote
 from headlight.app.lessons.class_plan import ASK, Beat, plan
 from headlight.app.lessons.question import Veil
-from headlight.app.server.streamlit_internals import get_script_run_ctx
 from headlight.app.state import session, widgets
 from headlight.app.state.pages import Page
-from headlight.app.state.settings import SETTINGS
 from headlight.app.text import formats
 
 IN_CLASS = "In class"  # the view of the page Learn
@@ -59,19 +56,11 @@ def veils() -> tuple[Veil, ...]:
 
 
 def open_link(page: Page) -> None:
-    """A link of the plan decides all settings: none of the beat before stays. Called before the
-    settings of this run are made valid."""
-    run, asked = get_script_run_ctx(), st.query_params.get("plan", "")
-    if run is None or not run.is_history_navigation or session.memo().context is None or not asked:
-        return
-    query = parse_qs(run.query_string)
-    addresses = [each.address for each in links()] + [back(int(asked))] if asked.isdecimal() else []
-    if not any(parse_qs(urlsplit(address).query) == query for address in addresses):
-        return
-    wanted = {"model": plan().model, "step": SETTINGS["step"].default}
-    wanted |= {key: SETTINGS[key].parse(texts) for key, texts in query.items() if key in SETTINGS}
-    with suppress(ValueError):  # the page says what is not there
-        session.restore(wanted, page.key)
+    """A link of the plan decides all settings: none of the beat before stays."""
+    asked = st.query_params.get("plan", "")
+    if session.memo().context is not None and asked.isdecimal():
+        addresses = [*(each.address for each in links()), back(int(asked))]
+        session.open_address(addresses, page.key, model=plan().model)
 
 
 def links() -> list[BeatLink]:

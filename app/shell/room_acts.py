@@ -90,6 +90,12 @@ def as_led(page: Page) -> Page:
     return replace(page, idle=(*page.idle, *idle))
 
 
+def open_view(page: Page) -> None:
+    """The view to which the class is led decides all settings: none of the view before stays."""
+    if is_led():
+        session.open_address([room().view], page.key)
+
+
 def turn() -> AbstractContextManager[Callable[[], None]]:
     """Around a run of a page, see Turns.turn."""
     return hub().turns.turn() if is_led() else nullcontext(lambda: None)

@@ -50,6 +50,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
     their height meanwhile."""
     running_lesson.open_link()
     class_remote.open_link(page)
+    room_acts.open_view(page)
     top_bar = st.container(key="top_bar", gap=None)
     with top_bar:
         # In no line that Present hides: there it could not see a colour change.

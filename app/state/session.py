@@ -4,11 +4,12 @@ Only `headlight.app.state` touches st.session_state, except that a widget's call
 own value.
 """
 
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
 import streamlit as st
@@ -460,6 +461,22 @@ def restore(wanted: Mapping, page: str) -> None:
     notes.text_model = wanted["model"]  # the texts come from the file as well
     notes.origin = None
     notes.last_page = page if page in PAGES else HOME
+
+
+def open_address(addresses: Iterable[str], page: str, **given: Any) -> None:
+    """If the browser has just opened one of these addresses, as by Back, it decides all settings:
+    what it does not name is as `given`, or by default. Called before those of this run are made
+    valid."""
+    run = get_script_run_ctx()
+    if run is None or not run.is_history_navigation or memo().context is None:
+        return
+    query = parse_qs(run.query_string)
+    if not any(parse_qs(urlsplit(address).query) == query for address in addresses):
+        return
+    wanted = {"step": SETTINGS["step"].default, **given}
+    wanted |= {key: SETTINGS[key].parse(texts) for key, texts in query.items() if key in SETTINGS}
+    with suppress(ValueError):  # the page says what is not there
+        restore(wanted, page)
 
 
 # Runs

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import threading
 import zipfile
 from html.parser import HTMLParser
 from types import SimpleNamespace
@@ -12,11 +11,11 @@ import pytest
 
 from headlight.app.components.poll_results import results
 from headlight.app.lessons.class_plan import plan
-from headlight.app.server import room_routes
 from headlight.app.server.room_hub import Hub
 from headlight.app.server.room_stores import AWAY, RedisStore, SQLiteStore
 from headlight.app.server.rooms import ASK, CLOSE, DONE, REVEAL, SHOW, VIEW, NoRoom, beginning
 from headlight.app.shell import room, room_acts
+from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import OF_ROOMS
 from tests.app.server.conftest import redis_server
 from tests.waiting import wait_until
@@ -224,24 +223,13 @@ def test_a_room_can_ask_every_question_of_the_plan_and_knows_its_answer():
             assert isinstance(question.right, str if question.answers == "word" else float | int)
 
 
+@pytest.mark.long
 def test_a_session_without_a_room_makes_nothing_of_rooms(new_page, monkeypatch):
-    """No store is opened, and so no file is made and no thread started; no widget is drawn."""
-
-    def refuse():
-        raise AssertionError("a room was asked for")
-
-    for module in (room, room_acts, room_routes):
-        monkeypatch.setattr(module, "hub", refuse)
+    """No widget is drawn; that no store is opened holds in all tests with `new_page`."""
     drawn = []
     monkeypatch.setattr(room, "draw", lambda *_: drawn.append(True))
-    before = {*threading.enumerate()}
-    opened = new_page().run()
-    for path in ("", "learn", "lines"):
-        if path:
-            opened.switch_page(path)
-        opened.run()
+    opened = new_page()
+    for path in PAGES:
+        opened.switch_page(path).run()
         assert not opened.exception and not drawn
-        state = opened.session_state
-        assert "source" in state and not any(key in state for key in OF_ROOMS)
-    new = {thread.name for thread in {*threading.enumerate()} - before}
-    assert "rooms" not in new
+        assert not any(key in opened.session_state for key in OF_ROOMS)
