@@ -1,4 +1,4 @@
-"""The rooms as this process knows them, and the pages that listen to them here."""
+"""Each process keeps the state of its rooms in memory, and tells its pages of every change."""
 
 import asyncio
 import signal
@@ -22,7 +22,7 @@ REST = 1.0  # seconds until a store that failed is asked again
 
 @dataclass(eq=False)
 class Listener:
-    """A page that hears of changes."""
+    """A page that waits for changes of its room."""
 
     code: str
     is_teacher: bool
@@ -92,7 +92,7 @@ class Hub:
         self._look(code)
 
     def crowd(self, code: str) -> dict[str, int]:
-        """How many students are here, and how many of them follow, as far as it is known."""
+        """How many students are in the room, and how many of them follow: the last known counts."""
         return self.crowds.get(code, {"here": 0, "following": 0})
 
     @staticmethod
@@ -117,7 +117,7 @@ class Hub:
             self._count(code)
 
     def _count(self, code: str, note: bool = False) -> None:
-        """How many are here, in all processes; only a teacher's page shows it."""
+        """Add up how many are here in all processes; only a teacher's page shows it."""
         here = tuple(self.listeners.get(code, ()))
         counts = None
         if note:
@@ -143,7 +143,7 @@ class Hub:
                 del self.listeners[listener.code]
 
     def _watch(self) -> None:
-        """As long as this process knows a room: it ends rooms whose time is over."""
+        """Runs while this process knows a room, and ends the rooms whose time is over."""
         noted: dict[str, tuple[tuple[int, int], float]] = {}
         while True:
             try:
@@ -166,8 +166,8 @@ class Hub:
                     return
 
     def _note(self, noted: dict[str, tuple[tuple[int, int], float]]) -> None:
-        """Tell the other processes how many are here. `noted`: room → what they were told last, and
-        when."""
+        """Tell the other processes how many are here. `noted`: room → the last such message, and
+        its time."""
         for code in tuple(self.known):
             here = tuple(self.listeners.get(code, ()))
             state = len(here), sum(listener.following for listener in here)

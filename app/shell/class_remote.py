@@ -17,7 +17,8 @@ IN_CLASS = "In class"  # the view of the page Learn
 
 def back(at: int) -> str:
     """The address of the plan, at a beat."""
-    return f"learn?{urlencode({'picture': IN_CLASS, 'plan': at} | _room())}"
+    view = {"picture": IN_CLASS, "model": plan().model, "plan": at}
+    return f"learn?{urlencode(view | _room())}"
 
 
 def _room() -> dict[str, str]:
@@ -55,12 +56,11 @@ def veils() -> tuple[Veil, ...]:
     return (Veil("row", **vars(session.focus()), place=now.cover),)
 
 
-def open_link(page: Page) -> None:
+def open_link() -> None:
     """A link of the plan decides all settings: none of the beat before stays."""
     asked = st.query_params.get("plan", "")
     if session.memo().context is not None and asked.isdecimal():
-        addresses = [*(each.address for each in links()), back(int(asked))]
-        session.open_address(addresses, page.key, model=plan().model)
+        session.obey([*(each.address for each in links()), back(int(asked))])
 
 
 def links() -> list[BeatLink]:

@@ -90,7 +90,7 @@ def draw_cover(page: Page) -> None:
 
 def draw_offer() -> None:
     """One line on the first page, which goes away for good once it is answered."""
-    if session.values()["lesson"]:
+    if session.values()["lesson"] or room_acts.code():
         return
     first = next(iter(running_lesson.lessons().values()), None)
     if first:

@@ -92,7 +92,7 @@ def _draw_no_room(error: NoRoom) -> None:
 
 
 def _draw_line(page: Page, room: RoomState, text: str, following: bool) -> None:
-    st.html(f"<b>Room {room.code}</b> · {text}", width="content")
+    st.html(f"<b>Room {room.code}</b><span> · {text}</span>", width="content")
     teaches = room_acts.is_teacher(room)
     invitation = _invitation(lan.class_address() or _origin(), room.code) if teaches else None
     room_line(
@@ -187,7 +187,7 @@ def _draw_students_line(page: Page, room: RoomState) -> None:
             key="send_view", disabled=is_sent, help="The teacher can show it to everyone.",
         )  # fmt: skip
     elif room.view:
-        st.button("Look around by myself", on_click=_look_around, key="look_around")
+        st.button("Look around", on_click=_look_around, key="look_around")
     st.button("Leave", on_click=_leave, key="leave_room", type="tertiary")
 
 
@@ -249,23 +249,16 @@ def _draw_question(room: RoomState, question: Asked) -> None:
     number, round_ = question.key
     st.caption(f"Question {number}" + (f", round {round_}" if round_ > 1 else ""))
     st.markdown(f"**{question.about['text'] or NO_TEXT}**")
-    if room_acts.is_teacher(room):
-        answered = f"<b style='font-size:2rem'><span data-room=answers>{len(question.answers)}"
-        st.html(f"{answered}</span></b> answered")
-        if question.state in (SHOWN, REVEALED):
-            st.html(results(question.about, question.rounds, question.truth))
-        _draw_acts(question)
-        if question.state in (OPEN, CLOSED):
-            st.caption(HIDDEN)
-        return
-    if question.state == OPEN:
-        _draw_answers(question)
-        return
-    mine = question.answers.get(room_acts.student())
-    answered = "You gave no answer." if mine is None else _shown(question.about, mine)
-    st.markdown(f"Closed. {answered}" if question.state == CLOSED else answered)
     if question.state in (SHOWN, REVEALED):
         st.html(results(question.about, question.rounds, question.truth))
+    if room_acts.is_teacher(room):
+        _draw_acts(question)
+    elif question.state == OPEN:
+        _draw_answers(question)
+    else:
+        mine = question.answers.get(room_acts.student())
+        answered = "You gave no answer." if mine is None else _shown(question.about, mine)
+        st.markdown(f"Closed. {answered}" if question.state == CLOSED else answered)
 
 
 def _draw_acts(question: Asked) -> None:
@@ -284,7 +277,11 @@ def _draw_acts(question: Asked) -> None:
         truth = room_acts.truth_of_plan(question)
         truth = room_acts.truth_of_lesson(question) if truth is None else truth
         truth = _draw_choice_of_truth(question) if truth is None else truth
-    with st.container(horizontal=True, gap="small"):
+    is_hidden = question.state in (OPEN, CLOSED)
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        if is_hidden:
+            count = f"<b data-room=answers style='font-size:1.6em'>{len(question.answers)}</b>"
+            st.html(f"{count} answered", width="content")
         if question.state == OPEN:
             button("Close", rooms.CLOSE, True)
         if question.state == CLOSED:
@@ -294,6 +291,8 @@ def _draw_acts(question: Asked) -> None:
         if truth is not None:
             button("Reveal", rooms.REVEAL, question.state == SHOWN, truth=truth)
         button("Done", rooms.DONE, question.state == REVEALED)
+    if is_hidden:
+        st.caption(HIDDEN)
 
 
 def _draw_choice_of_truth(question: Asked) -> object:

@@ -73,7 +73,7 @@ def is_teacher(room: RoomState) -> bool:
 
 
 def is_led() -> bool:
-    """Whether this page shows what the teacher's does."""
+    """Whether the teacher leads this page."""
     if session.memo().context is None or not code() or session.values()["alone"]:
         return False
     try:
@@ -84,16 +84,16 @@ def is_led() -> bool:
 
 
 def as_led(page: Page) -> Page:
-    """A page with what is there for its visitor: a quarter less work while it is led."""
+    """The page, without its menus while it is led: a quarter less work."""
     session.memo().is_led = is_led()
     idle = IDLE_WHERE_LED if session.memo().is_led else ()
     return replace(page, idle=(*page.idle, *idle))
 
 
-def open_view(page: Page) -> None:
+def open_view() -> None:
     """The view to which the class is led decides all settings: none of the view before stays."""
     if is_led():
-        session.open_address([room().view], page.key)
+        session.obey([room().view])
 
 
 def turn() -> AbstractContextManager[Callable[[], None]]:
@@ -102,7 +102,7 @@ def turn() -> AbstractContextManager[Callable[[], None]]:
 
 
 def student() -> str:
-    """The number by which the room knows this browser."""
+    """The name under which the room counts this browser."""
     return rooms.student_of(code(), st.context.cookies.get(room_routes.STUDENT + code(), ""))
 
 

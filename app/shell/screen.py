@@ -49,8 +49,8 @@ def draw(page: Page, run: Callable[[], None]) -> None:
     """Draw a page, which `run` runs. Its picture is drawn before most of the bar, whose lines keep
     their height meanwhile."""
     running_lesson.open_link()
-    class_remote.open_link(page)
-    room_acts.open_view(page)
+    class_remote.open_link()
+    room_acts.open_view()
     top_bar = st.container(key="top_bar", gap=None)
     with top_bar:
         # In no line that Present hides: there it could not see a colour change.

@@ -5,7 +5,7 @@ own value.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -78,6 +78,7 @@ class Memo:
     pairs: dict[str, str] = field(default_factory=dict)  # pasted source → its target
     left_out: tuple[str, int] = "", 0  # see `left_out`: the text of the box, the count
     query: str = ""  # of the address, when the last run began
+    obeys: bool = False  # see `obey`
     what_if: str | None = None  # the changes when the menu What if was last drawn
     runs: dict[bool | None, Any] = field(default_factory=dict)  # see selection.run
 
@@ -223,10 +224,13 @@ def settle(page: str) -> None:
             key: value
             for key, value in chosen.items()
             if not SETTINGS[key].stands_on(page)
-            or not (first or key in moved or key in from_address)
+            or not (first or notes.obeys or key in moved or key in from_address)
         }
     _follow_the_model(chosen, notes.text_model)
     notes.context = here = settings.valid(chosen, catalog, from_address)
+    if notes.obeys:  # what no widget draws, too: it would come back with the next run
+        choose(**{key: value for key, value in here.values.items() if key not in chosen})
+    notes.obeys = False
     bar = {key: setting for key, setting in SETTINGS.items() if not setting.pages}
     # The address may ask for what the settings before it do not allow. Where a widget is drawn it
     # says what was made of that.
@@ -463,20 +467,14 @@ def restore(wanted: Mapping, page: str) -> None:
     notes.last_page = page if page in PAGES else HOME
 
 
-def open_address(addresses: Iterable[str], page: str, **given: Any) -> None:
+def obey(addresses: Iterable[str]) -> None:
     """If the browser has just opened one of these addresses, as by Back, it decides all settings:
-    what it does not name is as `given`, or by default. Called before those of this run are made
+    those that it does not name are as by default. Called before those of this run are made
     valid."""
     run = get_script_run_ctx()
-    if run is None or not run.is_history_navigation or memo().context is None:
-        return
-    query = parse_qs(run.query_string)
-    if not any(parse_qs(urlsplit(address).query) == query for address in addresses):
-        return
-    wanted = {"step": SETTINGS["step"].default, **given}
-    wanted |= {key: SETTINGS[key].parse(texts) for key, texts in query.items() if key in SETTINGS}
-    with suppress(ValueError):  # the page says what is not there
-        restore(wanted, page)
+    if run is not None and run.is_history_navigation:
+        query = parse_qs(run.query_string)
+        memo().obeys |= any(parse_qs(urlsplit(address).query) == query for address in addresses)
 
 
 # Runs

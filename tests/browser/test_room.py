@@ -129,7 +129,7 @@ def test_a_lesson_in_a_room(chromium, served, room_file):
             student.page.wait_for_url("**follow=**")
 
         # One looks around, and comes back.
-        press(second, "Look around by myself", line)
+        press(second, "Look around", line)
         expect(second.page.locator(".st-key-share").first).to_be_visible()
         second.idle().type("A cat sleeps.")
         teacher.type("A dog sleeps.")
@@ -145,7 +145,7 @@ def test_a_lesson_in_a_room(chromium, served, room_file):
         teacher.page.keyboard.press("Escape")
         press(second, "Follow", line)
         expect_source(second, "A dog sleeps.")
-        press(second, "Look around by myself", line)
+        press(second, "Look around", line)
         second.idle()
         line(second).get_by_role("button", name="My own view").click()
         expect_source(second, "A cat sleeps.")
