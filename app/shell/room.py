@@ -30,7 +30,9 @@ REGION = "room"
 LONGEST, MOST_CHOICES = 300, 8
 KINDS = {"choose": "Choices", "number": "A number", "token": "A word", "head": "A head"}
 NO_TEXT = "What do you think?"
-NOT_IN = "Room {} has ended, or this browser has not joined it."
+NOT_IN = "This browser is not in room {}."
+ENDED = "Room {} has ended."
+UNKNOWN = "Choose it to reveal it"
 TOO_FEW = "Write at least two choices, one per line."
 NO_WORDS = "This page has no source sentence to choose a word from."
 HIDDEN = "Nobody sees an answer until you show them, not even you."
@@ -81,6 +83,8 @@ def _draw_no_room(error: NoRoom) -> None:
     code = room_acts.code()
     if isinstance(error, room_acts.Closed):
         st.markdown(str(error))
+    elif room_acts.was_in():
+        st.markdown(ENDED.format(code))
     else:
         st.markdown(NOT_IN.format(code))
         # As a page of its own: the answer sets a cookie, which Streamlit reads as a page connects.
@@ -300,11 +304,11 @@ def _draw_choice_of_truth(question: Asked) -> object:
     about, name = question.about, f"truth_{question.key[0]}"
     if about["kind"] in ("choose", "token"):
         return st.selectbox(
-            "Right answer", about["choices"], index=None, key=name, placeholder="Not said",
+            "Right answer", about["choices"], index=None, key=name, placeholder=UNKNOWN,
             format_func=lambda choice: _label(about, choice),
         )  # fmt: skip
     if about["kind"] == "number":
-        text = st.text_input("Right answer", key=name, max_chars=40, placeholder="Not said")
+        text = st.text_input("Right answer", key=name, max_chars=40, placeholder=UNKNOWN)
         try:
             return numbers_in(text)[0] if text.strip() else None
         except ValueError as error:

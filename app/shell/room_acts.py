@@ -35,7 +35,7 @@ from headlight.app.state import session, settings
 from headlight.app.state.messages import NothingToShow
 from headlight.app.state.pages import Page
 from headlight.app.state.settings import OF_ROOMS, SETTINGS
-from headlight.app.text import part_names
+from headlight.app.text import formats, part_names
 from headlight.model.analysis.reading import Reading
 
 NOT_LED = *OF_ROOMS, "projector"  # settings of a page's own, wherever the class is led
@@ -70,6 +70,12 @@ def room() -> RoomState:
 
 def is_teacher(room: RoomState) -> bool:
     return room_routes.is_teacher(room, st.context.cookies)
+
+
+def was_in() -> bool:
+    """Whether this browser has once joined or started a room of this code."""
+    names = room_routes.STUDENT + code(), room_routes.TEACHER + code()
+    return any(name in st.context.cookies for name in names)
 
 
 def is_led() -> bool:
@@ -376,6 +382,7 @@ def as_csv(room: RoomState) -> str:
                 continue
             for name in sorted(answers, key=students.index):
                 truth = "" if question.truth is None else written(question.truth)
-                texts = map(plain, (question.about["text"], written(answers[name]), truth))
+                text = formats.as_text(question.about["text"])
+                texts = map(plain, (text, written(answers[name]), truth))
                 table.writerow((question.key[0], number, students.index(name) + 1, *texts))
     return file.getvalue()

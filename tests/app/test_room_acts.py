@@ -17,9 +17,11 @@ from headlight.app.server.rooms import ASK, CLOSE, DONE, REVEAL, SHOW, VIEW, NoR
 from headlight.app.shell import room, room_acts
 from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import OF_ROOMS
+from headlight.app.text.formats import escaped
 from tests.app.server.conftest import redis_server
 from tests.waiting import wait_until
 
+TYPED = "2 * 3 -> \\ &amp; &#32; _x_ :smile: www.a.b?"
 CODE, SECRET = "KAFEN", "sentinel-of-an-answer"
 ABOUT = {"kind": "choose", "text": "Which?", "choices": ["red", "car", SECRET]}
 TEACHER, STUDENT = f"headlight_teacher_{CODE}", f"headlight_student_{CODE}"
@@ -113,7 +115,7 @@ def test_results_are_drawn_of_what_is_shown_alone(page, state, teaches, monkeypa
 
 
 def test_answers_in_a_table_are_texts_and_of_nobody(page):
-    about = ABOUT | {"choices": ["=1+1", "car"]}
+    about = ABOUT | {"choices": ["=1+1", "car"], "text": "*" + escaped(TYPED) + "*"}
     for number in (1, 2):
         page.hub.append(CODE, ASK, about=about)
         for i in range(20):
@@ -123,6 +125,7 @@ def test_answers_in_a_table_are_texts_and_of_nobody(page):
         page.hub.append(CODE, REVEAL, key=(number, 1), truth="car")
     head, *rows = csv.reader(io.StringIO(room_acts.as_csv(page.hub.room(CODE))))
     assert head == ["question", "round", "student", "text", "answer", "model"]
+    assert {row[3] for row in rows} == {TYPED}
     assert len(rows) == 40 and {row[4] for row in rows} == {"'=1+1", "car"}
     first, second = ({row[2]: row[4] for row in rows if row[0] == number} for number in ("1", "2"))
     assert first != second  # student 3 is another one in each question
