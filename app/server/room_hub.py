@@ -16,7 +16,7 @@ from headlight.app.server.room_stores import STALE, open_store
 from headlight.app.server.room_turns import Turns
 from headlight.app.server.rooms import VIEW, NoRoom, RoomState, Store, Unreachable, state_after
 
-BEAT = STALE / 3  # seconds between two notes of how many are here
+HEARTBEAT = STALE / 3  # seconds between two notes of how many are here
 REST = 1.0  # seconds until a store that failed is asked again
 
 
@@ -172,7 +172,7 @@ class Hub:
             here = tuple(self.listeners.get(code, ()))
             state = len(here), sum(listener.following for listener in here)
             before, when = noted.get(code, (None, 0.0))
-            if state != before or time.monotonic() > when + BEAT:
+            if state != before or time.monotonic() > when + HEARTBEAT:
                 noted[code] = state, time.monotonic()
                 self._look(code)
                 self._count(code, note=True)

@@ -1,12 +1,12 @@
-"""The plan for a class in Present: the question of the beat that the address names, what it covers,
-and the remote at the foot."""
+"""The plan for a class in Present: the question of the slide that the address names, what it
+covers, and the remote at the foot."""
 
 from urllib.parse import urlencode
 
 import streamlit as st
 
-from headlight.app.components.class_steps import BeatLink, remote
-from headlight.app.lessons.class_plan import ASK, Beat, plan
+from headlight.app.components.class_steps import SlideLink, remote
+from headlight.app.lessons.class_plan import ASK, Slide, plan
 from headlight.app.lessons.question import Veil
 from headlight.app.state import session, widgets
 from headlight.app.state.pages import Page
@@ -16,7 +16,7 @@ IN_CLASS = "In class"  # the view of the page Learn
 
 
 def back(at: int) -> str:
-    """The address of the plan, at a beat."""
+    """The address of the plan, unfolded at a slide."""
     view = {"picture": IN_CLASS, "model": plan().model, "plan": at}
     return f"learn?{urlencode(view | _room())}"
 
@@ -32,52 +32,52 @@ def is_shown(page: Page) -> bool:
     return page.key == "learn" and session.values().get("picture") == IN_CLASS
 
 
-def beat() -> Beat | None:
-    """The beat that is shown; None outside Present, and without the plan."""
-    return _beat() if session.values()["projector"] else None
+def slide() -> Slide | None:
+    """The slide that is shown; None outside Present, and without the plan."""
+    return _slide() if session.values()["projector"] else None
 
 
-def _beat() -> Beat | None:
+def _slide() -> Slide | None:
     at = session.values()["plan"]
-    return plan().beats[at - 1] if 0 < at <= len(plan().beats) else None
+    return plan().slides[at - 1] if 0 < at <= len(plan().slides) else None
 
 
 def is_asking() -> bool:
     """Whether the question stands on the page. A room asks it by itself."""
-    now = beat()
+    now = slide()
     return now is not None and now.kind == ASK and not _room()
 
 
 def veils() -> tuple[Veil, ...]:
     """Covers the row that a question asks about, in a room on everybody's page."""
-    now = _beat() if _room() else beat()
+    now = _slide() if _room() else slide()
     if now is None or now.cover is None or session.context().structure is None:
         return ()
     return (Veil("row", **vars(session.focus()), place=now.cover),)
 
 
 def open_link() -> None:
-    """A link of the plan decides all settings: none of the beat before stays."""
+    """A link of the plan decides all settings: none of the slide before stays."""
     asked = st.query_params.get("plan", "")
     if session.memo().context is not None and asked.isdecimal():
         session.obey([*(each.address for each in links()), back(int(asked))])
 
 
-def links() -> list[BeatLink]:
+def links() -> list[SlideLink]:
     """All questions and answers of the plan, each with its address."""
     found = []
-    for number, each in enumerate(plan().beats, 1):
+    for number, each in enumerate(plan().slides, 1):
         view = {"model": plan().model, "projector": "true", "plan": number}
         more = urlencode(view | _room())
         address = f"{each.at}{'&' if '?' in each.at else '?'}{more}"
         words = formats.emphasised(each.text)
-        found.append(BeatLink(each.step, each.kind, words, address))
+        found.append(SlideLink(each.step, each.kind, words, address))
     return found
 
 
 def draw_question() -> None:
     """The question, where other pages have their finding."""
-    now = beat()
+    now = slide()
     if now is not None and is_asking():
         with st.container(key="class_question"):
             st.markdown(now.text)
@@ -88,7 +88,7 @@ def draw(page: Page) -> None:
     if session.values()["plan"]:
         with st.container(key="plan_address"):  # hidden
             widgets.draw("plan")
-    if beat() is not None:
+    if slide() is not None:
         at = session.values()["plan"]
         titles = [step.title for step in plan().steps]
         remote(titles, links(), at, page.path or "", back(at))

@@ -15,7 +15,7 @@ from headlight.app import selection
 from headlight.app.export.view import permalink
 from headlight.app.lessons import formatting
 from headlight.app.lessons.answers import plain
-from headlight.app.lessons.class_plan import ASK, SHOW, Beat, plan
+from headlight.app.lessons.class_plan import ASK, SHOW, Slide, plan
 from headlight.app.lessons.question import DO, numbers_in
 from headlight.app.server import room_routes, rooms
 from headlight.app.server.room_hub import hub
@@ -196,7 +196,7 @@ def of_lesson() -> dict | None:
 
 def run_plan() -> None:
     """In the plan for a class, Ask puts its question to the room, once, and Show closes it."""
-    now, at = class_remote.beat(), session.values()["plan"]
+    now, at = class_remote.slide(), session.values()["plan"]
     if now is None or not code():
         return
     try:
@@ -212,21 +212,21 @@ def run_plan() -> None:
         append(rooms.CLOSE, key=question.key)
 
 
-def _of_plan(beat: Beat, at: int) -> dict | None:
+def _of_plan(slide: Slide, at: int) -> dict | None:
     """A question of the plan, as the room asks it; None if the page lacks the words to choose."""
-    about = {"text": beat.text, "choices": [], "plan": at}
-    match beat.answers:
+    about = {"text": slide.text, "choices": [], "plan": at}
+    match slide.answers:
         case "word":
             about |= {"kind": "token", "choices": words()}
             return about if about["choices"] else None
         case "number" | "share":
-            return about | {"kind": "number", "share": beat.answers == "share"}
-    return about | {"kind": "choose", "choices": [*beat.answers]}
+            return about | {"kind": "number", "share": slide.answers == "share"}
+    return about | {"kind": "choose", "choices": [*slide.answers]}
 
 
 def truth_of_plan(question: Asked) -> object:
     """The answer that the plan knows; None where it knows none."""
-    right = plan().beats[question.about["plan"] - 1].right if "plan" in question.about else None
+    right = plan().slides[question.about["plan"] - 1].right if "plan" in question.about else None
     if question.about["kind"] != "token":
         return right
     return next((each for each in question.about["choices"] if word(each) == right), None)

@@ -217,7 +217,7 @@ def test_a_store_that_stops_and_comes_back_loses_nothing(page, tmp_path, monkeyp
 
 
 def test_a_room_can_ask_every_question_of_the_plan_and_knows_its_answer():
-    for question in (slide for slide in plan().beats if slide.kind == "ask"):
+    for question in (slide for slide in plan().slides if slide.kind == "ask"):
         if isinstance(question.answers, tuple):
             assert question.right in (None, *question.answers)
             assert len(question.answers) == len({*question.answers}) > 1

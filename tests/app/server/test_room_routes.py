@@ -95,7 +95,7 @@ def test_a_view_that_could_not_be_sent_is_sent_once_the_store_answers(hub, monke
 
 
 def test_a_room_whose_time_is_over_is_deleted_and_then_nothing_runs(hub, monkeypatch):
-    monkeypatch.setattr("headlight.app.server.room_hub.BEAT", 0.1)
+    monkeypatch.setattr("headlight.app.server.room_hub.HEARTBEAT", 0.1)
     hub.store.create(CODE, begin(life=0.5))
     hub.room(CODE)
     assert hub.watcher is not None
