@@ -140,7 +140,7 @@ def _draw_teachers_line(page: Page, room: RoomState) -> None:
             _draw_ask()
     if room.past or (room.question and room.question.state in (SHOWN, REVEALED)):
         st.download_button(
-            "Answers", partial(_csv, room.code), f"room-{room.code}.csv", "text/csv",
+            "Answers", partial(room_acts.as_csv, room), f"room-{room.code}.csv", "text/csv",
             key="room_csv", on_click="ignore", type="tertiary", icon=":material/download:",
         )  # fmt: skip
     if room.offered:
@@ -150,7 +150,7 @@ def _draw_teachers_line(page: Page, room: RoomState) -> None:
                 st.html(f'<a href="{escape(view)}" target="_self">View {i}</a>')
     if room.handed_in:
         st.download_button(
-            f"Handed in: {len(room.handed_in)}", partial(_zip, room.code),
+            f"Handed in: {len(room.handed_in)}", partial(room_acts.as_zip, room),
             f"room-{room.code}.zip", "application/zip", key="room_zip", on_click="ignore",
             type="tertiary", icon=":material/download:",
         )  # fmt: skip
@@ -169,38 +169,20 @@ def _end() -> None:
         _leave()
 
 
-def _csv(code: str) -> str:
-    """Called outside of a script run."""
-    return room_acts.as_csv(hub().room(code))
-
-
-def _zip(code: str) -> bytes:
-    """Called outside of a script run."""
-    return room_acts.as_zip(hub().room(code))
-
-
 def _draw_students_line(page: Page, room: RoomState) -> None:
     alone = session.values()["alone"]
     state = "looking around" if alone else "following" if room.view else "joined"
     _draw_line(page, room, state, not alone)
     if alone:
-        st.button("Follow", on_click=_follow, key="follow_teacher")
+        st.button("Follow", on_click=partial(session.choose, alone=False), key="follow_teacher")
         is_sent = room.offered.get(room_acts.student()) == room_acts.address(page)
         st.button(
             "View sent" if is_sent else "Send my view", on_click=partial(room_acts.offer, page),
             key="send_view", disabled=is_sent, help="The teacher can show it to everyone.",
         )  # fmt: skip
     elif room.view:
-        st.button("Look around", on_click=_look_around, key="look_around")
+        st.button("Look around", on_click=partial(session.choose, alone=True), key="look_around")
     st.button("Leave", on_click=_leave, key="leave_room", type="tertiary")
-
-
-def _follow() -> None:
-    session.choose(alone=False)
-
-
-def _look_around() -> None:
-    session.choose(alone=True)
 
 
 # A question
@@ -278,8 +260,7 @@ def _draw_acts(question: Asked) -> None:
 
     truth = None
     if question.state in (CLOSED, SHOWN):
-        truth = room_acts.truth_of_plan(question)
-        truth = room_acts.truth_of_lesson(question) if truth is None else truth
+        truth = room_acts.truth(question)
         truth = _draw_choice_of_truth(question) if truth is None else truth
     is_hidden = question.state in (OPEN, CLOSED)
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):

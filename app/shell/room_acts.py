@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
@@ -44,7 +45,6 @@ IDLE_WHERE_LED = (
     "switches", "switch_head", "importance", "what_if", "display", "shows", "step", "player",
     "undo", "lesson_offer", "menus",
 )  # fmt: skip
-LATER = "The room cannot be reached now. The class will follow as soon as it can be."
 
 
 class Closed(NoRoom):
@@ -78,15 +78,20 @@ def was_in() -> bool:
     return any(name in st.context.cookies for name in names)
 
 
+def here() -> RoomState | None:
+    """`room`, or None."""
+    try:
+        return room() if code() else None
+    except NoRoom:  # the line says so
+        return None
+
+
 def is_led() -> bool:
     """Whether the teacher leads this page."""
-    if session.memo().context is None or not code() or session.values()["alone"]:
+    if session.memo().context is None or session.values()["alone"]:
         return False
-    try:
-        now = room()
-    except NoRoom:
-        return False
-    return bool(now.view) and not is_teacher(now)
+    now = here()
+    return bool(now and now.view and not is_teacher(now))
 
 
 def as_led(page: Page) -> Page:
@@ -114,12 +119,16 @@ def student() -> str:
 
 def append(kind: str, *, by_teacher: bool = True, **body) -> None:
     """Append an event, if this session may. A callback."""
+    now = here()
+    if now and (is_teacher(now) or not by_teacher):
+        _attempt(partial(hub().append, code(), kind, **body))
+
+
+def _attempt(act: Callable[[], object]) -> None:
     try:
-        if not by_teacher or is_teacher(room()):
-            room()  # has this session joined it?
-            hub().append(code(), kind, **body)
-    except NoRoom:
-        pass  # the line says so
+        act()
+    except NoRoom:  # the line says so
+        pass
     except (TooMuch, Unreachable) as error:
         session.memo().room_problem = str(error)
 
@@ -131,13 +140,9 @@ def answer(question: Asked, value: object) -> None:
 
 def end() -> None:
     """End the room, with everything in it. A callback."""
-    try:
-        if is_teacher(room()):
-            hub().end(code())
-    except NoRoom:
-        pass
-    except Unreachable as error:
-        session.memo().room_problem = str(error)
+    now = here()
+    if now and is_teacher(now):
+        _attempt(partial(hub().end, code()))
 
 
 def leave() -> None:
@@ -150,13 +155,9 @@ def leave() -> None:
 
 def lesson_question() -> RoomQuestion | None:
     """That which the room asks, if it asks one."""
-    if not code():
-        return None
-    try:
-        question = room().question
-    except NoRoom:
-        return None
-    if question is None or "lesson" not in question.about:
+    now = here()
+    question = now and now.question
+    if not question or "lesson" not in question.about:
         return None
     is_open = question.state != REVEALED
     mine = None if is_open else question.answers.get(student())
@@ -196,15 +197,11 @@ def of_lesson() -> dict | None:
 
 def run_plan() -> None:
     """In the plan for a class, Ask puts its question to the room, once, and Show closes it."""
-    now, at = class_remote.slide(), session.values()["plan"]
-    if now is None or not code():
+    now, at, in_room = class_remote.slide(), session.values()["plan"], here()
+    if now is None or in_room is None:
         return
-    try:
-        here = room()
-    except NoRoom:
-        return
-    question = here.question
-    asked = [each.about.get("plan") for each in (*here.past, question) if each]
+    question = in_room.question
+    asked = [each.about.get("plan") for each in (*in_room.past, question) if each]
     if now.kind == ASK and at not in asked:
         if about := _of_plan(now, at):
             append(rooms.ASK, about=about)
@@ -224,12 +221,17 @@ def _of_plan(slide: Slide, at: int) -> dict | None:
     return about | {"kind": "choose", "choices": [*slide.answers]}
 
 
-def truth_of_plan(question: Asked) -> object:
-    """The answer that the plan knows; None where it knows none."""
-    right = plan().slides[question.about["plan"] - 1].right if "plan" in question.about else None
+def truth(question: Asked) -> object:
+    """What is right, as the plan says, or the model does in the step that this session shows; or
+    None."""
+    return _truth_of_plan(question) if "plan" in question.about else _truth_of_lesson(question)
+
+
+def _truth_of_plan(question: Asked) -> object:
+    right, choices = plan().slides[question.about["plan"] - 1].right, question.about["choices"]
     if question.about["kind"] != "token":
         return right
-    return next((each for each in question.about["choices"] if word(each) == right), None)
+    return next((choice for choice in choices if word(choice) == right), None)
 
 
 def word(choice: str) -> str:
@@ -246,8 +248,7 @@ def words() -> list[str]:
     return [f"{i + 1} {token}" for i, token in enumerate(labels)]
 
 
-def truth_of_lesson(question: Asked) -> object:
-    """What the model does, if this session shows the step that the room asks about; or None."""
+def _truth_of_lesson(question: Asked) -> object:
     now = running_lesson.running()
     asked = question.about.get("lesson")
     if now is None or not now.in_room or not asked:
@@ -279,13 +280,13 @@ def heads() -> list[list]:
 def address(page: Page) -> str:
     """The address of what this session shows. Values by default are left out, as in a browser,
     unless they depend on the model or the text: a follower's page may come from others."""
-    here = session.context()
+    context = session.context()
     hidden = (*NOT_LED, *(("plan", "picture") if class_remote.is_shown(page) else ()))
     shown = {
         key: value
         for key, value in settings.shared(session.values(), page.key).items()
         if key not in hidden
-        and SETTINGS[key].concerns(here)
+        and SETTINGS[key].concerns(context)
         and (SETTINGS[key].pages or SETTINGS[key].opens or value != SETTINGS[key].default)
     }
     return "/" + permalink(shown | {"room": code()}, page.key)
@@ -295,18 +296,11 @@ def lead(page: Page) -> None:
     """The class follows to what this run has drawn, if it is led from here. Called once the picture
     is drawn: the server computes for the teacher first, then for the class. The teacher's way back
     to the plan leads nobody."""
-    if not code() or class_remote.is_shown(page):
-        return
-    try:
-        now = room()
-        if now.view and is_teacher(now) and (view := address(page)) != now.view:
-            hub().append(code(), rooms.VIEW, address=view, head=head())
-    except NoRoom:
-        pass  # the line says so
-    except Unreachable:
-        session.memo().room_problem = LATER
-    except TooMuch as error:
-        session.memo().room_problem = str(error)
+    now = here()
+    if now and now.view and is_teacher(now) and not class_remote.is_shown(page):
+        view = address(page)
+        if view != now.view:
+            append(rooms.VIEW, address=view, head=head())
 
 
 def head() -> dict | None:
@@ -333,13 +327,10 @@ def hand_in(lesson: str, file: str) -> None:
 
 def has_handed_in(lesson: str) -> bool | None:
     """None outside of a room, and for its teacher."""
-    try:
-        here = room() if code() else None
-    except NoRoom:
+    now = here()
+    if now is None or is_teacher(now):
         return None
-    if here is None or is_teacher(here):
-        return None
-    return (student(), lesson) in here.handed_in
+    return (student(), lesson) in now.handed_in
 
 
 def as_zip(room: RoomState) -> bytes:

@@ -46,7 +46,7 @@ def class_steps(
     steps: Sequence[StepRow], slides: Sequence[SlideLink], at: int, given: Mapping[str, Any]
 ) -> None:
     """Draw the plan, unfolded at the step of slide `at`, from 1, or at the first. `given`: `short`
-    and `exit`, as of ClassPlan, `here`: the path of the page, and `folded`: answers and notes are
+    and `exit`, as of ClassPlan, `here`: the path of the page, and whether answers and notes are
     folded, since the class sees the screen."""
     data = {
         "steps": [asdict(step) for step in steps],
