@@ -6,7 +6,7 @@
 // in which the address wins over every widget. It must not meet another run: Streamlit (1.67) would
 // join both, and old values would win. Where that has happened all the same, it is led again.
 
-import { lead } from "../shared/lead.js";
+import { idle, lead } from "../shared/lead.js";
 import { keepOwnView, ownView } from "./own_view.js";
 
 const AGAIN = 1000; // ms
@@ -16,11 +16,6 @@ const LOST = 3000; // ms after which a lost connection is reported
 const MOST_ATTEMPTS = 2; // to lead to a view
 const OF_ROOM = ".st-key-room_line, .st-key-room_panel";
 const ACTS = ["pointerdown", "keydown"];
-const idle = () => {
-  const { testScriptState, testConnectionState } =
-    document.querySelector('[data-testid="stApp"]')?.dataset ?? {};
-  return testScriptState === "notRunning" && testConnectionState === "CONNECTED";
-};
 
 class Room {
   constructor(code, { led = "", hasActed = false } = {}) {

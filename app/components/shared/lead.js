@@ -5,3 +5,10 @@ export function lead(address, isReplaced = false) {
   else history.pushState(null, "", address);
   dispatchEvent(new PopStateEvent("popstate", { state: { isLink: true } }));
 }
+
+/** Whether no run is under way. */
+export const idle = () => {
+  const { testScriptState, testConnectionState } =
+    document.querySelector('[data-testid="stApp"]')?.dataset ?? {};
+  return testScriptState === "notRunning" && testConnectionState === "CONNECTED";
+};
