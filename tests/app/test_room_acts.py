@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import zipfile
-from html.parser import HTMLParser
 from types import SimpleNamespace
 
 import pytest
@@ -15,6 +14,7 @@ from headlight.app.server.room_stores import AWAY, RedisStore, SQLiteStore
 from headlight.app.server.rooms import ASK, CLOSE, DONE, REVEAL, SHOW, VIEW, NoRoom, beginning
 from headlight.app.shell import room, room_acts
 from tests.app.server.conftest import redis_server
+from tests.markup import Markup
 from tests.waiting import wait_until
 
 CODE, SECRET = "KAFEN", "sentinel-of-an-answer"
@@ -137,19 +137,6 @@ PICTURES = {
 }
 
 
-class _Text(HTMLParser):
-    def __init__(self, html: str):
-        super().__init__()
-        self.texts, self.tags = [], set()
-        self.feed(html)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.add(tag)
-
-    def handle_data(self, data):
-        self.texts.append(data)
-
-
 @pytest.mark.parametrize("kind", PICTURES)
 @pytest.mark.parametrize("is_revealed", [False, True])
 @pytest.mark.parametrize("count", [0, 1, 3])
@@ -157,9 +144,9 @@ def test_pictures_hold_what_was_answered_and_texts_stay_texts(kind, is_revealed,
     about, answers, truth = PICTURES[kind]
     rounds = [dict(enumerate(answers[:count])), {}]
     about = {"kind": kind, **about}
-    read = _Text(results(about, rounds, truth if is_revealed else None))
-    assert read.tags <= {"div", "small", "span", "i", "b", "sup"}
-    text = "".join(read.texts)
+    read = Markup(results(about, rounds, truth if is_revealed else None))
+    assert {tag for tag, _ in read.tags} <= {"div", "small", "span", "i", "b", "sup"}
+    text = "".join(text for _, text in read.texts)
     assert f"First: {min(count, len(answers))}" in text and "After the discussion: 0" in text
     says_truth = "✓" in text or "The model: 3" in text or "the model" in text or kind == "token"
     assert says_truth or not is_revealed

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import urllib.request
 import venv
 import zipfile
 from collections.abc import Iterator
@@ -16,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
-from tests.load.server import free_port
-from tests.waiting import wait_until
+from tests.servers import free_port, serving
 
 pytestmark = pytest.mark.long
 LARGEST = 75 * 2**20  # bytes
@@ -213,28 +211,9 @@ def _running(command: list, folder: Path) -> Iterator[tuple[str, Path]]:
     port, printed = free_port(), folder / "printed"
     environment = os.environ | {"STREAMLIT_SERVER_HEADLESS": "true"}
     with printed.open("w") as file:
-        server = subprocess.Popen(
-            [*command, "--port", str(port)],
-            cwd=folder,
-            env=environment,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-        )
-    address = f"http://127.0.0.1:{port}"
-
-    def answers() -> bool:
-        assert server.poll() is None, "the app ended by itself"
-        try:
-            return bool(urllib.request.urlopen(f"{address}/_stcore/health", timeout=1))
-        except OSError:
-            return False
-
-    try:
-        wait_until(answers)
-        yield address, printed
-    finally:
-        server.kill()
-        server.wait()
+        options = {"cwd": folder, "env": environment, "stdout": file}
+        with serving([*command, "--port", str(port)], port, **options) as address:
+            yield address, printed
 
 
 def _expect_first_model(context, address: str) -> None:
