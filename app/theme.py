@@ -154,6 +154,7 @@ STYLE = f"""
   color: light-dark(white, {PAPER["dark"]});
 }}
 .st-key-bar > .st-key-source {{ flex: 1 1 0; min-width: 6rem; }}
+.st-key-bar > .st-key-projector {{ margin-left: auto; }} /* where a page has no texts */
 .st-key-top_bar :is(p, label, input, button, textarea, [data-baseweb]) {{ font-size: {SMALL}; }}
 .st-key-top_bar p {{ white-space: nowrap; margin: 0; line-height: 1.3; }}
 .st-key-top_bar [data-testid="stMarkdownContainer"] {{ margin-bottom: 0; }}
@@ -460,7 +461,7 @@ html {{ font-size: 20px !important; }}
 .st-key-state, .st-key-state :is(p, label, input, button, textarea, [data-baseweb]) {{
   font-size: 20px;
 }}
-.stHorizontalBlock.st-key-state {{ height: {PRESENT_STATE}px; }}
+.stHorizontalBlock.st-key-state {{ height: {PRESENT_STATE}px; display: flex; }}
 .st-key-state > .st-key-step {{ min-width: 160px; }}
 .st-key-state > :is(.st-key-undo, .st-key-redo, .st-key-as_trained),
 .st-key-state > .st-key-shows ~ .stElementContainer:has([data-testid="stCaptionContainer"]) {{

@@ -73,7 +73,7 @@ def links() -> list[BeatLink]:
 def draw_question() -> None:
     """The question, where other pages have their finding."""
     now = beat()
-    if now is not None and now.kind == ASK:
+    if now is not None and is_asking():
         with st.container(key="class_question"):
             st.markdown(now.text)
 

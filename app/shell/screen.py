@@ -67,7 +67,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
             line.controls,
             body,
             lesson=bool(session.values()["lesson"] or running_lesson.memo().finished)
-            or class_remote.is_asking(),
+            or class_remote.beat() is not None,  # at every step: what moves is drawn anew
             room=bool(room_acts.code()),
             presented=is_picture_alone(),
             above=line.row if page.alone else None,

@@ -41,6 +41,12 @@ TEXT = """() => {
   };
   return walk(document.body).replace(/\\s+/g, " ");
 }"""
+# The head in the large picture, and whether any head is drawn as switched off.
+DRAWN = """() => {
+  const { focus, off } = window.headlight.grid.look;
+  return [`kind=${focus.kind}&layer=${focus.layer + 1}&head=${focus.head + 1}`,
+    Object.values(off ?? {}).some((heads) => heads.length)];
+}"""
 
 
 @pytest.mark.long
@@ -57,6 +63,10 @@ def test_the_plan_is_walked_with_two_buttons_in_one_tab(visit):
         question = page.locator(".st-key-class_question")
         expect(question).to_have_count(1 if beat.kind == ASK else 0)
         assert SEEN.get(number, "") in page.evaluate(TEXT), number
+        if "kind=" in beat.at and beat.at.startswith("?"):
+            head, is_off = page.evaluate(DRAWN)
+            assert head in beat.at, number
+            assert is_off == ("off" in beat.at), number
         assert page.evaluate("document.querySelector('.stMain').scrollTop") == 0
         if number < len(beats):
             page.keyboard.press("PageDown")

@@ -7,11 +7,12 @@ from typing import Any
 
 from streamlit.components.v2 import component
 
+from headlight.app import theme
 from headlight.app.components.registered import registered
 from headlight.app.components.scripts import read, script
 from headlight.app.text.formats import Parts
 
-_mount_steps = registered("class_steps")
+_mount_steps = registered("class_steps", "covered")
 _mount_remote = component(
     "headlight_remote",
     css=read("class_steps/remote.css"),
@@ -31,24 +32,29 @@ class BeatLink:
 
 @dataclass(frozen=True)
 class StepRow:
-    """A step: what is said of it, each with its name, such as “Why it matters”."""
+    """A step. `write`: what stands on the board; `notes`: for the teacher, each with its name, such
+    as “Why it matters”; `picture`: of lessons/pictures.json, None for none."""
 
     title: str
     minutes: str
+    write: Parts
     notes: Sequence[tuple[str, Parts]]
+    picture: Mapping[str, Any] | None
 
 
 def class_steps(
     steps: Sequence[StepRow], beats: Sequence[BeatLink], at: int, given: Mapping[str, Any]
 ) -> None:
     """Draw the plan, unfolded at the step of beat `at`, from 1, or at the first. `given`: `short`
-    and `exit`, as of ClassPlan, and `here`: the path of the page."""
+    and `exit`, as of ClassPlan, `here`: the path of the page, and `folded`: answers and notes are
+    folded, since the class sees the screen."""
     data = {
         "steps": [asdict(step) for step in steps],
         "beats": [asdict(beat) for beat in beats],
         "at": at,
     }
-    _mount_steps(data={**data, **given}, key="class_steps")
+    look = {"palette": theme.WEIGHTS, "focus": theme.FOCUS}
+    _mount_steps(data={**data, **look, **given}, key="class_steps")
 
 
 def remote(titles: Sequence[str], beats: Sequence[BeatLink], at: int, here: str, back: str) -> None:

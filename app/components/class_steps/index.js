@@ -1,7 +1,8 @@
 // The steps of a class as a list, and the one that is unfolded. On paper all are.
 
 import { fromRoot, opensElsewhere } from "../shared/address.js";
-import { element, painted } from "../shared/dom.js";
+import { drawing } from "../shared/covered.js";
+import { element, onRecolour, painted } from "../shared/dom.js";
 import { lead } from "../shared/lead.js";
 
 const NAMES = { ask: "Ask", show: "Show" };
@@ -20,20 +21,25 @@ function opens({ kind, address, step }, here, title) {
   return link;
 }
 
-function details({ title, minutes, notes }, number, beats, here) {
-  const row = (name, ...words) => [element("dt", {}, name), element("dd", {}, ...words)];
+const SIZE = [300, 210]; // px, of a picture
+const LETTER = 13; // px
+
+/** A step unfolded. What answers its questions is of the class `after`, and its notes are too. */
+function details({ title, minutes, write, notes }, number, beats, here) {
+  const board = write.length ? [element("dt", {}, "Write"), element("dd", {}, ...written(write))] : [];
   return element("section", { "aria-label": `Step ${number}` },
     element("h2", {}, `${number}. ${title}`, element("small", {}, `minutes ${minutes}`)),
-    element("dl", {}, ...notes.filter(([name]) => name === "Write").flatMap(([name, words]) => row(name, ...written(words))),
-      ...beats.flatMap((beat) => {
-        const name = element("dt", {}, opens(beat, here, title));
-        return [name, element("dd", { class: beat.kind }, ...written(beat.words))];
-      }),
-      ...notes.filter(([name]) => name !== "Write").flatMap(([name, words]) => row(name, ...written(words)))));
+    element("span", { class: "picture" }),
+    element("dl", {}, ...board, ...beats.flatMap((beat) => {
+      const after = beat.kind === "show" ? " after" : "";
+      return [element("dt", {}, opens(beat, here, title)),
+        element("dd", { class: `${beat.kind}${after}` }, ...written(beat.words))];
+    })),
+    ...notes.map(([name, words]) => element("p", { class: "after" }, element("b", {}, `${name}. `), ...written(words))));
 }
 
 export default function ({ data, parentElement }) {
-  const { steps, beats, at, short, exit, here } = data;
+  const { steps, beats, at, short, exit, here, folded, palette, focus } = data;
   const drawn = JSON.stringify(data);
   if (parentElement.drawn === drawn) return;
   parentElement.drawn = drawn;
@@ -54,11 +60,20 @@ export default function ({ data, parentElement }) {
     return element("li", { class: i + 1 === short ? "short" : "" }, element("small", {}, minutes), names[i],
       ...[ask, show].filter(Boolean).map((beat) => opens(beat, here, title)));
   });
-  const frame = element("div", { class: "plan" }, element("ol", {}, ...rows),
-    element("div", { class: "details" }, ...sections,
-      element("p", { class: "exit" }, element("b", {}, "Exit question. "), ...written(exit))));
+  const unfolds = element("button", { type: "button", class: "unfolds", "aria-pressed": "false" }, "Answers and notes");
+  const frame = element("div", { class: folded ? "plan folded" : "plan" }, element("ol", {}, ...rows),
+    element("div", { class: "details" }, ...(folded ? [unfolds] : []), ...sections),
+    element("p", { class: "exit" }, element("b", {}, "Exit question. "), ...written(exit)));
+  unfolds.onclick = () => unfolds.setAttribute("aria-pressed", String(!frame.classList.toggle("folded")));
+  frame.style.setProperty("--hl-focus", focus);
+  const draw = () => sections.forEach((section, i) => {
+    const picture = drawing(steps[i].picture, ...SIZE, LETTER, palette, getComputedStyle(frame).color);
+    section.querySelector(".picture").replaceChildren(...(steps[i].picture ? [picture] : []));
+  });
   parentElement.querySelector(".plan")?.remove();
   parentElement.append(frame);
+  draw();
+  onRecolour(frame, draw);
   choose((beats[at - 1]?.step ?? 1) - 1);
   painted("plan", steps.length);
 }

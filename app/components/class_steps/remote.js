@@ -91,10 +91,12 @@ const listen = (hears) => {
 const enter = places(() => listen(false));
 
 export default function ({ data, parentElement }) {
-  const hadFocus = parentElement.contains?.(parentElement.getRootNode().activeElement);
-  parentElement.querySelector("nav")?.remove();
-  parentElement.append(shown.show(data));
-  shown.check();
-  if (hadFocus) shown.line.querySelector(".next").focus();
-  return enter(parentElement, () => listen(true));
+  return enter(parentElement, () => {
+    const hadFocus = parentElement.contains?.(parentElement.getRootNode().activeElement);
+    parentElement.querySelector("nav")?.remove();
+    parentElement.append(shown.show(data));
+    shown.check();
+    if (hadFocus) shown.line.querySelector(".next").focus();
+    listen(true);
+  });
 }
