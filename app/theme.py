@@ -405,7 +405,10 @@ NARROW_STYLE = f"""
     flex: none; width: 100%; max-width: 100%;
   }}
   .st-key-panel {{ border: 0; padding: 0; max-height: none; mask-image: none; }}
-  .stHorizontalBlock.st-key-room_line {{ height: auto; flex-wrap: wrap !important; }}
+  .stHorizontalBlock.st-key-room_line {{
+    height: auto; flex-wrap: wrap !important; gap: 0 0.5rem;
+  }}
+  .st-key-room_line:has(.st-key-leave_room) .stHtml span {{ display: none; }}
   /* The step of a lesson stands above the picture that it is about. */
   .st-key-body:has(.st-key-panel :is(.st-key-lesson_ways, .st-key-room_panel > *))
     :is(.st-key-panel, :has(> .st-key-panel)) {{

@@ -248,8 +248,8 @@ def class_steps(first: int, last: int) -> str:
         lines = [f"### {number}. {step.title} · minutes {step.minutes}", ""]
         lines += [f"- **Write**: {step.write}"] if step.write else []
         lines += [
-            f"- **[{beat.kind.capitalize()}](http://localhost:8501/{beat.at})**: {beat.text}"
-            for beat in step.beats
+            f"- **[{slide.kind.capitalize()}](http://localhost:8501/{slide.at})**: {slide.text}"
+            for slide in step.slides
         ]
         lines += [f"- **{name}**: {text}" for name, text in notes if text]
         checks = [f"<!-- check: {check} -->" for check in step.checks]

@@ -102,12 +102,12 @@ def test_the_short_teaching_plan_is_read_in_five_minutes():
 
 def test_every_address_of_the_teaching_plan_is_one_of_the_app():
     paths = {page.path for page in MENU}
-    for beat in class_plan.plan().beats:
-        path, _, query = beat.at.partition("?")
+    for slide in class_plan.plan().slides:
+        path, _, query = slide.at.partition("?")
         asked = parse_qs(query)
-        assert path in paths and asked.keys() <= SETTINGS.keys(), beat.at
+        assert path in paths and asked.keys() <= SETTINGS.keys(), slide.at
         for key, texts in asked.items():
-            assert SETTINGS[key].could_be(SETTINGS[key].parse(texts)), beat.at
+            assert SETTINGS[key].could_be(SETTINGS[key].parse(texts)), slide.at
 
 
 def test_what_comes_out_of_the_code_is_up_to_date():

@@ -128,10 +128,11 @@ def _command(process: psutil.Process) -> str:
 
 
 @contextmanager
-def serving(models: Path, replicas: int):
+def serving(models: Path, replicas: int, **environment: str):
     port = free_port()
     command = ["-m", "headlight.app.server.serve", "--port", str(port), "--replicas", str(replicas)]
-    with server.running([*command, "--models", str(models)], port, OMP_NUM_THREADS="1") as running:
+    environment["OMP_NUM_THREADS"] = "1"
+    with server.running([*command, "--models", str(models)], port, **environment) as running:
         yield Served(running, port)
 
 

@@ -21,7 +21,7 @@ _mount_remote = component(
 
 
 @dataclass(frozen=True)
-class BeatLink:
+class SlideLink:
     """A picture of the plan: `step` from 1; `kind`: ask or show; `address`: from the app's root."""
 
     step: int
@@ -43,25 +43,27 @@ class StepRow:
 
 
 def class_steps(
-    steps: Sequence[StepRow], beats: Sequence[BeatLink], at: int, given: Mapping[str, Any]
+    steps: Sequence[StepRow], slides: Sequence[SlideLink], at: int, given: Mapping[str, Any]
 ) -> None:
-    """Draw the plan, unfolded at the step of beat `at`, from 1, or at the first. `given`: `short`
-    and `exit`, as of ClassPlan, `here`: the path of the page, and `folded`: answers and notes are
+    """Draw the plan, unfolded at the step of slide `at`, from 1, or at the first. `given`: `short`
+    and `exit`, as of ClassPlan, `here`: the path of the page, and whether answers and notes are
     folded, since the class sees the screen."""
     data = {
         "steps": [asdict(step) for step in steps],
-        "beats": [asdict(beat) for beat in beats],
+        "slides": [asdict(slide) for slide in slides],
         "at": at,
     }
     look = {"palette": theme.WEIGHTS, "focus": theme.FOCUS}
     _mount_steps(data={**data, **look, **given}, key="class_steps")
 
 
-def remote(titles: Sequence[str], beats: Sequence[BeatLink], at: int, here: str, back: str) -> None:
-    """Draw the line at beat `at`, from 1, on the page whose path is `here`. `titles`: of the steps;
-    `back`: the address of the plan, to which Esc leads."""
+def remote(
+    titles: Sequence[str], slides: Sequence[SlideLink], at: int, here: str, back: str
+) -> None:
+    """Draw the line at slide `at`, from 1, on the page whose path is `here`. `titles`: of the
+    steps; `back`: the address of the plan, to which Esc leads."""
     links = [
-        {key: value for key, value in asdict(beat).items() if key != "words"} for beat in beats
+        {key: value for key, value in asdict(slide).items() if key != "words"} for slide in slides
     ]
-    data = {"titles": titles, "beats": links, "at": at, "here": here, "back": back}
+    data = {"titles": titles, "slides": links, "at": at, "here": here, "back": back}
     _mount_remote(data=data, key="remote", height=1)

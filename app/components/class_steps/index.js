@@ -25,25 +25,25 @@ const SIZE = [300, 210]; // px, of a picture
 const LETTER = 13; // px
 
 /** A step unfolded. What answers its questions is of the class `after`, and its notes are too. */
-function details({ title, minutes, write, notes }, number, beats, here) {
+function details({ title, minutes, write, notes }, number, slides, here) {
   const board = write.length ? [element("dt", {}, "Write"), element("dd", {}, ...written(write))] : [];
   return element("section", { "aria-label": `Step ${number}` },
     element("h2", {}, `${number}. ${title}`, element("small", {}, `minutes ${minutes}`)),
     element("span", { class: "picture" }),
-    element("dl", {}, ...board, ...beats.flatMap((beat) => {
-      const after = beat.kind === "show" ? " after" : "";
-      return [element("dt", {}, opens(beat, here, title)),
-        element("dd", { class: `${beat.kind}${after}` }, ...written(beat.words))];
+    element("dl", {}, ...board, ...slides.flatMap((slide) => {
+      const after = slide.kind === "show" ? " after" : "";
+      return [element("dt", {}, opens(slide, here, title)),
+        element("dd", { class: `${slide.kind}${after}` }, ...written(slide.words))];
     })),
     ...notes.map(([name, words]) => element("p", { class: "after" }, element("b", {}, `${name}. `), ...written(words))));
 }
 
 export default function ({ data, parentElement }) {
-  const { steps, beats, at, short, exit, here, folded, palette, focus } = data;
+  const { steps, slides, at, short, exit, here, folded, palette, focus } = data;
   const drawn = JSON.stringify(data);
   if (parentElement.drawn === drawn) return;
   parentElement.drawn = drawn;
-  const of = (number) => beats.filter(({ step }) => step === number);
+  const of = (number) => slides.filter(({ step }) => step === number);
   const sections = steps.map((step, i) => details(step, i + 1, of(i + 1), here));
   const choose = (chosen) => {
     sections.forEach((section, i) => section.classList.toggle("chosen", i === chosen));
@@ -56,9 +56,9 @@ export default function ({ data, parentElement }) {
     return name;
   });
   const rows = steps.map(({ minutes, title }, i) => {
-    const [ask, show] = ["ask", "show"].map((kind) => of(i + 1).find((beat) => beat.kind === kind));
+    const [ask, show] = ["ask", "show"].map((kind) => of(i + 1).find((slide) => slide.kind === kind));
     return element("li", { class: i + 1 === short ? "short" : "" }, element("small", {}, minutes), names[i],
-      ...[ask, show].filter(Boolean).map((beat) => opens(beat, here, title)));
+      ...[ask, show].filter(Boolean).map((slide) => opens(slide, here, title)));
   });
   const unfolds = element("button", { type: "button", class: "unfolds", "aria-pressed": "false" }, "Answers and notes");
   const frame = element("div", { class: folded ? "plan folded" : "plan" }, element("ol", {}, ...rows),
@@ -74,6 +74,6 @@ export default function ({ data, parentElement }) {
   parentElement.append(frame);
   draw();
   onRecolour(frame, draw);
-  choose((beats[at - 1]?.step ?? 1) - 1);
+  choose((slides[at - 1]?.step ?? 1) - 1);
   painted("plan", steps.length);
 }

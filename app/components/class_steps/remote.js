@@ -12,23 +12,23 @@ const AGAIN = 300; // ms
 const PRESENTED = ".st-key-leave_present button";
 
 class Remote {
-  show({ titles, beats, at, here, back }) {
-    Object.assign(this, { beats, at, here, back });
-    const now = beats[at - 1];
-    const next = beats[at];
+  show({ titles, slides, at, here, back }) {
+    Object.assign(this, { slides, at, here, back });
+    const now = slides[at - 1];
+    const next = slides[at];
     const button = (words, key, hear, given = {}) => {
       const node = element("button", { type: "button", ...given }, words, ...(key ? [element("kbd", {}, key)] : []));
       node.disabled = !hear;
       node.onclick = hear;
       return node;
     };
-    // The part that the beat belongs to: its question and what is shown then.
+    // The part that the slide belongs to: its question and what is shown then.
     let first = at - 1;
-    while (first > 0 && beats[first].kind !== "ask") first--;
-    const shown = beats.slice(first + 1).findIndex(({ kind }) => kind === "ask");
-    const part = beats.slice(first, shown < 0 ? undefined : first + 1 + shown);
+    while (first > 0 && slides[first].kind !== "ask") first--;
+    const shown = slides.slice(first + 1).findIndex(({ kind }) => kind === "ask");
+    const part = slides.slice(first, shown < 0 ? undefined : first + 1 + shown);
     const many = part.length > 2;
-    const parts = part.map((beat, i) => button(beat.kind === "ask" ? "Ask" : many ? `Show ${i}` : "Show", "",
+    const parts = part.map((slide, i) => button(slide.kind === "ask" ? "Ask" : many ? `Show ${i}` : "Show", "",
       () => this.go(first + i + 1 - at), { "aria-pressed": String(first + i + 1 === at) }));
     const dots = titles.map((_, i) => element("i", { class: i + 1 < now.step ? "past" : i + 1 === now.step ? "now" : "" }));
     const leads = !next ? "the end" : next.kind === "show" ? "show" : next.step === now.step ? "next question"
@@ -47,19 +47,19 @@ class Remote {
 
   go(by) {
     const to = this.at + by;
-    const beat = this.beats[to - 1];
-    if (!beat) return;
+    const slide = this.slides[to - 1];
+    if (!slide) return;
     this.wanted = { from: this.at, to };
-    lead(fromRoot(beat.address, this.here));
+    lead(fromRoot(slide.address, this.here));
   }
 
   /** Streamlit may merge the run of a link with one that was asked for meanwhile, and then takes the
    * widgets' values for newer than the address (1.67). Then the link is followed once more. */
   check() {
-    const { wanted, at, here, beats } = this;
+    const { wanted, at, here, slides } = this;
     this.wanted = null;
     if (wanted && wanted.from === at && wanted.to !== at)
-      setTimeout(() => lead(fromRoot(beats[wanted.to - 1].address, here)), AGAIN);
+      setTimeout(() => lead(fromRoot(slides[wanted.to - 1].address, here)), AGAIN);
   }
 
   leave() {

@@ -19,7 +19,7 @@ def test_every_step_of_the_plan_has_a_picture_but_the_last_which_is_the_class_s_
     shown = covered.of_plan()
     assert len(shown) == len(plan().steps)
     assert None not in shown[:-1]
-    first = next(beat.cover for beat in plan().beats if beat.cover is not None)
+    first = next(slide.cover for slide in plan().slides if slide.cover is not None)
     assert shown[0]["covered"] == first
 
 
