@@ -8,8 +8,8 @@ import { idle, lead } from "../shared/lead.js";
 import { places } from "../shared/places.js";
 
 const BY = { PageDown: 1, PageUp: -1, ArrowRight: 1, ArrowLeft: -1 };
-const AGAIN = 300; // ms
-const MOST_ATTEMPTS = 3;
+const AGAIN = 500; // ms
+const MOST_ATTEMPTS = 2; // to follow it once more
 const PRESENTED = ".st-key-leave_present button";
 
 class Remote {
@@ -55,16 +55,22 @@ class Remote {
     this.follow();
   }
 
-  /** Streamlit may join the run of a link and one that was asked for at the same time, and then takes
-   * the widgets' values for newer than the address (1.67). Then the link is followed once more. */
+  /** What the picture reports while the link is on its way, such as its cell, is sent with the
+   * widgets' old values, and Streamlit (1.67) takes these for newer than the address: in the same
+   * run, or in one that follows. Then the link is followed once more. */
   follow() {
     this.lead(this.slides[this.wanted - 1].address);
     clearTimeout(this.timer);
+    let seen = 0; // times that it was there
     const look = () => {
-      const isThere = this.at === this.wanted || !this.line.isConnected;
-      if (!isThere && !idle()) this.timer = setTimeout(look, AGAIN);
-      else if (!isThere && --this.attempts) this.follow();
-      else this.wanted = null;
+      const isThere = this.at === this.wanted;
+      if (isThere && idle()) seen++;
+      if (!this.line.isConnected || seen === 2 || this.attempts === 0) this.wanted = null;
+      else if (isThere || !idle()) this.timer = setTimeout(look, AGAIN);
+      else {
+        this.attempts--;
+        this.follow();
+      }
     };
     this.timer = setTimeout(look, AGAIN);
   }
