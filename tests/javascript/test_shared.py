@@ -104,7 +104,7 @@ def test_old_data_that_comes_late_does_not_stay(node):
           const enter = places(() => told.push("nobody"));
           enter(place, () => told.push("new"));
           enter(place, () => told.push("old"))(); // overtaken before it began
-          const leave = enter(other, () => told.push("old, elsewhere")); // mounted anew, then removed
+          const leave = enter(other, () => told.push("old, elsewhere")); // drawn anew, then gone
           other.isConnected = false;
           leave();
           return told;
