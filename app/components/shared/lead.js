@@ -5,3 +5,16 @@ export function lead(address, isReplaced = false) {
   else history.pushState(null, "", address);
   dispatchEvent(new PopStateEvent("popstate", { state: { isLink: true } }));
 }
+
+/** Whether no run is under way. One that meets such an opening would be joined with it by Streamlit
+ * (1.67), and old values would win over the address. */
+export function isIdle() {
+  const { testScriptState, testConnectionState } =
+    document.querySelector('[data-testid="stApp"]')?.dataset ?? {};
+  return testScriptState === "notRunning" && testConnectionState === "CONNECTED";
+}
+
+export function whenIdle(act) {
+  if (isIdle()) act();
+  else requestAnimationFrame(() => whenIdle(act));
+}
