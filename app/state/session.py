@@ -230,6 +230,9 @@ def settle(page: str) -> None:
     notes.context = here = settings.valid(chosen, catalog, from_address)
     if notes.obeys:  # what no widget draws, too: it would come back with the next run
         choose(**{key: value for key, value in here.values.items() if key not in chosen})
+        for key in SETTINGS.keys() - chosen.keys() - here.values.keys() - from_address.keys():
+            st.session_state.pop(key, None)  # of the page, whose own default it gets when drawn
+            notes.chosen_by_code.add(key)
     notes.obeys = False
     bar = {key: setting for key, setting in SETTINGS.items() if not setting.pages}
     # The address may ask for what the settings before it do not allow. Where a widget is drawn it

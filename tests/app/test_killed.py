@@ -16,9 +16,10 @@ import psutil
 import pytest
 from websockets.sync.client import connect
 
-from tests.app.test_serve import free_port, needs_nginx
+from tests.app.test_serve import needs_nginx
 from tests.conftest import ROOT
 from tests.load import server
+from tests.servers import free_port
 from tests.waiting import wait_until
 
 SOON, ROUNDS = 2.0, 20  # seconds, tries

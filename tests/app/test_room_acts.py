@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import zipfile
-from html.parser import HTMLParser
 from types import SimpleNamespace
 
 import pytest
@@ -19,6 +18,7 @@ from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import OF_ROOMS
 from headlight.app.text.formats import escaped
 from tests.app.server.conftest import redis_server
+from tests.markup import Markup
 from tests.waiting import wait_until
 
 TYPED = "2 * 3 -> \\ &amp; &#32; _x_ :smile: www.a.b?"
@@ -143,19 +143,6 @@ PICTURES = {
 }
 
 
-class _Text(HTMLParser):
-    def __init__(self, html: str):
-        super().__init__()
-        self.texts, self.tags = [], set()
-        self.feed(html)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.add(tag)
-
-    def handle_data(self, data):
-        self.texts.append(data)
-
-
 @pytest.mark.parametrize("kind", PICTURES)
 @pytest.mark.parametrize("is_revealed", [False, True])
 @pytest.mark.parametrize("count", [0, 1, 3])
@@ -163,9 +150,9 @@ def test_pictures_hold_what_was_answered_and_texts_stay_texts(kind, is_revealed,
     about, answers, truth = PICTURES[kind]
     rounds = [dict(enumerate(answers[:count])), {}]
     about = {"kind": kind, **about}
-    read = _Text(results(about, rounds, truth if is_revealed else None))
-    assert read.tags <= {"div", "small", "span", "i", "b", "sup"}
-    text = "".join(read.texts)
+    read = Markup(results(about, rounds, truth if is_revealed else None))
+    assert {tag for tag, _ in read.tags} <= {"div", "small", "span", "i", "b", "sup"}
+    text = "".join(text for _, text in read.texts)
     assert f"First: {min(count, len(answers))}" in text and "After the discussion: 0" in text
     says_truth = "✓" in text or "The model: 3" in text or "the model" in text or kind == "token"
     assert says_truth or not is_revealed

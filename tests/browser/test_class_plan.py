@@ -1,6 +1,8 @@
 """The plan for a class, walked in Present with a presenter's two buttons, in one tab: each step
 shows what it promises."""
 
+from urllib.parse import parse_qs, urlsplit
+
 import pytest
 from playwright.sync_api import expect
 
@@ -63,6 +65,8 @@ def test_the_plan_is_walked_with_two_buttons_in_one_tab(visit):
         question = page.locator(".st-key-class_question")
         expect(question).to_have_count(1 if slide.kind == ASK else 0)
         assert SEEN.get(number, "") in page.evaluate(TEXT), number
+        asked = parse_qs(urlsplit(slide.at).query).keys() | {"projector", "plan"}
+        assert parse_qs(urlsplit(page.url).query).keys() <= asked, number
         if "kind=" in slide.at and slide.at.startswith("?"):
             head, is_off = page.evaluate(DRAWN)
             assert head in slide.at, number

@@ -4,16 +4,18 @@
 
 import { fromRoot } from "../shared/address.js";
 import { element } from "../shared/dom.js";
-import { lead } from "../shared/lead.js";
+import { idle, lead } from "../shared/lead.js";
 import { places } from "../shared/places.js";
 
 const BY = { PageDown: 1, PageUp: -1, ArrowRight: 1, ArrowLeft: -1 };
-const AGAIN = 300; // ms
+const AGAIN = 500; // ms
+const MOST_ATTEMPTS = 2; // to follow it once more
 const PRESENTED = ".st-key-leave_present button";
 
 class Remote {
   show({ titles, slides, at, here, back }) {
-    Object.assign(this, { slides, at, here, back });
+    Object.assign(this, { slides, at, back });
+    this.root ??= fromRoot("", here); // before the address is ahead of the page
     const now = slides[at - 1];
     const next = slides[at];
     const button = (words, key, hear, given = {}) => {
@@ -45,25 +47,40 @@ class Remote {
     return this.line;
   }
 
+  /** From where it is on its way to, if it is: a second press while a run is under way counts too. */
   go(by) {
-    const to = this.at + by;
-    const slide = this.slides[to - 1];
-    if (!slide) return;
-    this.wanted = { from: this.at, to };
-    lead(fromRoot(slide.address, this.here));
+    const to = (this.wanted ?? this.at) + by;
+    if (!this.slides[to - 1]) return;
+    Object.assign(this, { wanted: to, attempts: MOST_ATTEMPTS });
+    this.follow();
   }
 
-  /** Streamlit may merge the run of a link with one that was asked for meanwhile, and then takes the
-   * widgets' values for newer than the address (1.67). Then the link is followed once more. */
-  check() {
-    const { wanted, at, here, slides } = this;
-    this.wanted = null;
-    if (wanted && wanted.from === at && wanted.to !== at)
-      setTimeout(() => lead(fromRoot(slides[wanted.to - 1].address, here)), AGAIN);
+  /** What the picture reports while the link is on its way, such as its cell, is sent with the
+   * widgets' old values, and Streamlit (1.67) takes these for newer than the address: in the same
+   * run, or in one that follows. Then the link is followed once more. */
+  follow() {
+    this.lead(this.slides[this.wanted - 1].address);
+    clearTimeout(this.timer);
+    let seen = 0; // times that it was there
+    const look = () => {
+      const isThere = this.at === this.wanted;
+      if (isThere && idle()) seen++;
+      if (!this.line.isConnected || seen === 2 || this.attempts === 0) this.wanted = null;
+      else if (isThere || !idle()) this.timer = setTimeout(look, AGAIN);
+      else {
+        this.attempts--;
+        this.follow();
+      }
+    };
+    this.timer = setTimeout(look, AGAIN);
+  }
+
+  lead(address) {
+    lead(this.root + address);
   }
 
   leave() {
-    lead(fromRoot(this.back, this.here));
+    this.lead(this.back);
   }
 
   hear(event) {
@@ -95,7 +112,6 @@ export default function ({ data, parentElement }) {
     const hadFocus = parentElement.contains?.(parentElement.getRootNode().activeElement);
     parentElement.querySelector("nav")?.remove();
     parentElement.append(shown.show(data));
-    shown.check();
     if (hadFocus) shown.line.querySelector(".next").focus();
     listen(true);
   });

@@ -5,7 +5,7 @@
 // A follower is led as by the browser's Back. That is one run for another page with other settings,
 // in which the address wins over every widget.
 
-import { isIdle, lead, whenIdle } from "../shared/lead.js";
+import { idle, lead, whenIdle } from "../shared/lead.js";
 import { keepOwnView, ownView } from "./own_view.js";
 
 const AGAIN = 1000; // ms
@@ -88,7 +88,7 @@ class Room {
   settle() {
     if (!this.state || this.isWaiting) return;
     this.count();
-    if (!isIdle() || performance.now() < this.waitsUntil) {
+    if (!idle() || performance.now() < this.waitsUntil) {
       this.isWaiting = true;
       requestAnimationFrame(() => {
         this.isWaiting = false;

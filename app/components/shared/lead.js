@@ -8,13 +8,13 @@ export function lead(address, isReplaced = false) {
 
 /** Whether no run is under way. One that meets such an opening would be joined with it by Streamlit
  * (1.67), and old values would win over the address. */
-export function isIdle() {
+export const idle = () => {
   const { testScriptState, testConnectionState } =
     document.querySelector('[data-testid="stApp"]')?.dataset ?? {};
   return testScriptState === "notRunning" && testConnectionState === "CONNECTED";
-}
+};
 
 export function whenIdle(act) {
-  if (isIdle()) act();
+  if (idle()) act();
   else requestAnimationFrame(() => whenIdle(act));
 }
