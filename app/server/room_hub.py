@@ -108,24 +108,19 @@ class Hub:
                 listener.call()
 
     def _look(self, code: str) -> None:
-        """Take in what other processes have written."""
+        """Take in what other processes have written. Only a teacher's page shows how many are
+        here."""
         try:
             self.room(code)
         except NoRoom:
             self._call(code, True)
-        else:
+            return
+        if any(listener.is_teacher for listener in self.listeners.get(code, ())):
             self._count(code)
 
-    def _count(self, code: str, note: bool = False) -> None:
-        """Add up how many are here in all processes; only a teacher's page shows it."""
-        here = tuple(self.listeners.get(code, ()))
-        counts = None
-        if note:
-            students = [listener for listener in here if not listener.is_teacher]
-            counts = {"here": len(students), "following": sum(s.following for s in students)}
-        elif not any(listener.is_teacher for listener in here):
-            return
-        crowd = self.store.crowd(code, self.process, counts)
+    def _count(self, code: str, here: dict[str, int] | None = None) -> None:
+        """Add up how many are in the room, once those of this process are noted, if given."""
+        crowd = self.store.crowd(code, self.process, here)
         if crowd != self.crowds.get(code):
             self.crowds[code] = crowd
             self._call(code, False)
@@ -144,7 +139,7 @@ class Hub:
 
     def _watch(self) -> None:
         """Runs while this process knows a room, and ends the rooms whose time is over."""
-        noted: dict[str, tuple[tuple[int, int], float]] = {}
+        noted: dict[str, tuple[Any, float]] = {}
         while True:
             try:
                 if self.store.wait():
@@ -165,17 +160,18 @@ class Hub:
                     self.watcher = None
                     return
 
-    def _note(self, noted: dict[str, tuple[tuple[int, int], float]]) -> None:
+    def _note(self, noted: dict[str, tuple[Any, float]]) -> None:
         """Tell the other processes how many are here. `noted`: room → the last such message, and
         its time."""
         for code in tuple(self.known):
-            here = tuple(self.listeners.get(code, ()))
-            state = len(here), sum(listener.following for listener in here)
+            listeners = tuple(self.listeners.get(code, ()))
+            students = [listener for listener in listeners if not listener.is_teacher]
+            here = {"here": len(students), "following": sum(s.following for s in students)}
             before, when = noted.get(code, (None, 0.0))
-            if state != before or time.monotonic() > when + HEARTBEAT:
+            if (state := (len(listeners), here)) != before or time.monotonic() > when + HEARTBEAT:
                 noted[code] = state, time.monotonic()
                 self._look(code)
-                self._count(code, note=True)
+                self._count(code, here)
 
 
 @cache

@@ -3,24 +3,21 @@
 // nothing is lost with a connection, nor while a laptop sleeps.
 //
 // A follower is led as by the browser's Back. That is one run for another page with other settings,
-// in which the address wins over every widget. It must not meet another run: Streamlit (1.67) would
-// join both, and old values would win. Where that has happened all the same, it is led again.
+// in which the address wins over every widget.
 
-import { idle, lead } from "../shared/lead.js";
+import { idle, lead, whenIdle } from "../shared/lead.js";
 import { keepOwnView, ownView } from "./own_view.js";
 
 const AGAIN = 1000; // ms
 const BEGINS = 100; // ms in which a run that was asked for begins
 const REST = 300; // ms in which what a run has removed is gone from the page
 const LOST = 3000; // ms after which a lost connection is reported
-const MOST_ATTEMPTS = 2; // to lead to a view
 const OF_ROOM = ".st-key-room_line, .st-key-room_panel";
 const ACTS = ["pointerdown", "keydown"];
 
 class Room {
   constructor(code, { led = "", hasActed = false } = {}) {
-    Object.assign(this, { code, led, hasActed, state: null, wanted: "", isAsked: false, waitsUntil: 0 });
-    this.attempts = 0;
+    Object.assign(this, { code, led, hasActed, state: null, isAsked: false, waitsUntil: 0 });
     this.onVisible = () => (document.hidden ? this.close() : this.open());
     this.onAct = ({ isTrusted, target }) => {
       this.hasActed ||= isTrusted && !target.closest?.(OF_ROOM);
@@ -41,8 +38,6 @@ class Room {
     if (this.following === false && following) this.led = "";
     Object.assign(this, { following, isTeacher, shown, drawn: mark, page, isAsked: false });
     if (isOther) this.close();
-    const isMissed = following && !isTeacher && !this.hasActed && shown !== this.led;
-    if (isMissed && this.attempts < MOST_ATTEMPTS) this.led = "";
     this.open();
     this.settle();
   }
@@ -104,13 +99,6 @@ class Room {
     if (!this.page.isThere()) return this.end();
     const { view, mark } = this.state;
     if (!view) this.led = ""; // nobody is led any more
-    if (this.wanted) {
-      const address = this.wanted;
-      this.wanted = "";
-      lead(address);
-      this.waitForRun();
-      return;
-    }
     if (!this.led && !this.hasActed && view === this.shown) this.led = view; // whoever has just come
     if (this.following && !this.isTeacher && view && view !== this.led) this.lead(view);
     else if (mark !== this.drawn && !this.isAsked) {
@@ -123,9 +111,6 @@ class Room {
   lead(view) {
     const grid = window.headlight?.grid, { head } = this.state;
     const isHere = this.led && !this.hasActed && rest(view) === rest(this.led);
-    if (view !== this.aim) this.attempts = 0;
-    this.attempts++;
-    this.aim = view;
     if (this.hasActed) this.keepOwn();
     Object.assign(this, { led: view, hasActed: false });
     if (isHere && head && grid?.frame?.isConnected) {
@@ -146,12 +131,6 @@ class Room {
     const box = document.querySelector(".st-key-source textarea");
     if (box && box === document.activeElement) address.searchParams.set("source", box.value);
     keepOwnView(address.pathname + address.search);
-  }
-
-  /** Once no run is under way. */
-  goTo(address) {
-    this.wanted = address;
-    this.settle();
   }
 }
 
@@ -185,7 +164,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   });
   const [own, code, dialog] = [".own", ".code", "dialog"].map((name) => parentElement.querySelector(name));
   own.hidden = data.isTeacher || data.following || !ownView();
-  own.onclick = () => room.goTo(inRoom(ownView(), data.code));
+  own.onclick = () => whenIdle(() => lead(inRoom(ownView(), data.code)));
   code.hidden = !data.invitation;
   code.onclick = () => {
     const { address, qr_code } = data.invitation;

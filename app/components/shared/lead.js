@@ -6,9 +6,15 @@ export function lead(address, isReplaced = false) {
   dispatchEvent(new PopStateEvent("popstate", { state: { isLink: true } }));
 }
 
-/** Whether no run is under way. */
+/** Whether no run is under way. One that meets such an opening would be joined with it by Streamlit
+ * (1.67), and old values would win over the address. */
 export const idle = () => {
   const { testScriptState, testConnectionState } =
     document.querySelector('[data-testid="stApp"]')?.dataset ?? {};
   return testScriptState === "notRunning" && testConnectionState === "CONNECTED";
 };
+
+export function whenIdle(act) {
+  if (idle()) act();
+  else requestAnimationFrame(() => whenIdle(act));
+}
