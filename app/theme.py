@@ -340,6 +340,10 @@ STYLE = f"""
     position: absolute; clip-path: inset(50%);
   }}
 }}
+.st-key-swap_effect {{ gap: 0.3rem; overflow: visible; padding-bottom: 6px; }}
+.st-key-swap_effect :is(p, li) {{ font-size: 0.9rem; line-height: 1.4; margin-bottom: 0.4rem; }}
+.st-key-swap_effect [data-testid="stMarkdownContainer"] {{ margin: 0; }}
+.st-key-swap_effect .stElementContainer:has(.stPlotlyChart) {{ padding-top: 0; }}
 .st-key-numbers_panel p {{ margin-bottom: 0.5rem; }}
 .st-key-top_bar .stHorizontalBlock.st-key-controls {{ overflow-x: auto; }}
 .st-key-walk_row :is(p, label, input, button) {{ font-size: {SMALL}; }}

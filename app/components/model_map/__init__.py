@@ -1,8 +1,9 @@
 """The model as the paper's figure 1; a click unfolds a block in place."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import cycle
+from types import MappingProxyType
 
 import streamlit as st
 from streamlit.components.v2 import component
@@ -77,7 +78,8 @@ def model_map(
     on_choose: Callable[[Block | None], None] | None = None,
     on_all_layers: Callable[[bool], None] | None = None,
     names: Mapping[str, str] | None = None,
-    changed: Sequence[Block] = (),
+    was: Mapping[Block, tuple[Block, str] | None] = MappingProxyType({}),
+    gone: Collection[Block] = (),
     here: str = "",
 ) -> None:
     """`shown`: the blocks of the traced model; `output`: the title and the labels of its
@@ -85,8 +87,8 @@ def model_map(
     `all_layers`; such a block stands for the one in `layer`, if that is among them. Callbacks:
     `on_choose` gets a newly opened block, or None where the open one was closed; without it blocks
     cannot be opened; `on_all_layers` gets the other value of `all_layers`. `names`: Block.part → a
-    name, where another than the paper's; `changed`: blocks that are framed as new; `here`: the
-    page's path."""
+    name, where another than the paper's; `was`: a block that is new → what stood there before and
+    its name, or None; `gone`: blocks that are no longer there; `here`: the page's path."""
     runs = {side.stack: alike(shown, side.stack) for side in trace.sides.values()}
     groups = {
         stack: [[block] for run in of_stack for block in run] if all_layers else of_stack
@@ -117,25 +119,34 @@ def model_map(
 
     colours = COLOURS | dict(zip(trace.kinds, cycle(theme.LINES), strict=False))
 
-    def drawing(block: Block) -> dict:
-        count = len(together(block)) or 1
-        title, numbers = part_names.block_name(trace, block), formats.times(block.shape)
-        title = (names or {}).get(block.part, title)
+    def numbers_of(block: Block) -> str:
+        count, numbers = len(together(block)) or 1, formats.times(block.shape)
         if block.parameters:
-            numbers += f" · {f'{count} × ' * (count > 1)}{block.parameters:,}"
-        elif block.shares:
-            numbers += " · shared"
+            return f"{numbers} · {f'{count} × ' * (count > 1)}{block.parameters:,}"
+        return numbers + " · shared" * bool(block.shares)
+
+    def drawing(block: Block) -> dict:
+        title, numbers = part_names.block_name(trace, block), numbers_of(block)
+        title = (names or {}).get(block.part, title)
+        before = was.get(block)
         return {
             "id": name(block),
             "part": block.part,
             "sublayer": block.sublayer,
             "name": title,
             "numbers": numbers,
-            "label": f"{title}, {block.stack}{_of_layers(together(block))}: output {numbers}"
+            "label": "Gone: " * (block in gone)
+            + f"{title}, {block.stack}{_of_layers(together(block))}: output {numbers}"
             + " parameters" * bool(block.parameters),
             "colour": colours.get(block.kind or block.part, NORMS),
             "attends": bool(block.kind),
-            "changed": block in changed,
+            "mark": "changed" if block in was else "gone" if block in gone else "",
+            "was": before
+            and {
+                "name": before[1],
+                "numbers": numbers_of(before[0]),
+                "at_sum": before[0].part != block.part,
+            },
             # a stack, and whether attention reads the output of its layers or its embeddings
             "keys": block.keys
             and [trace.sides_of(block.kind)[1].stack, block.keys == LAYER_OUTPUTS],

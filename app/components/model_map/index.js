@@ -14,6 +14,7 @@ const SMALL = 12;
 const BOX = 21; // height of a box of one line
 const LINE = 16; // of each further one
 const PAD = 8;
+const AIRIEST = 3.5; // times the length of an arrow, where there is height for it
 const WIDEST = 330; // a box
 const LEAST = 230; // a box narrower than that gives the margins up
 const MARGIN = 66; // for a stack's name and N ×
@@ -22,6 +23,8 @@ const CHANNEL = 50; // between two stacks
 const SUM = 7; // radius of ⊕
 const ROW = 20; // of tokens
 const FORK = 46; // from the stem to its outer tines
+const BEFORE = 236; // the part that a block replaces, beside it
+const ASIDE_BEFORE = 24; // from the frame to it
 
 const OPEN = 620; // an open block with pictures, at most
 const ASIDE = 200; // px that what explains it needs
@@ -97,9 +100,15 @@ class Figure {
     [this.width, this.highest] = this.room();
     this.layout(this.width);
     this.lie();
-    // Made smaller to fit the height, it leaves room at its sides: for wider boxes.
+    // Made smaller to fit the height, it leaves room at its sides: for wider boxes. Or there is
+    // height left: for longer arrows.
     const scale = this.scale();
+    const left = this.highest / scale - this.size[1];
     if (scale < 1 && scale * this.size[0] < this.width) this.layout(this.width / scale);
+    else if (left > 0 && this.wide && !this.all) {
+      this.layout(this.width, 2);
+      this.layout(this.width, Math.min(1 + left / (this.size[1] - this.highest / scale + left), AIRIEST));
+    }
     const [width, height] = this.size;
     this.svg.setAttribute("viewBox", `0 ${2 - height} ${width} ${height}`);
     this.svg.style.width = `${Math.floor(this.scale() * width)}px`;
@@ -137,10 +146,14 @@ class Figure {
   }
 
   /** Everything, in a width. */
-  layout(width) {
+  layout(width, air = 1) {
     const count = this.stacks.length;
+    this.air = air;
     const room = (margin) => (width - (count - 1) * CHANNEL) / count - margin - RESIDUAL - 14;
     this.wide = room(MARGIN) >= LEAST;
+    const replaces = this.stacks.flatMap(blocksOf).some(({ was }) => was);
+    this.replaced = replaces && room(MARGIN + ASIDE_BEFORE + BEFORE) >= LEAST ? ASIDE_BEFORE + BEFORE : 0;
+    width -= this.replaced;
     this.margin = this.wide ? MARGIN : 0;
     this.box = this.wide ? Math.min(room(MARGIN), WIDEST) : Math.max(room(0) / 0.85, 140);
     // An open block has what the other stacks leave.
@@ -153,17 +166,21 @@ class Figure {
     let start = 0;
     this.columns = this.stacks.map((stack, i) => {
       const column = this.column(stack, i, start);
+      if (blocksOf(stack).every(gone)) {
+        this.lines = [shape("g", { class: "gone" }, ...this.lines)];
+        this.nodes = [shape("g", { class: "gone" }, ...this.nodes)];
+      }
       start += this.margin + column.box + RESIDUAL + 14 + CHANNEL;
       return column;
     });
     for (const bridge of this.bridges) this.bridge(bridge, this.columns);
     const top = Math.min(...this.columns.map(({ top }) => top)) - 2;
-    this.size = [start - CHANNEL, 2 - top];
+    this.size = [start - CHANNEL + this.replaced, 2 - top];
   }
 
   column(stack, index, start) {
     const mirrored = index > 0; // residual arrows and N × stand outside, arrows across between
-    const blocks = [stack.before, ...stack.frames.map(({ blocks }) => blocks), stack.after, stack.answers].flat();
+    const blocks = blocksOf(stack);
     const box = this.wide && blocks.some((block) => this.isOpen(block)) ? this.openBox : this.box;
     const left = start + (mirrored ? 8 : this.margin + 6 + RESIDUAL);
     const at = {
@@ -212,11 +229,12 @@ class Figure {
     const gap = Math.max(6, height / 2 - SUM + 3);
     const middle = y - gap - SUM;
     this.stem(at, y, gap);
-    this.sum(at.middle, middle);
+    this.sum(at.middle, middle, gone(block));
     this.pass(at, at.middle, middle, block);
-    this.boxed(block, left, middle - height / 2, width, height, at.index);
-    this.path(`M${end},${middle} H${at.middle + (at.mirrored ? 1 : -1) * SUM}`);
-    this.tip(at.middle + (at.mirrored ? 1 : -1) * SUM, middle, at.mirrored ? "left" : "right");
+    this.boxed(block, left, middle - height / 2, width, height, at);
+    const edge = at.middle + (at.mirrored ? 1 : -1) * SUM;
+    this.path(`M${end},${middle} H${edge}`, gone(block));
+    this.tip(edge, middle, at.mirrored ? "left" : "right", gone(block));
     return this.stem(at, middle - SUM, gap - 4);
   }
 
@@ -279,6 +297,7 @@ class Figure {
     y = this.block(sublayer, at, y);
     const middle = this.stem(at, y, 4) - SUM;
     this.sum(at.middle, middle);
+    if (norm.was?.at_sum) this.replaces(norm.was, at, middle, at.middle + SUM);
     this.residual(at, start, middle, at.middle + (at.mirrored ? SUM : -SUM), sublayer);
     this.pass(at, at.middle, middle);
     return middle - SUM;
@@ -287,7 +306,7 @@ class Figure {
   /** The stream around a sublayer. */
   residual(at, start, middle, edge, sublayer) {
     const around = this.edge(at, sublayer, at.mirrored) + (at.mirrored ? 1 : -1) * (RESIDUAL - 8);
-    this.path(`M${at.middle},${start} H${around} V${middle} H${edge}`, "residual");
+    this.path(`M${at.middle},${start} H${around} V${middle} H${edge}`, `residual ${gone(sublayer)}`);
     this.tip(edge, middle, at.mirrored ? "left" : "right");
     this.pass(at, at.middle, start);
     this.pass(at, around, start);
@@ -309,13 +328,14 @@ class Figure {
 
   /** What enters a sublayer from below: queries, keys and values, or the first alone. */
   queries(sublayer, at, y, height, fork) {
-    if (sublayer.keys) this.bridges.push({ at, y: y - height - BOX / 2, sublayer });
-    if (!sublayer.attends || sublayer.keys) return this.arrow(at, y, height);
+    const end = this.arrow(at, y, height);
+    if (sublayer.keys) this.bridges.push({ at, y: end - BOX / 2, sublayer });
+    if (!sublayer.attends || sublayer.keys) return end;
     const [left, right] = [at.middle - FORK, at.middle + FORK];
-    this.path(`M${left},${y - height} V${y - fork} H${right} V${y - height}`);
-    this.tip(left, y - height, "up");
-    this.tip(right, y - height, "up");
-    return this.arrow(at, y, height);
+    this.path(`M${left},${end} V${y - fork} H${right} V${end}`);
+    this.tip(left, end, "up");
+    this.tip(right, end, "up");
+    return end;
   }
 
   /** Keys and values from another stack. */
@@ -328,12 +348,12 @@ class Figure {
     const edge = this.edge(at, sublayer, !onwards);
     const out = output ? `M${from.middle},${from.given + 5} V${from.given}` :
       `M${from.middle},${from.embedded}`;
-    this.path(`${out} H${across} V${y} H${edge}`, "bridge");
+    this.path(`${out} H${across} V${y} H${edge}`, `bridge ${gone(sublayer)}`);
     from.bridge ??= [[from.middle, from.given], [across, from.given], [across, y], [edge, y]]
       .map(([x, y]) => ({ x, y, block: null }));
-    this.tip(edge, y, onwards ? "right" : "left");
+    this.tip(edge, y, onwards ? "right" : "left", gone(sublayer));
     this.lines.push(this.text("K, V", edge + (onwards ? -12 : 12), y - 5, SMALL,
-      onwards ? "end" : "start", "keys"));
+      onwards ? "end" : "start", `keys ${gone(sublayer)}`));
   }
 
   /** A row of tokens behind the name of the text, as many as there is room for. */
@@ -363,7 +383,7 @@ class Figure {
     const height = this.height(block, width);
     const inside = this.wide && this.isOpen(block) ? this.inside(width) : 0;
     const left = at.middle - width / 2;
-    this.boxed(block, left, y - height - inside, width, height + inside, at.index);
+    this.boxed(block, left, y - height - inside, width, height + inside, at);
     if (inside) {
       const place = { x: left + PAD, y: y - inside, width: width - 2 * PAD, height: inside };
       this.nodes.push(shape("foreignObject", place, this.detail));
@@ -445,9 +465,25 @@ class Figure {
     return [...lines.map((line) => [line, ""]), ["", numbers]];
   }
 
-  boxed(block, x, y, width, height, column) {
-    const lines = this.wrapped(block, width);
-    const texts = lines.flatMap(([name, numbers], i) => {
+  boxed(block, x, y, width, height, at) {
+    const node = this.drawBox(block, { role: this.opens ? "button" : "img", "data-part": block.id, class: block.mark,
+      "aria-label": block.label, style: `--kind: ${block.colour}` }, x, y, width, height);
+    this.items.push({ node, column: at.index, y: y + height / 2 });
+    if (block.was && !block.was.at_sum) this.replaces(block.was, at, y + height / 2, x + width);
+  }
+
+  /** What stood in the place of a block, beside the only stack. */
+  replaces(was, at, middle, edge) {
+    if (!this.replaced) return;
+    const [x, height] = [at.frame + at.frameWidth + ASIDE_BEFORE, this.height(was, BEFORE)];
+    this.drawBox(was, { role: "img", class: "was", "aria-label": `Before: ${was.name}, ${was.numbers}` },
+      x, middle - height / 2, BEFORE, height);
+    this.path(`M${x},${middle} H${edge}`, "turn");
+    this.tip(edge, middle, "left");
+  }
+
+  drawBox(words, attributes, x, y, width, height) {
+    const texts = this.wrapped(words, width).flatMap(([name, numbers], i) => {
       const baseline = y + 15.5 + i * LINE;
       return [
         name && this.text(name, x + PAD, baseline, LETTER, "start", "strong"),
@@ -455,11 +491,9 @@ class Figure {
           name ? "end" : "start", "", width - 2 * PAD),
       ].filter(Boolean);
     });
-    const node = shape("g", { role: this.opens ? "button" : "img", "data-part": block.id,
-      class: block.changed ? "changed" : "", "aria-label": block.label, style: `--kind: ${block.colour}` },
-    shape("rect", { x, y, width, height, rx: 5 }), ...texts);
+    const node = shape("g", attributes, shape("rect", { x, y, width, height, rx: 5 }), ...texts);
     this.nodes.push(node);
-    this.items.push({ node, column, y: y + height / 2 });
+    return node;
   }
 
   text(words, x, y, size, anchor, kind, widest = Infinity) {
@@ -596,19 +630,19 @@ class Figure {
   }
 
   arrow(at, y, length) {
-    this.tip(at.middle, y - length, "up");
-    return this.stem(at, y, length);
+    this.tip(at.middle, y - this.air * length, "up");
+    return this.stem(at, y, this.air * length);
   }
 
-  tip(x, y, towards) {
+  tip(x, y, towards, kind = "") {
     const d = { up: "l-3.5,5 h7 z", left: "l5,-3.5 v7 z", right: "l-5,-3.5 v7 z" }[towards];
-    this.path(`M${x},${y} ${d}`, "tip");
+    this.path(`M${x},${y} ${d}`, `tip ${kind}`);
   }
 
   /** ⊕ */
-  sum(x, y) {
-    this.lines.push(shape("circle", { cx: x, cy: y, r: SUM }));
-    this.path(`M${x - SUM},${y} h${2 * SUM} M${x},${y - SUM} v${2 * SUM}`);
+  sum(x, y, kind = "") {
+    this.lines.push(shape("circle", { cx: x, cy: y, r: SUM, class: kind }));
+    this.path(`M${x - SUM},${y} h${2 * SUM} M${x},${y - SUM} v${2 * SUM}`, kind);
   }
 
   // Where it stands
@@ -708,6 +742,9 @@ class Figure {
   }
 }
 
+const blocksOf = ({ before, frames, after, answers }) =>
+  [before, ...frames.map(({ blocks }) => blocks), after, answers].flat();
+const gone = ({ mark }) => (mark === "gone" ? mark : ""); // a class
 const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 const figures = new WeakMap(); // where → figure
 
