@@ -8,55 +8,46 @@ from headlight.app.components.model_map import model_map
 from headlight.app.results import layer_results, passes
 from headlight.app.shell import frame
 from headlight.app.state import session, widgets
+from headlight.app.state.options import CLOSED, SELECTED_ATTENTION
 from headlight.app.text import exercises
+from headlight.app.text.part_names import block_title
 from headlight.app.views import _blocks, _unfolded
 from headlight.model.analysis.architecture import Block, alike
 from headlight.model.pretrained.contents import ROUNDED
-
-CLOSED = ()  # in place of a block's place: none is open
+from headlight.model.probing.trace import Pass
 
 
 def kind_at(shown: Sequence[Block], block: Block) -> str:
     """The attention that stands for a block: the block itself, or the last attention before it in
     its layer."""
-    if block.layer is None:
-        return ""
-    layer = [
-        block_of_layer
-        for block_of_layer in shown
-        if (block_of_layer.stack, block_of_layer.layer) == (block.stack, block.layer)
-    ]
     kinds = {
-        block_of_layer.sublayer: block_of_layer.kind
-        for block_of_layer in layer
-        if block_of_layer.kind
+        other.sublayer: other.kind
+        for other in shown
+        if other.kind and (other.stack, other.layer) == (block.stack, block.layer)
     }
     return kinds.get(block.sublayer) or next(reversed(kinds.values()), "")
 
 
-def place(block: Block) -> tuple[str, int | None, str, str]:
-    """The block's identity."""
-    return block.stack, block.layer, block.sublayer, block.part
-
-
-def choose(shown: Sequence[Block], block: Block | None) -> None:
+def choose(trace: Pass, shown: Sequence[Block], block: Block | None) -> None:
     """Open a block, and select its layer on all pages; or close the open one. A callback."""
+    chosen = {}
     if block and (kind := kind_at(shown, block)):
-        layer = (block.layer or 0) + 1
-        if (kind, layer) != (session.values()["kind"], session.values()["layer"]):
-            session.choose(kind=kind, layer=layer, head=1)
-    session.memo().block = place(block) if block else CLOSED
+        chosen = {"kind": kind, "layer": (block.layer or 0) + 1}
+        if chosen.items() - session.values().items():
+            chosen["head"] = 1
+    title = block_title(trace, block) if block else CLOSED
+    session.choose(**chosen, block=SELECTED_ATTENTION if block and block.kind else title)
 
 
-def opened(shown: Sequence[Block], in_focus: tuple[str, int]) -> Block | None:
-    """The clicked block while its layer is selected, or else the selected attention; None while all
+def opened(trace: Pass, shown: Sequence[Block], title: str) -> Block | None:
+    """The block of a title in the selected layer, or else the selected attention; None while all
     are closed."""
-    clicked = session.memo().block
-    if clicked == CLOSED:
+    if title == CLOSED:
         return None
+    in_focus = session.values()["kind"], session.values()["layer"] - 1
     for block in shown:
         kind = kind_at(shown, block)
-        if place(block) == clicked and (not kind or (kind, block.layer) == in_focus):
+        if block_title(trace, block) == title and (not kind or (kind, block.layer) == in_focus):
             return block
     return next(block for block in shown if (block.kind, block.layer) == in_focus)
 
@@ -66,17 +57,17 @@ def page() -> None:
     run = selection.run()
     view = selection.view(run)
     trace, shown = passes.trace_of(view, run), layer_results.blocks_of(view, run)
-    in_focus = session.values()["kind"], session.values()["layer"] - 1
-    block = opened(shown, in_focus)
     stacks = [side.stack for side in trace.sides.values()]
     repeated = any(len(run) > 1 for stack in stacks for run in alike(shown, stack))
+    titles = dict.fromkeys(block_title(trace, block) for block in shown if not block.kind)
     with frame.explanation():
+        title = widgets.draw("block", options=(SELECTED_ATTENTION, CLOSED, *titles))
         all_layers = repeated and widgets.draw("all_layers")
     unfolded = None
-    if block:
+    if block := opened(trace, shown, title):
         inside = _unfolded.unfolded(view, run, trace, block, kind_at(shown, block))
         unfolded = block, inside
-        frame.finding(_unfolded.finding(trace, block, inside))
+        frame.finding(f"**{inside.title}**: {inside.finding}")
     else:
         frame.finding(_blocks.model_in_brief(view.model, shown))
     model_map(
@@ -84,9 +75,9 @@ def page() -> None:
         trace,
         _blocks.most_probable(view.checkpoint, trace),
         unfolded,
-        in_focus[1],
+        session.values()["layer"] - 1,
         all_layers,
-        on_choose=partial(choose, shown),
+        on_choose=partial(choose, trace, shown),
         on_all_layers=lambda value: session.choose(all_layers=value),
         here="model",
     )

@@ -91,6 +91,8 @@ def _draw_effect(swap: Swap, effect: SwapEffect) -> None:
     drawn = charts.lines(curves.lines, charts.Axis(curves.across, curves.places), curves.up)
     legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
     drawn.update_layout(legend=legend, height=LEAST)
+    # Turned only where they would overlap.
+    drawn.update_xaxes(tickangle=None, tickfont={"size": 13}, title={"standoff": 6})
     with st.container(key="swap_box", height="stretch"):
         figure(
             drawn,

@@ -14,6 +14,7 @@ from headlight.app.text import formats, part_names
 from headlight.model.analysis.architecture import LAYER_OUTPUTS, OUTPUT, Block, alike
 from headlight.model.probing.trace import Pass
 
+KINDS = "encoder", "decoder", "cross"  # the same colours in any model, whichever of them it has
 # colours of blocks other than attention; kinds of attention take theirs from the other end
 COLOURS = {
     "embedding": theme.LINES[8],
@@ -48,17 +49,27 @@ class BlockPicture:
 
 
 @dataclass(frozen=True)
-class Unfolded:
-    """What an open block shows. `where`: its layer in words; `text`: what it does; `facts`: names
-    and numbers; `pictures`, with `joins`: what their outputs pass through on the way out; `link`:
-    the text, the path and the settings of the page that shows more."""
+class Inside:
+    """The pictures in an open block. `key`: what rows, columns and colours are, in HTML; `joins`:
+    what their outputs pass through on the way out."""
 
-    where: str
+    pictures: Sequence[BlockPicture]
+    key: Sequence[str]
+    joins: str = ""
+
+
+@dataclass(frozen=True)
+class Unfolded:
+    """What an open block shows. `title`: what it is; `finding`: what it does with this sentence;
+    `text`: what it does with any; `facts`: names and numbers; `link`: the text, the path and the
+    settings of the page that shows more."""
+
+    title: str
+    finding: str
     text: str
     facts: Sequence[tuple[str, str]]
     link: tuple[str, str, Mapping[str, str | int]]
-    pictures: Sequence[BlockPicture] = ()
-    joins: str = ""
+    inside: Inside | None = None
 
 
 _mount = component(
@@ -117,7 +128,8 @@ def model_map(
         elif on_all_layers and event.all_layers is not None:
             on_all_layers(event.all_layers)
 
-    colours = COLOURS | dict(zip(trace.kinds, cycle(theme.LINES), strict=False))
+    kinds = dict.fromkeys((*KINDS, *trace.kinds))
+    colours = COLOURS | dict(zip(kinds, cycle(theme.LINES), strict=False))
 
     def numbers_of(block: Block) -> str:
         count, numbers = len(together(block)) or 1, formats.times(block.shape)
@@ -155,18 +167,20 @@ def model_map(
     def frame(run: list[int], side) -> dict:
         depth, many = len(side.layers), len(run) > 1
         blocks = [b for b in shown if b.stack == side.stack and b.layer == run[0]]
-        several = len(runs[side.stack]) < depth
+        repeats = len(runs[side.stack]) < depth
         title = f"{len(run)} ×" if many or depth == 1 else f"layer {run[0] + 1}"
         label = f"{side.stack}, {title}: " + (
             "draw identical layers once" if all_layers else "draw all layers"
         )
         return {
             "title": title,
-            "label": label if on_all_layers and several and (many or all_layers) else "",
+            "label": label if on_all_layers and repeats and (many or all_layers) else "",
             "blocks": [drawing(block) for block in blocks],
         }
 
     predicted = trace.predicted.stack
+    example = next((block for block in shown if block.kind), shown[0])
+    several = len(together(example)) > 1
     data = {
         "stacks": [
             {
@@ -182,6 +196,15 @@ def model_map(
                 "output": [output[0], list(output[1][:SHOWN])],
             }
             for side in trace.sides.values()
+        ],
+        "means": [
+            *zip(
+                numbers_of(example).split(" · "),
+                ("output, tokens × width", "parameters" + ", layers × each" * several),
+                strict=False,
+            ),
+            *[("framed", "new"), ("dashed", "before")][: 2 * bool(was)],
+            *[("pale", "gone")][: len(gone)],
         ],
         "all": all_layers,
         "focus": theme.FOCUS,

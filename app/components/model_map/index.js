@@ -10,18 +10,19 @@ import { shape } from "../shared/svg.js";
 
 // In units of the picture, which is then made as large as there is room.
 const LETTER = 14.5;
-const SMALL = 12;
+const SMALL = 13;
 const BOX = 21; // height of a box of one line
 const LINE = 16; // of each further one
 const PAD = 8;
 const AIRIEST = 3.5; // times the length of an arrow, where there is height for it
 const WIDEST = 330; // a box
-const LEAST = 230; // a box narrower than that gives the margins up
+const LEAST = 212; // a box narrower than that gives the margins up
 const MARGIN = 66; // for a stack's name and N ×
 const RESIDUAL = 22; // from a box to the arrow around it
 const CHANNEL = 50; // between two stacks
 const SUM = 7; // radius of ⊕
 const ROW = 20; // of tokens
+const LETTERS = 14; // Q, K and V beside their arrows
 const FORK = 46; // from the stem to its outer tines
 const BEFORE = 236; // the part that a block replaces, beside it
 const ASIDE_BEFORE = 24; // from the frame to it
@@ -48,12 +49,15 @@ class Figure {
   constructor(root, tell) {
     this.root = root;
     this.tell = tell;
+    this.items = []; // the blocks, for the arrow keys
     this.svg = shape("svg", { role: "group" });
     this.button = element("button", { type: "button", class: "play" });
     this.button.onclick = () => this.play(!this.playing);
     this.caption = element("span", { class: "caption", role: "status" });
     this.about = element("div", { class: "about" });
-    this.acts = element("div", { class: "acts" }, element("div", {}, this.button, this.caption));
+    this.player = element("div", {}, this.button, this.caption);
+    this.legend = element("p", { class: "legend" });
+    this.acts = element("div", { class: "acts" }, this.player, this.legend);
     this.below = element("div", { class: "below" });
     this.frame = element("div", { class: "frame" }, this.acts, this.svg, this.below);
     this.svg.onclick = (event) => this.press(event.target.closest("[role=button]"));
@@ -77,7 +81,9 @@ class Figure {
     const before = this.stacks && this.now();
     Object.assign(this, model);
     this.frame.style.setProperty("--hl-focus", this.focus);
-    this.acts.hidden = !this.opens;
+    this.player.hidden = !this.opens;
+    this.legend.replaceChildren(...this.means.map(([example, words]) =>
+      element("span", {}, element("b", {}, example), `: ${words}`)));
     this.svg.setAttribute("aria-label", this.opens ? "The model. Use the arrow keys to move from block to " +
       "block, Enter to open or close one." : "The model");
     this.draw();
@@ -138,7 +144,7 @@ class Figure {
     this.acts.classList.toggle("beside", floats(BUTTON));
     this.highest = this.room()[1];
     const width = beside > ASIDE ? beside - 24 : beside + scale * (second?.frame ?? 0) - 24;
-    this.acts.style.width = isFree ? `${Math.min(width, 480)}px` : "";
+    this.acts.style.width = floats(BUTTON) ? `${Math.min(width, 480)}px` : "";
     if (!this.detail) return this.about.remove();
     if (isFree) this.acts.append(this.about);
     else this.detail.append(this.about);
@@ -161,7 +167,7 @@ class Figure {
     this.openBox = Math.max(this.box, Math.min(width - others - MARGIN - RESIDUAL - 14, OPEN));
     this.lines = [];
     this.nodes = [];
-    this.items = []; // the blocks, for the arrow keys
+    this.items = [];
     this.bridges = [];
     let start = 0;
     this.columns = this.stacks.map((stack, i) => {
@@ -278,7 +284,7 @@ class Figure {
   /** Sublayer, then the sum and its norm in one box, as in the paper. */
   postNorm([sublayer, norm], at, y) {
     const start = y - 4;
-    y = this.queries(sublayer, at, y, 15, 8);
+    y = this.queries(sublayer, at, y, 15, 6);
     y = this.block(sublayer, at, y);
     y = this.stem(at, y, 3);
     const top = this.block(norm, at, y);
@@ -293,7 +299,7 @@ class Figure {
   preNorm([norm, sublayer], at, y) {
     const start = y - 3;
     y = this.block(norm, at, this.arrow(at, y, 9));
-    y = this.queries(sublayer, at, y, sublayer.attends && !sublayer.keys ? 9 : 7, 3);
+    y = this.queries(sublayer, at, y, 7, 3);
     y = this.block(sublayer, at, y);
     const middle = this.stem(at, y, 4) - SUM;
     this.sum(at.middle, middle);
@@ -323,18 +329,25 @@ class Figure {
   }
 
   pass({ way }, x, y, block = null) {
-    way.push({ x, y, block });
+    way.push({ x, y, block, jumps: !way.length });
   }
 
   /** What enters a sublayer from below: queries, keys and values, or the first alone. */
   queries(sublayer, at, y, height, fork) {
-    const end = this.arrow(at, y, height);
-    if (sublayer.keys) this.bridges.push({ at, y: end - BOX / 2, sublayer });
-    if (!sublayer.attends || sublayer.keys) return end;
+    const end = this.arrow(at, y, sublayer.attends ? fork + LETTERS : height);
+    const letter = (name, x) => this.lines.push(this.text(name, x + 5, end + 12, SMALL, "start", `qkv ${gone(sublayer)}`));
+    if (!sublayer.attends) return end;
+    if (sublayer.keys) {
+      this.bridges.push({ at, y: end - BOX / 2, sublayer });
+      letter("Q", at.middle);
+      return end;
+    }
     const [left, right] = [at.middle - FORK, at.middle + FORK];
     this.path(`M${left},${end} V${y - fork} H${right} V${end}`);
-    this.tip(left, end, "up");
-    this.tip(right, end, "up");
+    for (const [name, x] of [["V", left], ["K", at.middle], ["Q", right]]) {
+      this.tip(x, end, "up");
+      letter(name, x);
+    }
     return end;
   }
 
@@ -353,7 +366,7 @@ class Figure {
       .map(([x, y]) => ({ x, y, block: null }));
     this.tip(edge, y, onwards ? "right" : "left", gone(sublayer));
     this.lines.push(this.text("K, V", edge + (onwards ? -12 : 12), y - 5, SMALL,
-      onwards ? "end" : "start", `keys ${gone(sublayer)}`));
+      onwards ? "end" : "start", `qkv ${gone(sublayer)}`));
   }
 
   /** A row of tokens behind the name of the text, as many as there is room for. */
@@ -392,7 +405,7 @@ class Figure {
   }
 
   isOpen({ id }) {
-    return this.opened?.id === id;
+    return Boolean(id) && this.opened?.id === id;
   }
 
   /** The height of what is in the open block, in a box of this width. */
@@ -404,18 +417,21 @@ class Figure {
     return height;
   }
 
-  /** What an open block shows. */
-  unfolded({ pictures, joins, text, facts, link }) { // and what explains it, in `about`
-    const rows = Math.ceil(pictures.length / PER_ROW);
-    const columns = Math.ceil(pictures.length / (this.isNarrow() ? Math.ceil(pictures.length / 4) : rows));
-    const shown = element("div", { class: "pictures", style: `--columns: ${columns || 1}; ` +
-      `--map: ${Math.round(MAP / (rows > 1 ? 1.5 : 1))}px` }, ...pictures.map((one) => this.picture(one)));
+  /** What an open block shows, and in `about` what explains it. */
+  unfolded({ inside, text, facts, link }) {
     const [title, path, settings] = link;
     this.about.replaceChildren(element("p", {}, text), element("p", {}, ...facts.map(([name, number]) =>
       element("span", {}, element("b", {}, number), ` ${name}`))),
     this.leadsTo(element("a", { class: "go" }, `${title} →`), path, settings));
-    return element("div", { class: "open" }, ...(joins ? [element("div", { class: "joins" }, joins)] : []),
-      ...(pictures.length ? [shown] : []));
+    if (!inside) return element("div", { class: "open" });
+    const { pictures, joins, key } = inside;
+    const rows = Math.ceil(pictures.length / (this.isNarrow() ? 4 : PER_ROW));
+    const columns = Math.ceil(pictures.length / rows) || 1;
+    const shown = element("div", { class: "pictures", style: `--columns: ${columns}; ` +
+      `--map: ${Math.round(MAP / (rows > 1 ? 1.5 : 1))}px` }, ...pictures.map((one) => this.picture(one)));
+    const meaning = element("div", { class: "key" });
+    meaning.innerHTML = key.map((one) => `<span>${one}</span>`).join("");
+    return element("div", { class: "open" }, ...(joins ? [element("div", { class: "joins" }, joins)] : []), shown, meaning);
   }
 
   picture({ title, caption, source, row, rows, opens, is_off: isOff, selected }) {
@@ -452,7 +468,9 @@ class Figure {
 
   /** The lines of a box: name and numbers beside each other, else the words of the name as they
    * fit, then the numbers. */
-  wrapped({ name, numbers }, width) {
+  wrapped(block, width) {
+    const { numbers } = block;
+    const name = this.isOpen(block) ? this.opened.title : block.name;
     const room = width - 2 * PAD;
     if (this.measure(name, LETTER, 600) + 12 + this.measure(numbers, SMALL, 400) <= room)
       return [[name, numbers]];
@@ -510,112 +528,63 @@ class Figure {
 
   // What moves
 
-  /** Where everything is, in pixels of the frame. */
+  /** Where the blocks are, in pixels of the frame. */
   now() {
-    const frame = this.frame.getBoundingClientRect();
-    const svg = this.svg.getBoundingClientRect();
-    const old = this.svg.cloneNode(true);
-    old.querySelectorAll(".lines, foreignObject, .dot").forEach((node) => node.remove());
-    const places = new Map(this.items.map(({ node }) => [node.dataset.part, this.rect(node, frame)]));
-    return { old, places, left: svg.left - frame.left, top: svg.top - frame.top, width: svg.width, height: svg.height };
+    return new Map(this.items.map(({ node }) => [node.dataset.part, this.rect(node)]));
   }
 
-  rect(node, frame) {
-    const { left, top, width, height } = node.firstChild.getBoundingClientRect();
+  rect(node) {
+    const [{ left, top, width, height }, frame] = [node.firstChild, this.frame].map((one) => one.getBoundingClientRect());
     return { left: left - frame.left, top: top - frame.top, width, height };
   }
 
-  /** Blocks glide from where they were; what is new appears, and what is gone fades. */
-  glide({ old, places, left, top, width, height }) {
-    const frame = this.frame.getBoundingClientRect();
+  /** Blocks glide from where they were, and what is new appears. */
+  glide(places) {
     const [timing, scale] = [{ duration: GLIDE, easing: "ease" }, this.scale()];
     for (const { node } of this.items) {
-      const from = places.get(node.dataset.part);
-      if (!from) {
-        node.animate([{ opacity: 0 }, { opacity: 1 }], timing);
-        continue;
-      }
-      const to = this.rect(node, frame);
-      const [x, y] = [(from.left - to.left) / scale, (from.top - to.top) / scale];
-      const start = `translate(${x}px, ${y}px) scale(${from.width / to.width}, ${from.height / to.height})`;
-      node.animate([{ transform: start }, { transform: "none" }], timing);
-      places.delete(node.dataset.part);
+      const [from, to] = [places.get(node.dataset.part), this.rect(node)];
+      const [x, y] = from ? [(from.left - to.left) / scale, (from.top - to.top) / scale] : [];
+      node.animate(from
+        ? [{ transform: `translate(${x}px, ${y}px) scale(${from.width / to.width}, ${from.height / to.height})` },
+          { transform: "none" }]
+        : [{ opacity: 0 }, {}], timing);
     }
-    const late = [{ opacity: 0 }, { opacity: 0, offset: 0.6 }, { opacity: 1 }];
-    for (const node of this.svg.querySelectorAll(".lines, foreignObject")) node.animate(late, timing);
-    for (const node of old.querySelectorAll("[data-part], .input, .output, .name"))
-      if (!places.has(node.dataset.part)) node.remove();
-    if (!places.size) return;
-    old.setAttribute("aria-hidden", "true");
-    old.removeAttribute("aria-label");
-    for (const node of old.querySelectorAll("[role]"))
-      for (const name of ["role", "tabindex", "data-part"]) node.removeAttribute(name);
-    old.style.cssText = `position: absolute; pointer-events: none; left: ${left}px; top: ${top}px; ` +
-      `width: ${width}px; height: ${height}px`;
-    this.frame.append(old);
-    old.animate([{ opacity: 1 }, { opacity: 0 }], timing).onfinish = () => old.remove();
+    const late = [{ opacity: 0 }, { opacity: 0, offset: 0.6 }, {}];
+    for (const node of this.svg.querySelectorAll(".lines, .was, foreignObject")) node.animate(late, timing);
   }
 
-  /** The way of the dot: up each stack in turn, and along the bridge between them. */
-  way() {
-    return this.columns.flatMap(({ way, bridge }) => [...way, ...(bridge ?? [])]
-      .map((point, i) => Object.assign(point, { jumps: i === 0 })));
-  }
-
-  /** A dot travels along the residual stream; where nothing is to glide it goes from block to
-   * block. */
+  /** A dot travels along the residual stream, up each stack in turn and along the bridge between
+   * them; where nothing is to glide it goes from block to block. */
   play(on) {
-    if (!on && !this.playing) return this.names();
-    cancelAnimationFrame(this.playing?.frame);
     clearTimeout(this.playing?.timer);
     this.playing?.dot.remove();
     this.playing = null;
     this.light(null);
-    this.names();
-    if (!on) return;
-    const dot = shape("circle", { class: "dot", r: SUM });
-    this.svg.append(dot);
-    this.playing = { dot, way: this.way(), at: 0 };
-    this.names();
-    if (isStill()) this.stepOn();
-    else this.playing.frame = requestAnimationFrame((time) => this.travel(time, time));
+    if (on) {
+      const way = this.columns.flatMap(({ way, bridge }) => [...way, ...(bridge ?? [])]);
+      const dot = shape("circle", { class: "dot", r: SUM });
+      this.svg.append(dot);
+      this.playing = { dot, way: isStill() ? way.filter(({ block }) => block) : way };
+      this.step(null);
+    }
+    this.button.replaceChildren(on ? "❚❚ Stop" : "▶ Follow a token", element("kbd", {}, "space"));
+    if (!on) this.caption.textContent = "";
   }
 
-  names() {
-    this.button.textContent = "";
-    this.button.append(this.playing ? "❚❚ Stop" : "▶ Follow a token", element("kbd", {}, "space"));
-    if (!this.playing) this.caption.textContent = "";
-  }
-
-  travel(time, since) {
-    const { way, at, dot } = this.playing;
-    const [from, to] = [way[at], way[at + 1]];
+  step(from) {
+    const { dot, way } = this.playing;
+    const to = way.shift();
     if (!to || !this.frame.isConnected) return this.play(false);
-    const length = to.jumps ? 0 : Math.hypot(to.x - from.x, to.y - from.y);
-    const share = length ? Math.min(((time - since) * PACE) / length, 1) : 1;
-    dot.setAttribute("cx", from.x + share * (to.x - from.x));
-    dot.setAttribute("cy", from.y + share * (to.y - from.y));
+    const length = !from || to.jumps ? 0 : Math.hypot(to.x - from.x, to.y - from.y);
+    const duration = isStill() ? STEP : length / PACE;
+    dot.style.transition = `transform ${isStill() ? 0 : duration}ms linear`;
+    dot.style.transform = `translate(${to.x}px, ${to.y}px)`;
     this.light(to.block);
-    if (share === 1) this.playing.at++;
-    const start = share === 1 ? time : since;
-    this.playing.frame = requestAnimationFrame((now) => this.travel(now, start));
-  }
-
-  stepOn() {
-    const { way, dot } = this.playing;
-    while (way[this.playing.at] && !way[this.playing.at].block) this.playing.at++;
-    const point = way[this.playing.at++];
-    if (!point || !this.frame.isConnected) return this.play(false);
-    dot.setAttribute("cx", point.x);
-    dot.setAttribute("cy", point.y);
-    this.light(point.block);
-    this.playing.timer = setTimeout(() => this.stepOn(), STEP);
+    this.playing.timer = setTimeout(() => this.step(to), duration);
   }
 
   /** Marks the block that the dot passes. */
   light(block) {
-    if (this.lit === block) return;
-    this.lit = block;
     for (const { node } of this.items) node.classList.toggle("lit", node.dataset.part === block?.id);
     if (block) this.caption.textContent = block.name;
   }
