@@ -36,8 +36,8 @@ NAMES = {  # swap → Block.part → what the block is called from then on
 LEAST = 150  # px; a chart is higher where the figure beside it is
 REACHED = {"pre-norm": "GPT-2", "groups": "Llama"}  # swap → the system that the model is then
 NOTES = {
-    "Attention moved": "how much of a decoder row's attention weight goes to other tokens after "
-    "the swap than before it (0%: none, 100%: all), as a mean over rows, heads and layers.",
+    "Attention moved": "how much of a decoder row's attention weight the swap moves to other "
+    "tokens, as a mean over rows, heads and layers. 0% is none of it, 100% all.",
     "Random weights": "no model here is trained, but each keeps the weights of the one before it "
     "in all other parts. So the new part alone makes the difference. Whether it is an improvement "
     "shows only after training.",
