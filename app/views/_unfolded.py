@@ -55,7 +55,6 @@ def unfolded(
         title=title,
         finding=finding,
         text=_blocks.explained(view.model, trace, block),
-        facts=_blocks.in_numbers(trace, block),
         link=(f"Open {page.title}", page.path, settings),
         inside=inside,
     )

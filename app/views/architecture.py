@@ -63,13 +63,13 @@ def page() -> None:
     with frame.explanation():
         title = widgets.draw("block", options=(SELECTED_ATTENTION, CLOSED, *titles))
         all_layers = repeated and widgets.draw("all_layers")
-    unfolded = None
+    unfolded, in_numbers = None, _blocks.model_in_numbers(view.model, shown, trace)
     if block := opened(trace, shown, title):
         inside = _unfolded.unfolded(view, run, trace, block, kind_at(shown, block))
         unfolded = block, inside
         frame.finding(f"**{inside.title}**: {inside.finding}")
     else:
-        frame.finding(_blocks.model_in_brief(view.model, shown))
+        frame.finding(in_numbers)
     model_map(
         shown,
         trace,
@@ -87,6 +87,6 @@ def page() -> None:
         "its output and its parameters. Click a block to open it, and again to close it.",
         exercises.largest_part(_blocks.parameter_shares(shown)),
     )
-    frame.explanation().markdown(_blocks.model_in_numbers(view.model, shown, trace))
+    frame.explanation().markdown(in_numbers)
     if view.checkpoint.card.get("rounded"):
         frame.notices().info(ROUNDED)

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import expect
 
-from headlight.app.components.model_map import FOLD, Unfolded, model_map
+from headlight.app.components.model_map import Unfolded, model_map
 from headlight.app.views._blocks import most_probable
 from headlight.model import Masks, checkpoint, presets
 from headlight.model.analysis.architecture import blocks
@@ -54,7 +54,7 @@ class MountedMap(Map):
         self.show(next(one for one in self.blocks if (one.kind, one.layer) == (kind, 1)))
 
     def show(self, chosen, all_layers=False):
-        unfolded = Unfolded("What it is", "", "What it does.", (), ("Open it", "inside", {}))
+        unfolded = Unfolded("What it is", "", "What it does.", ("Open it", "inside", {}))
         self.mounted(
             model_map,
             self.blocks,
@@ -123,7 +123,7 @@ def test_keys_open_a_block_and_close_it(figure):
     layer = [block for block in figure.blocks if (block.stack, block.layer) == ("decoder", 1)]
     figure.show(next(block for block in layer if block.part == "feed_forward"))
     press("Enter")
-    assert figure.sent() == [("chosen", FOLD)]
+    assert figure.sent() == [("chosen", "decoder.0.feed_forward.feed_forward")]
     expect(figure.opened).to_have_count(0)
     figure.names.first.focus()
     press("Enter")

@@ -119,7 +119,7 @@ MATTERS = {
     ),
     "model": without(
         of_a_run(
-            layer=("all_layers=true", 3),
+            layer=("all_layers=true&layer=2", 3),
             all_layers=("", True),
             block=("", "Decoder embedding"),
         ),

@@ -28,7 +28,6 @@ COLOURS = {
 }
 NORMS = theme.LINES[10]
 SHOWN = 100  # tokens of a text that are drawn
-FOLD = "-"  # what the browser sends when the open block is clicked
 
 
 @dataclass(frozen=True)
@@ -61,13 +60,12 @@ class Inside:
 @dataclass(frozen=True)
 class Unfolded:
     """What an open block shows. `title`: what it is; `finding`: what it does with this sentence;
-    `text`: what it does with any; `facts`: names and numbers; `link`: the text, the path and the
-    settings of the page that shows more."""
+    `text`: what it does with any; `link`: the text, the path and the settings of the page that
+    shows more."""
 
     title: str
     finding: str
     text: str
-    facts: Sequence[tuple[str, str]]
     link: tuple[str, str, Mapping[str, str | int]]
     inside: Inside | None = None
 
@@ -121,10 +119,9 @@ def model_map(
 
     def hear():
         event = st.session_state["model_map"]
-        if on_choose and event.chosen == FOLD:
-            on_choose(None)
-        elif on_choose and event.chosen in by_name:
-            on_choose(by_name[event.chosen])
+        if on_choose and event.chosen in by_name:
+            is_open = opened and name(opened[0]) == event.chosen
+            on_choose(None if is_open else by_name[event.chosen])
         elif on_all_layers and event.all_layers is not None:
             on_all_layers(event.all_layers)
 

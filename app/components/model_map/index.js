@@ -32,7 +32,6 @@ const ASIDE = 200; // px that what explains it needs
 const BUTTON = 44; // px that the button needs
 const PER_ROW = 8; // pictures in it
 const MAP = 88; // their height; of two rows each has less
-const FOLD = "-"; // instead of a block: none is open
 
 const GLIDE = 650; // ms
 const PACE = 0.2; // units of the picture that the dot travels in a millisecond
@@ -418,11 +417,10 @@ class Figure {
   }
 
   /** What an open block shows, and in `about` what explains it. */
-  unfolded({ inside, text, facts, link }) {
+  unfolded({ inside, text, link }) {
     const [title, path, settings] = link;
-    this.about.replaceChildren(element("p", {}, text), element("p", {}, ...facts.map(([name, number]) =>
-      element("span", {}, element("b", {}, number), ` ${name}`))),
-    this.leadsTo(element("a", { class: "go" }, `${title} →`), path, settings));
+    this.about.replaceChildren(element("p", {}, text),
+      this.leadsTo(element("a", { class: "go" }, `${title} →`), path, settings));
     if (!inside) return element("div", { class: "open" });
     const { pictures, joins, key } = inside;
     const rows = Math.ceil(pictures.length / (this.isNarrow() ? 4 : PER_ROW));
@@ -666,12 +664,9 @@ class Figure {
     this.play(false);
     node.focus({ preventScroll: true });
     const part = node.dataset.part;
-    if (this.opened?.id !== part) {
-      for (const item of this.items) item.node.setAttribute("aria-expanded", item.node === node);
-      return this.tell("chosen", part); // what is in it comes from the server
-    }
-    this.update({ opened: null });
-    this.tell("chosen", FOLD);
+    if (this.opened?.id === part) this.update({ opened: null });
+    else for (const item of this.items) item.node.setAttribute("aria-expanded", item.node === node);
+    this.tell("chosen", part); // what is in it comes from the server
   }
 
   pageKey(event) {
