@@ -122,12 +122,10 @@ class Figure {
     this.frame.style.maxHeight = this.wide ? `${this.highest + above}px` : "";
     const active = this.root.getRootNode().activeElement;
     const focused = this.svg.contains(active) && active.dataset.part;
-    const ofLayers = focused && active.classList.contains("name");
     this.svg.replaceChildren(shape("g", { class: "lines" }, ...this.lines), ...this.nodes);
     this.below.replaceChildren(...(this.wide || !this.detail ? [] : [this.detail]));
     this.mark();
-    const again = ofLayers ? this.svg.querySelector(".name[role]") : this.node(focused) ?? this.items[0].node;
-    if (focused) again?.focus({ preventScroll: true });
+    if (focused) (this.node(focused) ?? this.items[0].node).focus({ preventScroll: true });
     if (this.all) this.reveal();
   }
 
@@ -227,7 +225,7 @@ class Figure {
   /** The sum of the embeddings and the positional encoding, which comes from outside. */
   positions(block, at, y) {
     const end = at.middle + (at.mirrored ? 1 : -1) * (SUM + 14);
-    const far = this.box / 2 + RESIDUAL + 6 + this.margin;
+    const far = at.box / 2 + RESIDUAL + 6 + this.margin;
     const outer = at.middle + (at.mirrored ? far : -far);
     const [left, width] = [Math.min(end, outer), Math.abs(end - outer)];
     const height = this.height(block, width);
@@ -275,7 +273,7 @@ class Figure {
     });
     const hit = shape("rect", { ...box, rx: 6, class: "hit" });
     const attributes = label
-      ? { role: "button", tabindex: "0", "aria-label": label, "data-part": label }
+      ? { role: "button", tabindex: "0", "aria-label": label, "data-part": `${at.index} layers` }
       : {};
     this.nodes.push(shape("g", { class: "name", ...attributes }, hit, ...texts));
   }
@@ -287,7 +285,7 @@ class Figure {
     y = this.block(sublayer, at, y);
     y = this.stem(at, y, 3);
     const top = this.block(norm, at, y);
-    const [middle, edge] = [(y + top) / 2, this.edge(at, norm, at.mirrored)];
+    const [middle, edge] = [(y + top) / 2, this.edge(at, at.mirrored)];
     this.residual(at, start, middle, edge, sublayer);
     this.pass(at, at.middle, middle);
     this.pass(at, at.middle, top, norm);
@@ -310,7 +308,7 @@ class Figure {
 
   /** The stream around a sublayer. */
   residual(at, start, middle, edge, sublayer) {
-    const around = this.edge(at, sublayer, at.mirrored) + (at.mirrored ? 1 : -1) * (RESIDUAL - 8);
+    const around = this.edge(at, at.mirrored) + (at.mirrored ? 1 : -1) * (RESIDUAL - 8);
     this.path(`M${at.middle},${start} H${around} V${middle} H${edge}`, `residual ${gone(sublayer)}`);
     this.tip(edge, middle, at.mirrored ? "left" : "right");
     this.pass(at, at.middle, start);
@@ -318,13 +316,9 @@ class Figure {
     this.pass(at, around, middle, sublayer);
   }
 
-  /** The right or the left edge of a block. */
-  edge(at, block, isRight) {
-    return at.middle + ((isRight ? 1 : -1) * this.across(at, block)) / 2;
-  }
-
-  across(at, block) {
-    return this.isOpen(block) ? at.box : this.box;
+  /** The right or the left edge of the blocks. */
+  edge({ middle, box }, isRight) {
+    return middle + ((isRight ? 1 : -1) * box) / 2;
   }
 
   pass({ way }, x, y, block = null) {
@@ -357,7 +351,7 @@ class Figure {
     const onwards = from.index < at.index;
     // Each source has its own line between the stacks.
     const across = (onwards ? at : from).frame - CHANNEL * (onwards ? 0.62 : 0.38);
-    const edge = this.edge(at, sublayer, !onwards);
+    const edge = this.edge(at, !onwards);
     const out = output ? `M${from.middle},${from.given + 5} V${from.given}` :
       `M${from.middle},${from.embedded}`;
     this.path(`${out} H${across} V${y} H${edge}`, `bridge ${gone(sublayer)}`);
@@ -391,7 +385,7 @@ class Figure {
   }
 
   block(block, at, y) {
-    const width = this.across(at, block);
+    const width = at.box;
     const height = this.height(block, width);
     const inside = this.wide && this.isOpen(block) ? this.inside(width) : 0;
     const left = at.middle - width / 2;
@@ -423,7 +417,7 @@ class Figure {
       this.leadsTo(element("a", { class: "go" }, `${title} →`), path, settings));
     if (!inside) return element("div", { class: "open" });
     const { pictures, joins, key } = inside;
-    const rows = Math.ceil(pictures.length / (this.isNarrow() ? 4 : PER_ROW));
+    const rows = Math.ceil(pictures.length / (this.frame.clientWidth < 640 ? 4 : PER_ROW));
     const columns = Math.ceil(pictures.length / rows) || 1;
     const shown = element("div", { class: "pictures", style: `--columns: ${columns}; ` +
       `--map: ${Math.round(MAP / (rows > 1 ? 1.5 : 1))}px` }, ...pictures.map((one) => this.picture(one)));
@@ -454,10 +448,6 @@ class Figure {
       lead(pageWith(path, settings, this.here));
     };
     return node;
-  }
-
-  isNarrow() {
-    return this.frame.clientWidth < 640;
   }
 
   height(block, width) {
