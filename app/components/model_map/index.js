@@ -2,10 +2,10 @@
 // each other, and an arrow from what a stack gives to every attention elsewhere that attends to it.
 // A click opens a block in place. What changes glides from its old place to the new one.
 
-import { opensElsewhere, pageWith } from "../shared/address.js";
+import { pageWith } from "../shared/address.js";
 import { element } from "../shared/dom.js";
 import { keysOf } from "../shared/keys.js";
-import { lead } from "../shared/lead.js";
+import { leadsTo } from "../shared/lead.js";
 import { shape } from "../shared/svg.js";
 
 // In units of the picture, which is then made as large as there is room.
@@ -414,7 +414,7 @@ class Figure {
   unfolded({ inside, text, link }) {
     const [title, path, settings] = link;
     this.about.replaceChildren(element("p", {}, text),
-      this.leadsTo(element("a", { class: "go" }, `${title} →`), path, settings));
+      leadsTo(element("a", { class: "go" }, `${title} →`), () => pageWith(path, settings, this.here)));
     if (!inside) return element("div", { class: "open" });
     const { pictures, joins, key } = inside;
     const rows = Math.ceil(pictures.length / (this.frame.clientWidth < 640 ? 4 : PER_ROW));
@@ -426,28 +426,15 @@ class Figure {
     return element("div", { class: "open" }, ...(joins ? [element("div", { class: "joins" }, joins)] : []), shown, meaning);
   }
 
-  picture({ title, caption, source, row, rows, opens, is_off: isOff, selected }) {
+  picture({ title, caption, source, row, rows, opens, is_off: isOff, selected }) { // a link where it opens
     const map = element("span", { class: "map" }, element("img", { src: source, alt: "" }));
     if (row >= 0) map.append(element("i", { style: `top: ${(100 * row) / rows}%; height: ${100 / rows}%` }));
-    const label = [title, isOff ? "off" : caption && (opens ? caption.replace(" → ", " attends most to ") : caption)];
     const parts = [element("span", { class: "title" }, element("b", {}, title), element("span", {}, caption)), map];
     const kind = ["picture", isOff && "off", selected && "selected"].filter(Boolean).join(" ");
     if (!opens) return element("span", { class: kind }, ...parts);
-    const node = element("a", { class: kind, "aria-label": label.filter(Boolean).join(", ") }, ...parts);
-    return this.leadsTo(node, "", opens);
-  }
-
-  /** A link to another page of the app. */
-  leadsTo(node, path, settings) {
-    const take = () => (node.href = pageWith(path, settings, this.here));
-    take();
-    for (const event of ["pointerdown", "focus", "contextmenu"]) node.addEventListener(event, take);
-    node.onclick = (event) => {
-      if (opensElsewhere(event)) return;
-      event.preventDefault();
-      lead(pageWith(path, settings, this.here));
-    };
-    return node;
+    const label = `${title}, ${caption.replace(" → ", " attends most to ")}`;
+    const node = element("a", { class: kind, "aria-label": label }, ...parts);
+    return leadsTo(node, () => pageWith("", opens, this.here));
   }
 
   height(block, width) {
