@@ -1,6 +1,6 @@
 """The whole model as the paper's figure 1; a block opens in place."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from headlight.app import selection
@@ -14,10 +14,9 @@ from headlight.app.text.part_names import block_title
 from headlight.app.views import _blocks, _unfolded
 from headlight.model.analysis.architecture import Block, alike
 from headlight.model.pretrained.contents import ROUNDED
-from headlight.model.probing.trace import Pass
 
 
-def kind_at(shown: Sequence[Block], block: Block) -> str:
+def kind_at(shown: Iterable[Block], block: Block) -> str:
     """The attention that stands for a block: the block itself, or the last attention before it in
     its layer."""
     kinds = {
@@ -28,28 +27,28 @@ def kind_at(shown: Sequence[Block], block: Block) -> str:
     return kinds.get(block.sublayer) or next(reversed(kinds.values()), "")
 
 
-def choose(trace: Pass, shown: Sequence[Block], block: Block | None) -> None:
+def choose(titles: Mapping[Block, str], block: Block | None) -> None:
     """Open a block, and select its layer on all pages; or close the open one. A callback."""
     chosen = {}
-    if block and (kind := kind_at(shown, block)):
+    if block and (kind := kind_at(titles, block)):
         chosen = {"kind": kind, "layer": (block.layer or 0) + 1}
         if chosen.items() - session.values().items():
             chosen["head"] = 1
-    title = block_title(trace, block) if block else CLOSED
+    title = titles[block] if block else CLOSED
     session.choose(**chosen, block=SELECTED_ATTENTION if block and block.kind else title)
 
 
-def opened(trace: Pass, shown: Sequence[Block], title: str) -> Block | None:
+def opened(titles: Mapping[Block, str], title: str) -> Block | None:
     """The block of a title in the selected layer, or else the selected attention; None while all
     are closed."""
     if title == CLOSED:
         return None
     in_focus = session.values()["kind"], session.values()["layer"] - 1
-    for block in shown:
-        kind = kind_at(shown, block)
-        if block_title(trace, block) == title and (not kind or (kind, block.layer) == in_focus):
+    for block in titles:
+        kind = kind_at(titles, block)
+        if titles[block] == title and (not kind or (kind, block.layer) == in_focus):
             return block
-    return next(block for block in shown if (block.kind, block.layer) == in_focus)
+    return next(block for block in titles if (block.kind, block.layer) == in_focus)
 
 
 def page() -> None:
@@ -59,12 +58,13 @@ def page() -> None:
     trace, shown = passes.trace_of(view, run), layer_results.blocks_of(view, run)
     stacks = [side.stack for side in trace.sides.values()]
     repeated = any(len(run) > 1 for stack in stacks for run in alike(shown, stack))
-    titles = dict.fromkeys(block_title(trace, block) for block in shown if not block.kind)
+    titles = {block: block_title(trace, block) for block in shown}
+    others = dict.fromkeys(title for block, title in titles.items() if not block.kind)
     with frame.explanation():
-        title = widgets.draw("block", options=(SELECTED_ATTENTION, CLOSED, *titles))
+        title = widgets.draw("block", options=(SELECTED_ATTENTION, CLOSED, *others))
         all_layers = repeated and widgets.draw("all_layers")
     unfolded, in_numbers = None, _blocks.model_in_numbers(view.model, shown, trace)
-    if block := opened(trace, shown, title):
+    if block := opened(titles, title):
         inside = _unfolded.unfolded(view, run, trace, block, kind_at(shown, block))
         unfolded = block, inside
         frame.finding(f"**{inside.title}**: {inside.finding}")
@@ -77,7 +77,7 @@ def page() -> None:
         unfolded,
         session.values()["layer"] - 1,
         all_layers,
-        on_choose=partial(choose, trace, shown),
+        on_choose=partial(choose, titles),
         on_all_layers=lambda value: session.choose(all_layers=value),
         here="model",
     )

@@ -117,11 +117,12 @@ def model_map(
         if name(block) not in by_name or block.layer == layer:
             by_name[name(block)] = block
 
+    open_name = opened and name(opened[0])
+
     def hear():
         event = st.session_state["model_map"]
         if on_choose and event.chosen in by_name:
-            is_open = opened and name(opened[0]) == event.chosen
-            on_choose(None if is_open else by_name[event.chosen])
+            on_choose(None if event.chosen == open_name else by_name[event.chosen])
         elif on_all_layers and event.all_layers is not None:
             on_all_layers(event.all_layers)
 
@@ -135,9 +136,8 @@ def model_map(
         return numbers + " · shared" * bool(block.shares)
 
     def drawing(block: Block) -> dict:
-        title, numbers = part_names.block_name(trace, block), numbers_of(block)
-        title = (names or {}).get(block.part, title)
-        before = was.get(block)
+        title = (names or {}).get(block.part) or part_names.block_name(trace, block)
+        numbers, before = numbers_of(block), was.get(block)
         return {
             "id": name(block),
             "part": block.part,
@@ -169,9 +169,10 @@ def model_map(
         label = f"{side.stack}, {title}: " + (
             "draw identical layers once" if all_layers else "draw all layers"
         )
+        chooses = on_all_layers and repeats and (many or all_layers)
         return {
             "title": title,
-            "label": label if on_all_layers and repeats and (many or all_layers) else "",
+            "label": label if chooses else "",
             "blocks": [drawing(block) for block in blocks],
         }
 
@@ -206,7 +207,7 @@ def model_map(
         "all": all_layers,
         "focus": theme.FOCUS,
         "opens": on_choose is not None,
-        "opened": opened and {"id": name(opened[0]), **asdict(opened[1])},
+        "opened": opened and {"id": open_name, **asdict(opened[1])},
         "here": here,
     }
     _mount(data=data, key="model_map", on_chosen_change=hear, on_all_layers_change=hear)
