@@ -43,6 +43,7 @@ const LOWEST = 280; // px; in a lower window the page scrolls
 const BAR = 16; // px of a scroll bar
 
 const ruler = element("canvas").getContext("2d");
+const widths = new Map(); // font and words → pixels
 
 class Figure {
   constructor(root, tell) {
@@ -72,7 +73,10 @@ class Figure {
     const above = host.closest(".stMainBlockContainer");
     if (above) this.observer.observe(above);
     window.addEventListener("resize", (this.refit = () => this.fit()));
-    document.fonts.ready.then(() => this.draw());
+    document.fonts.ready.then(() => {
+      widths.clear();
+      this.draw();
+    });
   }
 
   /** Another model, or another block that is open. */
@@ -111,8 +115,8 @@ class Figure {
     const left = this.highest / scale - this.size[1];
     if (scale < 1 && scale * this.size[0] < this.width) this.layout(this.width / scale);
     else if (left > 0 && this.wide && !this.all) {
-      this.layout(this.width, 2);
-      this.layout(this.width, Math.min(1 + left / (this.size[1] - this.highest / scale + left), AIRIEST));
+      const { arrows } = this.columns.reduce((a, b) => (a.top < b.top ? a : b));
+      this.layout(this.width, Math.min(1 + left / arrows, AIRIEST));
     }
     const [width, height] = this.size;
     this.svg.setAttribute("viewBox", `0 ${2 - height} ${width} ${height}`);
@@ -190,6 +194,7 @@ class Figure {
       index, mirrored, box, middle: left + box / 2,
       frame: mirrored ? start : start + this.margin,
       frameWidth: box + RESIDUAL + 14,
+      arrows: 0, // their length in all
       way: [], // of the dot: {x, y, id of the block that it passes}
     };
     let y = this.tokens(stack.input, at, -ROW, "input");
@@ -497,8 +502,13 @@ class Figure {
   }
 
   measure(words, size, weight) {
-    ruler.font = `${weight} ${size}px ${this.family}`;
-    return ruler.measureText(words).width;
+    const font = `${weight} ${size}px ${this.family}`;
+    const key = `${font} ${words}`;
+    if (!widths.has(key)) {
+      ruler.font = font;
+      widths.set(key, ruler.measureText(words).width);
+    }
+    return widths.get(key);
   }
 
   // What moves
@@ -574,6 +584,7 @@ class Figure {
   }
 
   arrow(at, y, length) {
+    at.arrows += length;
     this.tip(at.middle, y - this.air * length, "up");
     return this.stem(at, y, this.air * length);
   }
