@@ -57,7 +57,7 @@ def blank_empty_rows(weights: np.ndarray) -> np.ndarray:
 
 
 def attention(weights: np.ndarray, query: Axis, key: Axis) -> go.Figure:
-    """One head, (query, key). A row that may attend to nothing is left blank."""
+    """The weights of a head, (query, key). A row that may attend to nothing is left blank."""
     figure = go.Figure(_cells(blank_empty_rows(weights), query, key, "weight"))
     _sides(figure, query, key, width=400)
     figure.update_layout(coloraxis=WEIGHTS | {"colorbar": _colorbar("weight")})

@@ -154,6 +154,7 @@ STYLE = f"""
   color: light-dark(white, {PAPER["dark"]});
 }}
 .st-key-bar > .st-key-source {{ flex: 1 1 0; min-width: 6rem; }}
+.st-key-bar > .st-key-projector {{ margin-left: auto; }} /* where a page has no texts */
 .st-key-top_bar :is(p, label, input, button, textarea, [data-baseweb]) {{ font-size: {SMALL}; }}
 .st-key-top_bar p {{ white-space: nowrap; margin: 0; line-height: 1.3; }}
 .st-key-top_bar [data-testid="stMarkdownContainer"] {{ margin-bottom: 0; }}
@@ -408,7 +409,10 @@ NARROW_STYLE = f"""
     flex: none; width: 100%; max-width: 100%;
   }}
   .st-key-panel {{ border: 0; padding: 0; max-height: none; mask-image: none; }}
-  .stHorizontalBlock.st-key-room_line {{ height: auto; flex-wrap: wrap !important; }}
+  .stHorizontalBlock.st-key-room_line {{
+    height: auto; flex-wrap: wrap !important; gap: 0 0.5rem;
+  }}
+  .st-key-room_line:has(.st-key-leave_room) .stHtml span {{ display: none; }}
   /* The step of a lesson stands above the picture that it is about. */
   .st-key-body:has(.st-key-panel :is(.st-key-lesson_ways, .st-key-room_panel > *))
     :is(.st-key-panel, :has(> .st-key-panel)) {{
@@ -464,7 +468,7 @@ html {{ font-size: 20px !important; }}
 .st-key-state, .st-key-state :is(p, label, input, button, textarea, [data-baseweb]) {{
   font-size: 20px;
 }}
-.stHorizontalBlock.st-key-state {{ height: {PRESENT_STATE}px; }}
+.stHorizontalBlock.st-key-state {{ height: {PRESENT_STATE}px; display: flex; }}
 .st-key-state > .st-key-step {{ min-width: 160px; }}
 .st-key-state > :is(.st-key-undo, .st-key-redo, .st-key-as_trained),
 .st-key-state > .st-key-shows ~ .stElementContainer:has([data-testid="stCaptionContainer"]) {{

@@ -164,19 +164,6 @@ class Tokenizer:
         """Of a token as it stands in the vocabulary; None if it is not there."""
         return self._backend.token_to_id(token)
 
-    def symbols(self) -> list[str]:
-        """The vocabulary in the order of its ids, in the tokenizer's own alphabet."""
-        return [self._symbol(i) for i in range(len(self))]
-
-    def ids_of_symbol(self, symbol: str) -> list[int]:
-        """A symbol of the tokenizer's alphabet as ids: its own, or those of the parts that it is
-        split into."""
-        token_id = self.id_of(symbol)
-        if token_id is not None:
-            return [token_id]
-        with _failing():
-            return [token.id for token in self._backend.model.tokenize(symbol)]
-
     def is_added(self, token_id: int) -> bool:
         """Whether an id is that of a token added to those that text is made of, as special ones
         are."""

@@ -33,7 +33,7 @@ def _trace(sentence: str, **options):
     return en_fr().trace(sentence, french(sentence), **options)
 
 
-def _head(
+def head_values(
     sentence: str, head: str, what: str, **options
 ) -> tuple[np.ndarray, list[str], list[str]]:
     """What a head, as in “cross.3.3”, has for a sentence: (query, key), with their tokens."""
@@ -44,24 +44,24 @@ def _head(
 
 
 def row(sentence: str, head: str, word: str) -> dict[str, float]:
-    weights, queries, keys = _head(sentence, head, "attention")
+    weights, queries, keys = head_values(sentence, head, "attention")
     return dict(zip(keys, weights[queries.index(word)].tolist(), strict=True))
 
 
 def column(sentence: str, head: str, word: str, **options) -> float:
-    weights, _, keys = _head(sentence, head, "attention", **options)
+    weights, _, keys = head_values(sentence, head, "attention", **options)
     return float(weights[:, keys.index(word)].sum())
 
 
 def scores(sentence: str, head: str, word: str) -> list[float]:
-    found, queries, _ = _head(sentence, head, "scores")
+    found, queries, _ = head_values(sentence, head, "scores")
     return found[queries.index(word)].tolist()
 
 
 def unscaled(sentence: str, head: str, word: str) -> dict[str, float]:
     """The row without the division by √d."""
     config = en_fr().model.config
-    found, queries, keys = _head(sentence, head, "scores")
+    found, queries, keys = head_values(sentence, head, "scores")
     sharp = found[queries.index(word)] * (config.d_model // config.n_heads) ** 0.5
     shares = np.exp(sharp - sharp.max())
     return dict(zip(keys, (shares / shares.sum()).tolist(), strict=True))
@@ -113,7 +113,7 @@ def first_words(sentence: str, word: str) -> tuple[str, str]:
 
 def previous(sentence: str, head: str) -> float:
     """The share of tokens, but the first, with the largest weight on the token before."""
-    weights, _, _ = _head(sentence, head, "attention")
+    weights, _, _ = head_values(sentence, head, "attention")
     return float(np.mean(weights.argmax(axis=1)[1:] == np.arange(len(weights) - 1)))
 
 

@@ -3,10 +3,7 @@
 import asyncio
 import os
 import shutil
-import socket
-import subprocess
 import sys
-import urllib.request
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -30,7 +27,7 @@ from headlight.model import checkpoint, memory, presets
 from headlight.model.tokenizer import Tokenizer
 from headlight.model.training import snapshots
 from tests import devices
-from tests.waiting import wait_until
+from tests.servers import free_port, serving
 
 # The same 25 examples of every property each time; `make test-long` tries 5,000 others.
 hypothesis.settings.register_profile("short", max_examples=25, deadline=None, derandomize=True)
@@ -132,35 +129,13 @@ def serve(
     """The address of a running app, as `streamlit run` starts it in the folder `cwd`, on a free
     port where none is given; only that an exception, of which users are told that there was one,
     stands in full on the page."""
-    if not port:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+    port = port or free_port()
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / script)]
     command += ["--server.port", str(port), "--server.headless", "true"]
     command += ["--client.showErrorDetails", "full"]
-    server = subprocess.Popen(
-        [*command, "--", "--models", str(models), *arguments],
-        cwd=cwd,
-        env=os.environ | environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    address = f"http://127.0.0.1:{port}"
-
-    def is_ready() -> bool:
-        assert server.poll() is None, "the app ended by itself"
-        try:
-            return bool(urllib.request.urlopen(f"{address}/_stcore/health", timeout=1))
-        except OSError:
-            return False
-
-    try:
-        wait_until(is_ready)
+    command += ["--", "--models", str(models), *arguments]
+    with serving(command, port, cwd=cwd, env=os.environ | environment) as address:
         yield address
-    finally:
-        server.terminate()
-        server.wait(20)
 
 
 @pytest.fixture(scope="session")

@@ -125,28 +125,31 @@ def help_of(module: str, *subcommand: str) -> str:
     return printed.getvalue().rstrip()
 
 
-def helps(module: str) -> list[str]:
+OF_SERVER = "headlight.app.server.command"
+ALL_COMMANDS = {
+    "check": (OF_SERVER, "judge your parts of the Transformer whenever you save them"),
+    "lessons": ("headlight.app.lessons.__main__", "check lessons, or mark answers"),
+    **OF_APP,
+    **OF_MODEL,
+}
+
+
+def helps(name: str) -> list[str]:
     """What a command prints for `--help`, and each of its subcommands."""
-    whole = help_of(module)
+    module, _ = ALL_COMMANDS[name]
+    whole = help_of(module, *[name] * (module == OF_SERVER))
     found = re.search(r"\{([\w,-]+)\} \.\.\.", whole)
     subcommands = found[1].split(",") if found else ()
     return [whole, *(help_of(module, subcommand) for subcommand in subcommands)]
 
 
-ALL_COMMANDS = (
-    {"lessons": ("headlight.app.lessons.__main__", "check lessons, or mark answers")}
-    | OF_APP
-    | OF_MODEL
-)
-
-
 def commands() -> str:
     """Every command with what it prints for `--help`."""
-    parts = ["## headlight", f"```text\n{help_of('headlight.app.server.command')}\n```"]
-    for name, (module, does) in ALL_COMMANDS.items():
+    parts = ["## headlight", f"```text\n{help_of(OF_SERVER)}\n```"]
+    for name, (_, does) in ALL_COMMANDS.items():
         begins = does[:1].upper() + does[1:]
         parts += [f"## headlight {name}", f"{begins}."]
-        parts += [f"```text\n{text}\n```" for text in helps(module)]
+        parts += [f"```text\n{text}\n```" for text in helps(name)]
     return "\n\n".join(parts)
 
 
@@ -245,8 +248,8 @@ def class_steps(first: int, last: int) -> str:
         lines = [f"### {number}. {step.title} · minutes {step.minutes}", ""]
         lines += [f"- **Write**: {step.write}"] if step.write else []
         lines += [
-            f"- **[{beat.kind.capitalize()}](http://localhost:8501/{beat.at})**: {beat.text}"
-            for beat in step.beats
+            f"- **[{slide.kind.capitalize()}](http://localhost:8501/{slide.at})**: {slide.text}"
+            for slide in step.slides
         ]
         lines += [f"- **{name}**: {text}" for name, text in notes if text]
         checks = [f"<!-- check: {check} -->" for check in step.checks]

@@ -1,10 +1,10 @@
-"""python -m tests.mutants: does a test notice a fault? One-line faults are planted in model/ or
-app/, one at a time, in a copy of the tree. The tests that run the line come first, the quickest of
-them before the others, and stop at the first that fails.
+"""python -m tests.mutants: does a test notice a fault? One-line faults are planted in model/, in
+app/ or in its scripts, one at a time, in a copy of the tree. The tests that run the line come
+first, the quickest of them before the others, and stop at the first that fails.
 
 Which faults there are is fixed: an operator, a comparison, a number or a truth value changed on one
-line of a function's body; a seeded sample is taken, of every module alike. EXCUSED are those that
-change nothing, each with its proof.
+line of a function's body, or of a script; a seeded sample is taken, of every file alike. EXCUSED
+are those that change nothing, each with its proof.
 """
 
 import argparse
@@ -28,12 +28,32 @@ ROOT = Path(__file__).resolve().parent.parent
 SEED, EACH, WORKERS = 0, 10, 2
 BAR = 0.95  # of the faults are noticed
 START, PATIENCE = 60, 3  # seconds to begin, and times what the tests take without a fault
+LONGEST = 900  # seconds of tests of scripts
 SWAPPED = {
     ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*", ast.FloorDiv: "*", ast.Pow: "*",
     ast.Lt: ">=", ast.LtE: ">", ast.Gt: "<=", ast.GtE: "<", ast.Eq: "!=", ast.NotEq: "==",
     ast.Is: "is not", ast.IsNot: "is", ast.In: "not in", ast.NotIn: "in",
     ast.And: "or", ast.Or: "and", ast.BitAnd: "|", ast.BitOr: "&",
 }  # fmt: skip
+SWAPPED_IN_SCRIPTS = {
+    " + ": " - ", " - ": " + ", " * ": " / ", " / ": " * ", " < ": " >= ", " > ": " <= ",
+    " <= ": " > ", " >= ": " < ", " === ": " !== ", " !== ": " === ", " && ": " || ",
+    " || ": " && ", " ?? ": " && ", "true": "false", "false": "true", "Math.min(": "Math.max(",
+    "Math.max(": "Math.min(", "Math.floor(": "Math.ceil(", "Math.round(": "Math.floor(",
+}  # fmt: skip
+IN_SCRIPTS = re.compile(
+    "|".join(map(re.escape, sorted(SWAPPED_IN_SCRIPTS, key=len, reverse=True)))
+    + r"|(?<![\w.$#])\d+\.?\d*\b"
+)
+# Comments, texts and regular expressions. Of a template the code is left out, too.
+NO_CODE = re.compile(
+    r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|(?<=[(=,:] )/(?:\\.|[^/\n])+/', re.S
+)
+OF_SCRIPTS = [  # what runs them: by make test, and by make test-browser
+    ["tests/javascript"],
+    ["tests/browser/test_journeys.py"],
+    ["tests/browser", "-m", "browser and not long"],
+]
 HANGS = "it hangs"
 NO_START = "ImportError while loading conftest"  # what pytest says then, on stderr
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
@@ -102,7 +122,8 @@ def faults(file: str) -> list[Fault]:
     source = (ROOT / file).read_text(encoding="utf-8")
     lines = source.splitlines()
     found = []
-    for start, end, new in _edits(ast.parse(source), source):
+    is_script = file.endswith(".js")
+    for start, end, new in script_edits(source) if is_script else _edits(ast.parse(source), source):
         (row, left), (last, right) = start, end
         if row == last:
             line = lines[row - 1]
@@ -149,10 +170,24 @@ def _edits(tree: ast.AST, source: str) -> Iterator[tuple]:
     yield from visit(tree, False)
 
 
-def sample(folder: str, each: int, seed: int) -> list[Fault]:
-    """`each` faults of every module, or all where there are fewer."""
+def script_edits(source: str) -> Iterator[tuple]:
+    """The same of a script, but for what it imports."""
+    code = NO_CODE.sub(lambda match: re.sub(r"[^\n]", "\0", match[0]), source)
+    for row, (line, bare) in enumerate(zip(source.split("\n"), code.split("\n"), strict=True), 1):
+        if bare.startswith(("import ", "} from")):
+            continue
+        for match in IN_SCRIPTS.finditer(bare):
+            old = match[0]
+            number = str(int(old) + 1) if old.isdigit() else f"2 * {old}"
+            new = SWAPPED_IN_SCRIPTS.get(old, number)
+            yield *((row, len(line[:at].encode())) for at in match.span()), new
+
+
+def sample(of: str, each: int, seed: int) -> list[Fault]:
+    """`each` faults of every file, or all where there are fewer."""
     chance, chosen = random.Random(seed), []
-    for path in sorted((ROOT / folder).rglob("*.py")):
+    folder, files = ("app", "*.js") if of == "scripts" else (of, "*.py")
+    for path in sorted((ROOT / folder).rglob(files)):
         candidates = faults(path.relative_to(ROOT).as_posix())
         chosen += chance.sample(candidates, min(each, len(candidates)))
     return chosen
@@ -167,7 +202,10 @@ class Coverage:
 
     @classmethod
     def measured(cls, tree: Path, folder: str) -> "Coverage":
-        """Run the tests of a folder as they are. Raises ValueError where one fails."""
+        """Run the tests of a folder as they are; for scripts nothing is measured. Raises ValueError
+        where one fails."""
+        if folder == "scripts":
+            return cls({}, {})
         command = [*PYTEST, "-n", str(WORKERS), f"--cov={folder}", "--cov-context=test"]
         command += ["--cov-report=", f"--junitxml={tree / REPORT}", f"tests/{folder}"]
         if subprocess.run(command, cwd=tree, check=False).returncode:
@@ -192,6 +230,8 @@ class Coverage:
     def groups(self, fault: Fault) -> list[list[str]]:
         """The tests that may notice a fault: those that run its line, the quickest first; then the
         files they stand in, whose tests may share what one of them made."""
+        if fault.file.endswith(".js"):
+            return OF_SCRIPTS
         here = self.tests.get(fault.file, {}).get(fault.number, [])
         near = sorted(here, key=lambda test: self.seconds.get(test, 0))
         folder = f"tests/{Path(fault.file).parts[0]}"
@@ -200,6 +240,8 @@ class Coverage:
 
     def limit(self, tests: list[str]) -> float:
         """Seconds after which tests, or files and folders of them, hang."""
+        if not self.seconds:
+            return LONGEST
         return START + PATIENCE * sum(
             seconds for test, seconds in self.seconds.items() if test.startswith(tuple(tests))
         )
@@ -246,8 +288,8 @@ def copies(folder: Path) -> Iterator[Path]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
-    parser.add_argument("--of", choices=["model", "app"], default="model", help="where")
-    parser.add_argument("--each", type=int, default=EACH, help="faults of a module")
+    parser.add_argument("--of", choices=["model", "app", "scripts"], default="model", help="where")
+    parser.add_argument("--each", type=int, default=EACH, help="faults of a file")
     parser.add_argument("--most", type=int, help="of them all, a sample of this many")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument(

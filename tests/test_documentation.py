@@ -10,9 +10,8 @@ import shlex
 import statistics
 import subprocess
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from PIL import Image, ImageSequence
@@ -37,6 +36,7 @@ from tests import claims, documentation
 from tests.conftest import ROOT, long_but
 from tests.docstrings import listed
 from tests.documentation import DOCS
+from tests.markup import Markup
 
 MARKDOWN = [ROOT / "README.md", *documentation.pages()]
 SHAPES = DOCS / "reference" / "shapes.md"
@@ -48,7 +48,7 @@ ABBREVIATION = re.compile(r"\b(e\.g|i\.e|et al|vs|cf|Fig)\.")
 # Commands that start a server, download, install or take long are tried elsewhere. That those of
 # ours exist, their help on the page Commands shows.
 STARTS = re.compile(
-    r"headlight( --.*)?( +#.*)?$|headlight (page|doctor|lessons|train|evaluate|survey|data|"
+    r"headlight( --.*)?( +#.*)?$|headlight (check|page|doctor|lessons|train|evaluate|survey|data|"
     r"pretrained|back-translate|average|describe|snapshots) |(pip|uvx|make|docker|accelerate|"
     r"streamlit|python|py|python3) |\.venv"
 )
@@ -102,12 +102,12 @@ def test_the_short_teaching_plan_is_read_in_five_minutes():
 
 def test_every_address_of_the_teaching_plan_is_one_of_the_app():
     paths = {page.path for page in MENU}
-    for beat in class_plan.plan().beats:
-        path, _, query = beat.at.partition("?")
+    for slide in class_plan.plan().slides:
+        path, _, query = slide.at.partition("?")
         asked = parse_qs(query)
-        assert path in paths and asked.keys() <= SETTINGS.keys(), beat.at
+        assert path in paths and asked.keys() <= SETTINGS.keys(), slide.at
         for key, texts in asked.items():
-            assert SETTINGS[key].could_be(SETTINGS[key].parse(texts)), beat.at
+            assert SETTINGS[key].could_be(SETTINGS[key].parse(texts)), slide.at
 
 
 def test_what_comes_out_of_the_code_is_up_to_date():
@@ -117,46 +117,6 @@ def test_what_comes_out_of_the_code_is_up_to_date():
         if documentation.renewed(text := page.read_text("utf-8")) != text
     ]
     assert not old, "run make docs"
-
-
-class Links(HTMLParser):
-    """Links, pictures and anchors of a page."""
-
-    def __init__(self):
-        super().__init__()
-        self.links, self.anchors = [], set()
-
-    def handle_starttag(self, tag, attributes):
-        found = dict(attributes)
-        self.anchors |= {found.get("id"), found.get("name")} - {None}
-        self.links += [found[key] for key in ("href", "src") if found.get(key)]
-
-
-def parsed(page: Path) -> Links:
-    links = Links()
-    links.feed(page.read_text("utf-8"))
-    return links
-
-
-@pytest.mark.long
-def test_every_link_of_the_site_leads_somewhere(site):
-    pages = {page.resolve(): parsed(page) for page in site.rglob("*.html")}
-    assert len(pages) > len(documentation.pages())
-    broken = []
-    for page, found in pages.items():
-        if page.name == "404.html":  # its links begin at the root of a web space
-            continue
-        for link in found.links:
-            address = urlsplit(link)
-            if address.scheme or address.netloc:
-                continue
-            target = (page.parent / unquote(address.path)).resolve() if address.path else page
-            target = target / "index.html" if target.is_dir() else target
-            anchor = unquote(address.fragment)
-            known = pages[target].anchors if target in pages else ()
-            if not target.is_file() or (anchor and target in pages and anchor not in known):
-                broken.append((page.name, link))
-    assert not broken
 
 
 @pytest.mark.parametrize("page", MARKDOWN, ids=name_of)
@@ -169,14 +129,14 @@ def test_links_between_pages_of_the_repository_lead_somewhere(page):
 
 @pytest.mark.long
 def test_every_public_name_has_an_entry(site):
-    anchors = parsed(site / "reference" / "index.html").anchors
+    anchors = Markup((site / "reference" / "index.html").read_text("utf-8")).places
     for name in headlight.__all__:
         assert any(anchor.endswith(f".{name}") for anchor in anchors), name
 
 
 @pytest.mark.long
 def test_every_class_that_one_gets_has_an_entry(site):
-    anchors = parsed(site / "reference" / "index.html").anchors
+    anchors = Markup((site / "reference" / "index.html").read_text("utf-8")).places
     gets = {Checkpoint, Encoding, Generation, Pass, WordWeights, Sweep, Attribution, Decomposition}
     assert gets <= documentation.results()
     for of in documentation.results() | documentation.errors():
@@ -329,13 +289,13 @@ def test_code_runs(page, tmp_path, monkeypatch):
 @pytest.mark.long
 @pytest.mark.parametrize("page", MARKDOWN, ids=name_of)
 def test_commands_that_are_not_run_exist_with_their_options(page):
-    helps = {"": documentation.help_of("headlight.app.server.command")}
+    helps = {"": documentation.help_of(documentation.OF_SERVER)}
     for line in re.findall(r"(?:^ *|-m )(headlight [^#\n]*)", codes(page), re.MULTILINE):
         words = shlex.split(line)[1:]
         name = "" if not words or words[0].startswith("-") else words[0]
         assert not name or name in documentation.ALL_COMMANDS, line
         if name not in helps:
-            helps[name] = "\n".join(documentation.helps(documentation.ALL_COMMANDS[name][0]))
+            helps[name] = "\n".join(documentation.helps(name))
         for option in filter(re.compile("-").match, words):
             assert re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", helps[name]), line
 

@@ -34,7 +34,7 @@ BLOCK = re.compile(r"^```python ([^\n]+)\n(.*?)^```\n?", re.M | re.S)
 SOLUTION = re.compile(r"^( *)# BEGIN SOLUTION\n.*?# END SOLUTION\n", re.M | re.S)
 MARKS = re.compile(r"^ *# (BEGIN|END) SOLUTION\n", re.M)
 TEST = re.compile(r"(\d{1,3}) (.+)")
-CONFTEST = '''"""Counts the points of the tests that pass, and says why others fail."""
+CONFTEST = '''"""Adds up the points of the tests that pass, and says why the others failed."""
 
 from pathlib import Path
 

@@ -94,10 +94,10 @@ def head(
     signed: float = 0.0,
     numbers: bool = False,
 ) -> bytes:
-    """One head, (query, key), with its tokens, and `notes` below the title; `metadata` goes into
-    the file. `inches`: the width of the page, to be printed; 0: as it comes. `signed`: weights are
-    differences up to that, as packing.halved gives them. `numbers`: in the cells, where they fit.
-    Raises TooNarrow."""
+    """A head's weights, (query, key), with its tokens, and `notes` below the title; `metadata` goes
+    into the file. `inches`: the width of the page, to be printed; 0: as it comes. `signed`: weights
+    are differences up to that, as packing.halved gives them. `numbers`: in the cells, where they
+    fit. Raises TooNarrow."""
     rows, columns = weights.shape
     masked = weights == 0
     cell = int(np.clip(HEAD_ROOM // max(rows, columns, 1), 1, LARGEST_CELL))

@@ -14,16 +14,20 @@ ASK, SHOW = "ask", "show"
 
 
 @dataclass(frozen=True)
-class Beat:
-    """One picture of the plan. `step`: its step, from 1; `kind`: ASK or SHOW; `text`, in Markdown:
+class Slide:
+    """One view of the plan. `step`: its step, from 1; `kind`: ASK or SHOW; `text`, in Markdown:
     the question, or what one sees; `at`: the address in the app, without the model; `cover`: the
-    row of the selected head that is covered, from 0, None for none."""
+    row of the selected head that is covered, from 0, None for none. `answers`: to the question, as
+    a room takes them: "word" for one of the source, "number", "share", or the choices; `right`: the
+    one that is right, None where none is."""
 
     step: int
     kind: str
     text: str
     at: str
     cover: int | None = None
+    answers: str | tuple[str, ...] = ()
+    right: Any = None
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ class PlanStep:
     title: str
     minutes: str
     write: str
-    beats: tuple[Beat, ...]
+    slides: tuple[Slide, ...]
     why: str
     misconception: str
     checks: tuple[str, ...]
@@ -52,9 +56,9 @@ class ClassPlan:
     steps: tuple[PlanStep, ...]
 
     @property
-    def beats(self) -> tuple[Beat, ...]:
+    def slides(self) -> tuple[Slide, ...]:
         """Of all steps, in their order."""
-        return tuple(beat for step in self.steps for beat in step.beats)
+        return tuple(slide for step in self.steps for slide in step.slides)
 
 
 @cache
@@ -65,16 +69,20 @@ def plan() -> ClassPlan:
 
 
 def _step(number: int, step: Mapping[str, Any]) -> PlanStep:
-    beats = []
+    slides = []
     for part in step["parts"]:
         cover = part["cover"] - 1 if "cover" in part else None
-        beats.append(Beat(number, ASK, part["ask"], part["at"], cover))
-        beats += [Beat(number, SHOW, shown["see"], shown["at"]) for shown in part["show"]]
+        answers = part["answers"]
+        answers = answers if isinstance(answers, str) else tuple(answers)
+        slides.append(
+            Slide(number, ASK, part["ask"], part["at"], cover, answers, part.get("right"))
+        )
+        slides += [Slide(number, SHOW, shown["see"], shown["at"]) for shown in part["show"]]
     return PlanStep(
         title=step["title"],
         minutes=step["minutes"],
         write=step.get("write", ""),
-        beats=tuple(beats),
+        slides=tuple(slides),
         why=step.get("why", ""),
         misconception=step.get("misconception", ""),
         checks=tuple(step.get("checks", ())),

@@ -1,11 +1,9 @@
 """A lesson that runs: its steps with their views and questions, on a model and a sentence."""
 
-import json
 import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -332,13 +330,6 @@ def _meets(run: SentenceRun, need: str) -> bool:
         better = beam.score > greedy.score + math.log(1.1)
         return better and greedy.score > math.log(0.01) and len(greedy.path) < LONGEST_PARTING
     return run.head(need.removeprefix("a head that ")) is not None
-
-
-@cache
-def pictures() -> dict[str, dict[str, Any]]:
-    """The covered picture of each shipped lesson by its name; tests/lesson_pictures.py makes them
-    out of the models and says what is in them."""
-    return json.loads((SHIPPED_LESSONS / "pictures.json").read_text(encoding="utf-8"))
 
 
 def load_lesson(file: Path) -> LiveLesson:

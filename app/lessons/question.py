@@ -2,7 +2,6 @@
 
 import math
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -271,6 +270,13 @@ class Draw:
             raise NoQuestion("This model has no such head.")
         return self.head
 
+    @property
+    def writing(self) -> SentenceRun:
+        """The run of a model that writes a translation."""
+        if not self.run.writes:
+            raise NoQuestion("This model writes no translation.")
+        return self.run
+
     def rows(self) -> HeadRows:
         return self.run.once(
             ("rows", self.of_head, self.used), lambda: HeadRows(self.run, self.of_head, self.used)
@@ -288,17 +294,44 @@ class Draw:
         return row
 
 
-class QuestionType(ABC):
-    """Draws questions of one subject. `asks`: what can be asked → the kind of question;
-    `sentences`: misconception → the sentence for it, which may use all placeholders."""
+class QuestionType:
+    """Draws questions of one subject. `asks`: what can be asked → the kind of question, which the
+    method of that name draws; `sentences`: misconception → the sentence for it, which may use all
+    placeholders."""
 
     name: ClassVar[str]
     asks: ClassVar[Mapping[str, str]]
     sentences: ClassVar[Mapping[str, str]] = {}
 
-    @abstractmethod
     def draw(self, draw: Draw) -> Question:
         """Raises NoQuestion."""
+        return getattr(self, f"_{draw.ask.replace(' ', '_')}")(draw)
+
+    def choose(
+        self,
+        draw: Draw,
+        answer: str,
+        wrong: Mapping[str, str | None],
+        more: Sequence[str | None] = (),
+        choices: tuple[str, ...] = (),
+        shown: Mapping[str, str] | None = None,
+        **parts: Any,
+    ) -> Question:
+        """A choice of the answer, those of misconceptions (`wrong`: their name → their answer), and
+        `more`; or of `choices`. `parts`: of the question."""
+        return Question(
+            CHOOSE,
+            answer,
+            choices or choices_of(draw.rng, answer, [*wrong.values()], more),
+            shown={"answer": answer} if shown is None else shown,
+            misconceptions=self.mistakes(wrong, answer),
+            **parts,
+        )
+
+    def number(self, answer: float, wrong: Mapping[str, float | None], **parts: Any) -> Question:
+        """A number to work out; `wrong` and `parts` as for `choose`."""
+        misconceptions = self.mistakes(wrong, answer)
+        return Question(NUMBER, float(answer), misconceptions=misconceptions, **parts)
 
     def mistakes(self, answers: Mapping[str, Any], right: Any) -> tuple[Misconception, ...]:
         """Misconceptions that give an answer, and not the right one."""

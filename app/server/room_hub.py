@@ -1,4 +1,4 @@
-"""The rooms as this process knows them, and the pages that listen to them here."""
+"""Each process keeps the state of its rooms in memory, and tells its pages of every change."""
 
 import asyncio
 import signal
@@ -14,14 +14,15 @@ from uuid import uuid4
 
 from headlight.app.server.room_stores import STALE, open_store
 from headlight.app.server.room_turns import Turns
-from headlight.app.server.rooms import NoRoom, RoomState, Store, Unreachable, state_after
+from headlight.app.server.rooms import VIEW, NoRoom, RoomState, Store, Unreachable, state_after
 
-BEAT = STALE / 3  # seconds between two notes of how many are here
+HEARTBEAT = STALE / 3  # seconds between two notes of how many are here
+REST = 1.0  # seconds until a store that failed is asked again
 
 
 @dataclass(eq=False)
 class Listener:
-    """A page that hears of changes."""
+    """A page that waits for changes of its room."""
 
     code: str
     is_teacher: bool
@@ -38,6 +39,8 @@ class Hub:
 
     def __init__(self, store: Store):
         self.store, self.lock, self.process = store, Lock(), uuid4().hex
+        self.leading = Lock()
+        self.unsent: dict[str, dict[str, Any]] = {}  # code → a view for which the store was away
         self.known: dict[str, RoomState] = {}
         self.crowds: dict[str, dict[str, int]] = {}
         self.listeners: dict[str, set[Listener]] = {}
@@ -68,16 +71,28 @@ class Hub:
         return now
 
     def append(self, code: str, kind: str, **body: Any) -> RoomState:
-        """Raises NoRoom, TooMuch and Unreachable."""
-        self.store.append(code, kind, body)
+        """Raises NoRoom, TooMuch and Unreachable. A view is then sent once the store answers."""
+        if kind == VIEW:
+            with self.leading:
+                self._lead(code, body)
+        else:
+            self.store.append(code, kind, body)
         return self.room(code)
+
+    def _lead(self, code: str, view: dict[str, Any]) -> None:
+        self.unsent.pop(code, None)
+        try:
+            self.store.append(code, VIEW, view)
+        except Unreachable:
+            self.unsent[code] = view
+            raise
 
     def end(self, code: str) -> None:
         self.store.end(code)
         self._look(code)
 
     def crowd(self, code: str) -> dict[str, int]:
-        """How many students are here, and how many of them follow, as far as it is known."""
+        """How many students are in the room, and how many of them follow: the last known counts."""
         return self.crowds.get(code, {"here": 0, "following": 0})
 
     @staticmethod
@@ -102,7 +117,7 @@ class Hub:
             self._count(code)
 
     def _count(self, code: str, note: bool = False) -> None:
-        """How many are here, in all processes; only a teacher's page shows it."""
+        """Add up how many are here in all processes; only a teacher's page shows it."""
         here = tuple(self.listeners.get(code, ()))
         counts = None
         if note:
@@ -128,7 +143,7 @@ class Hub:
                 del self.listeners[listener.code]
 
     def _watch(self) -> None:
-        """As long as this process knows a room: it ends rooms whose time is over."""
+        """Runs while this process knows a room, and ends the rooms whose time is over."""
         noted: dict[str, tuple[tuple[int, int], float]] = {}
         while True:
             try:
@@ -139,22 +154,25 @@ class Hub:
                 if self.is_ending():
                     for code in tuple(self.listeners):
                         self._call(code, True)
+                with self.leading:
+                    for code, view in tuple(self.unsent.items()):
+                        self._lead(code, view)
             except Exception as error:  # of the disk or the network: every page waits for this
                 print(f"Rooms: {error}", file=sys.stderr, flush=True)
-                time.sleep(1)
+                time.sleep(REST)
             with self.lock:
                 if not self.known:
                     self.watcher = None
                     return
 
     def _note(self, noted: dict[str, tuple[tuple[int, int], float]]) -> None:
-        """Tell the other processes how many are here. `noted`: room → what they were told last, and
-        when."""
+        """Tell the other processes how many are here. `noted`: room → the last such message, and
+        its time."""
         for code in tuple(self.known):
             here = tuple(self.listeners.get(code, ()))
             state = len(here), sum(listener.following for listener in here)
             before, when = noted.get(code, (None, 0.0))
-            if state != before or time.monotonic() > when + BEAT:
+            if state != before or time.monotonic() > when + HEARTBEAT:
                 noted[code] = state, time.monotonic()
                 self._look(code)
                 self._count(code, note=True)

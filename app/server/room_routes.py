@@ -27,7 +27,7 @@ CLOSED = "Rooms cannot be used here: {}"
 MOST_LISTENERS = 500  # of this process
 PING = 15  # seconds
 PAUSE = 0.2  # seconds between two counts that a teacher's page is sent
-HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # for nginx: pass it on at once
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # or nginx would hold it back
 
 
 class Attempts:
@@ -127,9 +127,9 @@ async def _find(request: Request, typed: str) -> RoomState | Response:
 
 
 async def events(request: Request) -> Response:
-    """What a page must hear at once: where the class is led, whether its panel is out of date, and
-    for the teacher, how many are here and have answered. Only for those who have joined; to all
-    others there is no room. 204 ends the browser's attempts for good."""
+    """A stream of the room's state: where the class is led, the mark of its panel, and for the
+    teacher, how many are here and how many have answered. Only for those who have joined; to all
+    others there is no such room. After a 204 the browser does not try again."""
     try:
         room = await to_thread.run_sync(hub().room, request.path_params["code"])
     except NoRoom:
@@ -147,7 +147,7 @@ async def events(request: Request) -> Response:
 
 
 async def _messages(hub: Hub, listener: Listener) -> AsyncIterator[str]:
-    """The present state, whenever it has changed: who missed some misses nothing."""
+    """The present state after each change. A page that missed some of them needs only the last."""
     with hub.listening(listener):
         sent = None
         while True:

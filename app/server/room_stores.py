@@ -25,7 +25,7 @@ from headlight.app.server.rooms import (
     as_text,
 )
 
-WHERE = "HEADLIGHT_ROOMS"  # a file, or redis://…; set by app/server/serve.py
+WHERE = "HEADLIGHT_ROOMS"  # a file, or redis://…; set by command.py
 FILE = "headlight-rooms.sqlite"
 LOOK = 0.05  # seconds between two looks at what other processes have written
 PATIENCE = 1.0  # seconds until a store that waits says that nothing was written

@@ -167,7 +167,7 @@ class RoomState:
         return secrets.compare_digest(self.teacher, digest(key))
 
     def ticket(self) -> str:
-        """A cookie for a new student: only who has joined by the code has one."""
+        """A cookie for a new student. Only students who joined by the code have one."""
         name = secrets.token_urlsafe(16)
         return f"{name}.{self._signature(name)}"
 

@@ -8,12 +8,13 @@ import streamlit as st
 from headlight.app.components.browser import follow_link, lesson_offer, local_storage
 from headlight.app.components.paint import paint
 from headlight.app.export.assignment import students_zip
+from headlight.app.export.view import permalink
 from headlight.app.lessons import formatting
 from headlight.app.lessons.question import CHOOSE, DO, FIND, NUMBER, PAINT, Mark
 from headlight.app.shell import room_acts, running_lesson
 from headlight.app.shell.layout import is_chosen, st_page
 from headlight.app.shell.running_lesson import Running
-from headlight.app.state import session, widgets
+from headlight.app.state import session, settings, widgets
 from headlight.app.state.messages import show_message
 from headlight.app.state.pages import EXPORT, PAGES, Page
 from headlight.app.text import formats
@@ -89,7 +90,7 @@ def draw_cover(page: Page) -> None:
 
 def draw_offer() -> None:
     """One line on the first page, which goes away for good once it is answered."""
-    if session.values()["lesson"]:
+    if session.values()["lesson"] or room_acts.code():
         return
     first = next(iter(running_lesson.lessons().values()), None)
     if first:
@@ -135,8 +136,8 @@ def _draw_place(now: Running, page: Page) -> None:
                 icon=":material/arrow_forward:",
             )
         if running_lesson.memo().leads_to == place:
-            running_lesson.show_view_again(now)
-            follow_link("lesson_link", running_lesson.memo().shown)
+            view = permalink(settings.shared(session.values(), place), place)
+            follow_link(view, page.path or "", running_lesson.memo().shown)
     elif place:
         running_lesson.memo().leads_to = ""
     if now.is_elsewhere and not now.step.asks_own_sentence and now.step.kind != DO:

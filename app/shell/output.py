@@ -28,8 +28,8 @@ def draw_output(is_on_page: bool = False) -> None:
     """The model's output; for a translation, a menu in which the target is edited, and a button for
     what the changed model writes. Beside that button there is no room for a target that
     `is_on_page` as well."""
-    title, text = model_output()
-    is_new = bool(new_translation())
+    is_new = has_new_translation()
+    title, text = model_output(is_new)
     label = f"**{formats.escaped(title)}:** {formats.escaped(text)}" if title else "Target"
     if title and is_new and is_on_page:
         label = f"**{formats.escaped(title)}** the target"
@@ -77,23 +77,24 @@ def _draw_ways(text: str) -> None:
         )
 
 
-def new_translation() -> str:
-    """What the model writes with the current settings, where that is not the target; else ""."""
+def has_new_translation() -> bool:
+    """Whether the model writes another text than the target with the current settings."""
     if not session.values()["line"]:
-        return ""
+        return False
     with suppress(CannotChange, CannotRead, messages.NothingToShow):
         run = selection.run(changed=True)
         view = selection.view(run)
         if run == replace(passes.as_trained(run), pad_to=0, other=None):
-            return ""
+            return False
         if lines := translated_lines((view, run), (view, run)):
-            text = translation(view, lines[0], run)
-            return text if text != view.tokenizer.target.decode(run.texts[-1].ids) else ""
-    return ""
+            target = view.tokenizer.target.decode(run.texts[-1].ids)
+            return translation(view, lines[0], run) != target
+    return False
 
 
-def model_output() -> tuple[str, str]:
-    """The title of the model's output, and the output as plain text."""
+def model_output(is_former: bool = False) -> tuple[str, str]:
+    """The title of the model's output, and the output as plain text. `is_former`: with the current
+    settings it would be another one."""
     if not session.values()["line"]:
         return "", ""
     try:
@@ -101,12 +102,12 @@ def model_output() -> tuple[str, str]:
         view = selection.view(run)
         title, text = output_texts.output(view, run, lambda: passes.trace_of(view, run))
         is_written = len(run.texts) > 1 and concerns("target")
-        return _target_title(view.name) if is_written else title, text
+        return _target_title(view.name, is_former) if is_written else title, text
     except (messages.NothingToShow, CannotRead, CannotChange):
         return "", ""  # the page says why
 
 
-def _target_title(name: str) -> str:
+def _target_title(name: str, is_former: bool) -> str:
     """Who wrote the target that a model reads: the user, the model or, for an untrained one, a
     trained one."""
     if session.has_typed_target():
@@ -114,7 +115,7 @@ def _target_title(name: str) -> str:
     writer, chosen = catalog.trained(name), session.values()
     if concerns("hold") and chosen["hold"] and not chosen["target"]:
         return output_texts.wrote(f"{writer} (final weights)")
-    if new_translation():
+    if is_former:
         return output_texts.wrote(f"{writer} (as trained)")
     if writer == name and (which := session.target_settings()):
         return output_texts.wrote(f"{writer} (with {which} settings)")

@@ -15,6 +15,7 @@ from headlight.app.state import session, widgets
 from headlight.app.state.pages import PADDING_MASKS, Page
 from headlight.app.state.settings import MASKS
 from headlight.app.text import head_card, notices
+from headlight.model.surveys.survey import Survey
 
 
 def draw_change(page: Page) -> None:
@@ -101,33 +102,32 @@ def draw_switch(
     )
 
 
+def _surveyed() -> tuple[Survey, str, int, int] | None:
+    """A survey of the model and the selected head in it; None without one, or while a lesson asks
+    something."""
+    survey, *_ = head_results.survey_of(selection.view())
+    if running_lesson.veils() or not survey:
+        return None
+    focus, layer = session.focus(), session.values()["layer"]
+    return survey, focus.kind, layer - 1, focus.head
+
+
 def importance_badge() -> str:
     """What draw_importance says of the selected head, in a few words after its name; or ""."""
-    if running_lesson.veils():
-        return ""
-    focus, layer = session.focus(), session.values()["layer"]
-    survey, *_ = head_results.survey_of(selection.view())
-    words = head_card.badge(survey, focus.kind, layer - 1, focus.head) if survey else ""
+    place = _surveyed()
+    words = head_card.badge(*place) if place else ""
     return f" :gray[· {words}]" if words else ""
 
 
 def over_all() -> str:
     """What a survey found of the selected head, as the end of a sentence; or ""."""
-    focus, layer = session.focus(), session.values()["layer"]
-    survey, *_ = head_results.survey_of(selection.view())
-    return head_card.over_all(survey, focus.kind, layer - 1, focus.head) if survey else ""
+    return head_card.over_all(*place) if (place := _surveyed()) else ""
 
 
 def draw_importance(is_whole: bool = False) -> None:
-    """Whether the selected head is important, if the model has been surveyed and no lesson asks
-    something; by how much in a tooltip, or with `is_whole` beside it."""
-    if running_lesson.veils():
-        return
-    focus, layer = session.focus(), session.values()["layer"]
-    survey, *_ = head_results.survey_of(selection.view())
-    if not survey:
-        return
-    verdict, change = head_card.importance(survey, focus.kind, layer - 1, focus.head)
+    """Whether the selected head is important, if that is known; by how much in a tooltip, or with
+    `is_whole` beside it."""
+    verdict, change = head_card.importance(*place) if (place := _surveyed()) else ("", "")
     if verdict:
         st.caption(
             f"{verdict} {change}" if is_whole else verdict, help=None if is_whole else change

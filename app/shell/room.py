@@ -2,7 +2,7 @@
 own, so that a question draws nothing else anew."""
 
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import lru_cache, partial
 from html import escape
@@ -11,7 +11,6 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from headlight.app import selection
 from headlight.app.components.paint import paint
 from headlight.app.components.poll_results import results
 from headlight.app.components.room import Invitation, room_line
@@ -22,17 +21,18 @@ from headlight.app.server.rooms import CLOSED, OPEN, REVEALED, SHOWN, Asked, NoR
 from headlight.app.shell import room_acts, running_lesson
 from headlight.app.shell.layout import row
 from headlight.app.state import session, widgets
-from headlight.app.state.messages import NothingToShow, show_message
+from headlight.app.state.messages import show_message
 from headlight.app.state.pages import Page
 from headlight.app.state.settings import OF_ROOMS
-from headlight.app.text import formats, part_names
-from headlight.model.analysis.reading import Reading
+from headlight.app.text import formats
 
 REGION = "room"
 LONGEST, MOST_CHOICES = 300, 8
 KINDS = {"choose": "Choices", "number": "A number", "token": "A word", "head": "A head"}
 NO_TEXT = "What do you think?"
-NOT_IN = "Room {} has ended, or this browser has not joined it."
+NOT_IN = "This browser is not in room {}."
+ENDED = "Room {} has ended."
+UNKNOWN = "Choose it to reveal it"
 TOO_FEW = "Write at least two choices, one per line."
 NO_WORDS = "This page has no source sentence to choose a word from."
 HIDDEN = "Nobody sees an answer until you show them, not even you."
@@ -83,6 +83,8 @@ def _draw_no_room(error: NoRoom) -> None:
     code = room_acts.code()
     if isinstance(error, room_acts.Closed):
         st.markdown(str(error))
+    elif room_acts.was_in():
+        st.markdown(ENDED.format(code))
     else:
         st.markdown(NOT_IN.format(code))
         # As a page of its own: the answer sets a cookie, which Streamlit reads as a page connects.
@@ -94,7 +96,7 @@ def _draw_no_room(error: NoRoom) -> None:
 
 
 def _draw_line(page: Page, room: RoomState, text: str, following: bool) -> None:
-    st.html(f"<b>Room {room.code}</b> · {text}", width="content")
+    st.html(f"<b>Room {room.code}</b><span> · {text}</span>", width="content")
     teaches = room_acts.is_teacher(room)
     invitation = _invitation(lan.class_address() or _origin(), room.code) if teaches else None
     room_line(
@@ -138,7 +140,7 @@ def _draw_teachers_line(page: Page, room: RoomState) -> None:
             _draw_ask()
     if room.past or (room.question and room.question.state in (SHOWN, REVEALED)):
         st.download_button(
-            "Answers", partial(_csv, room.code), f"room-{room.code}.csv", "text/csv",
+            "Answers", partial(room_acts.as_csv, room), f"room-{room.code}.csv", "text/csv",
             key="room_csv", on_click="ignore", type="tertiary", icon=":material/download:",
         )  # fmt: skip
     if room.offered:
@@ -148,7 +150,7 @@ def _draw_teachers_line(page: Page, room: RoomState) -> None:
                 st.html(f'<a href="{escape(view)}" target="_self">View {i}</a>')
     if room.handed_in:
         st.download_button(
-            f"Handed in: {len(room.handed_in)}", partial(_zip, room.code),
+            f"Handed in: {len(room.handed_in)}", partial(room_acts.as_zip, room),
             f"room-{room.code}.zip", "application/zip", key="room_zip", on_click="ignore",
             type="tertiary", icon=":material/download:",
         )  # fmt: skip
@@ -167,38 +169,20 @@ def _end() -> None:
         _leave()
 
 
-def _csv(code: str) -> str:
-    """Called outside of a script run."""
-    return room_acts.as_csv(hub().room(code))
-
-
-def _zip(code: str) -> bytes:
-    """Called outside of a script run."""
-    return room_acts.as_zip(hub().room(code))
-
-
 def _draw_students_line(page: Page, room: RoomState) -> None:
     alone = session.values()["alone"]
     state = "looking around" if alone else "following" if room.view else "joined"
     _draw_line(page, room, state, not alone)
     if alone:
-        st.button("Follow", on_click=_follow, key="follow_teacher")
+        st.button("Follow", on_click=partial(session.choose, alone=False), key="follow_teacher")
         is_sent = room.offered.get(room_acts.student()) == room_acts.address(page)
         st.button(
             "View sent" if is_sent else "Send my view", on_click=partial(room_acts.offer, page),
             key="send_view", disabled=is_sent, help="The teacher can show it to everyone.",
         )  # fmt: skip
     elif room.view:
-        st.button("Look around by myself", on_click=_look_around, key="look_around")
+        st.button("Look around", on_click=partial(session.choose, alone=True), key="look_around")
     st.button("Leave", on_click=_leave, key="leave_room", type="tertiary")
-
-
-def _follow() -> None:
-    session.choose(alone=False)
-
-
-def _look_around() -> None:
-    session.choose(alone=True)
 
 
 # A question
@@ -238,7 +222,7 @@ def _ask_poll() -> None:
             session.memo().room_problem = TOO_FEW
             return
     elif kind == "token":
-        about["choices"] = _words()
+        about["choices"] = room_acts.words()
         if not about["choices"]:
             session.memo().room_problem = NO_WORDS
             return
@@ -247,36 +231,20 @@ def _ask_poll() -> None:
     room_acts.append(rooms.ASK, about=about)
 
 
-def _words() -> list[str]:
-    """The tokens of the source, numbered."""
-    try:
-        labels = part_names.side_labels(selection.run().texts[0], Reading())[0]
-    except NothingToShow:
-        return []
-    return [f"{i + 1} {token}" for i, token in enumerate(labels)]
-
-
 def _draw_question(room: RoomState, question: Asked) -> None:
     number, round_ = question.key
     st.caption(f"Question {number}" + (f", round {round_}" if round_ > 1 else ""))
     st.markdown(f"**{question.about['text'] or NO_TEXT}**")
-    if room_acts.is_teacher(room):
-        answered = f"<b style='font-size:2rem'><span data-room=answers>{len(question.answers)}"
-        st.html(f"{answered}</span></b> answered")
-        if question.state in (SHOWN, REVEALED):
-            st.html(results(question.about, question.rounds, question.truth))
-        _draw_acts(question)
-        if question.state in (OPEN, CLOSED):
-            st.caption(HIDDEN)
-        return
-    if question.state == OPEN:
-        _draw_answers(question)
-        return
-    mine = question.answers.get(room_acts.student())
-    answered = "You gave no answer." if mine is None else _shown(mine)
-    st.markdown(f"Closed. {answered}" if question.state == CLOSED else answered)
     if question.state in (SHOWN, REVEALED):
         st.html(results(question.about, question.rounds, question.truth))
+    if room_acts.is_teacher(room):
+        _draw_acts(question)
+    elif question.state == OPEN:
+        _draw_answers(question)
+    else:
+        mine = question.answers.get(room_acts.student())
+        answered = "You gave no answer." if mine is None else _shown(question.about, mine)
+        st.markdown(f"Closed. {answered}" if question.state == CLOSED else answered)
 
 
 def _draw_acts(question: Asked) -> None:
@@ -292,9 +260,13 @@ def _draw_acts(question: Asked) -> None:
 
     truth = None
     if question.state in (CLOSED, SHOWN):
-        truth = room_acts.truth_of_lesson(question)
+        truth = room_acts.truth(question)
         truth = _draw_choice_of_truth(question) if truth is None else truth
-    with st.container(horizontal=True, gap="small"):
+    is_hidden = question.state in (OPEN, CLOSED)
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        if is_hidden:
+            count = f"<b data-room=answers style='font-size:1.6em'>{len(question.answers)}</b>"
+            st.html(f"{count} answered", width="content")
         if question.state == OPEN:
             button("Close", rooms.CLOSE, True)
         if question.state == CLOSED:
@@ -304,6 +276,8 @@ def _draw_acts(question: Asked) -> None:
         if truth is not None:
             button("Reveal", rooms.REVEAL, question.state == SHOWN, truth=truth)
         button("Done", rooms.DONE, question.state == REVEALED)
+    if is_hidden:
+        st.caption(HIDDEN)
 
 
 def _draw_choice_of_truth(question: Asked) -> object:
@@ -311,11 +285,11 @@ def _draw_choice_of_truth(question: Asked) -> object:
     about, name = question.about, f"truth_{question.key[0]}"
     if about["kind"] in ("choose", "token"):
         return st.selectbox(
-            "Right answer", about["choices"], index=None, key=name, placeholder="Not said",
+            "Right answer", about["choices"], index=None, key=name, placeholder=UNKNOWN,
             format_func=lambda choice: _label(about, choice),
         )  # fmt: skip
     if about["kind"] == "number":
-        text = st.text_input("Right answer", key=name, max_chars=40, placeholder="Not said")
+        text = st.text_input("Right answer", key=name, max_chars=40, placeholder=UNKNOWN)
         try:
             return numbers_in(text)[0] if text.strip() else None
         except ValueError as error:
@@ -359,7 +333,7 @@ def _draw_answers(question: Asked) -> None:
             help="Select a head on this page first.",
         )
     if mine is not None:
-        st.caption(f"{_shown(mine)} You can change it until it is closed.")
+        st.caption(f"{_shown(about, mine)} You can change it until it is closed.")
 
 
 def _answer_painted(question: Asked, painted: Sequence) -> None:
@@ -372,15 +346,14 @@ def _answer_painted(question: Asked, painted: Sequence) -> None:
         room_acts.answer(question, (row / row.sum()).round(4).tolist())
 
 
-def _label(about, choice: str) -> str:
-    """Words are numbered: one may occur twice."""
-    return choice.partition(" ")[2] if about["kind"] == "token" else choice
+def _label(about: Mapping, choice: str) -> str:
+    return room_acts.word(choice) if about["kind"] == "token" else choice
 
 
-def _shown(answer: object) -> str:
-    if isinstance(answer, list) and not isinstance(answer[0], str):
+def _shown(about: Mapping, answer: object) -> str:
+    if about["kind"] == "paint":
         return "Your row has arrived."
-    return f"Your answer: **{formats.escaped(room_acts.written(answer))}**."
+    return f"Your answer: **{formats.escaped(_label(about, room_acts.written(answer)))}**."
 
 
 def _answer_number(box: str, question: Asked) -> Callable[[], None]:

@@ -8,12 +8,15 @@ import zipfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
+from headlight.app import selection
 from headlight.app.export.view import permalink
 from headlight.app.lessons import formatting
 from headlight.app.lessons.answers import plain
+from headlight.app.lessons.class_plan import ASK, SHOW, Slide, plan
 from headlight.app.lessons.question import DO, numbers_in
 from headlight.app.server import room_routes, rooms
 from headlight.app.server.room_hub import hub
@@ -27,11 +30,14 @@ from headlight.app.server.rooms import (
     TooMuch,
     Unreachable,
 )
-from headlight.app.shell import running_lesson
+from headlight.app.shell import class_remote, running_lesson
 from headlight.app.shell.running_lesson import RoomQuestion
 from headlight.app.state import session, settings
+from headlight.app.state.messages import NothingToShow
 from headlight.app.state.pages import Page
 from headlight.app.state.settings import OF_ROOMS, SETTINGS
+from headlight.app.text import formats, part_names
+from headlight.model.analysis.reading import Reading
 
 NOT_LED = *OF_ROOMS, "projector"  # settings of a page's own, wherever the class is led
 # Menus and switches that are not there while a page is led: it would be in vain to use them.
@@ -66,22 +72,39 @@ def is_teacher(room: RoomState) -> bool:
     return room_routes.is_teacher(room, st.context.cookies)
 
 
-def is_led() -> bool:
-    """Whether this page shows what the teacher's does."""
-    if session.memo().context is None or not code() or session.values()["alone"]:
-        return False
+def was_in() -> bool:
+    """Whether this browser has once joined or started a room of this code."""
+    names = room_routes.STUDENT + code(), room_routes.TEACHER + code()
+    return any(name in st.context.cookies for name in names)
+
+
+def here() -> RoomState | None:
+    """`room`, or None."""
     try:
-        now = room()
-    except NoRoom:
+        return room() if code() else None
+    except NoRoom:  # the line says so
+        return None
+
+
+def is_led() -> bool:
+    """Whether the teacher leads this page."""
+    if session.memo().context is None or session.values()["alone"]:
         return False
-    return bool(now.view) and not is_teacher(now)
+    now = here()
+    return bool(now and now.view and not is_teacher(now))
 
 
 def as_led(page: Page) -> Page:
-    """A page with what is there for its visitor: a quarter less work while it is led."""
+    """The page, without its menus while it is led: a quarter less work."""
     session.memo().is_led = is_led()
     idle = IDLE_WHERE_LED if session.memo().is_led else ()
     return replace(page, idle=(*page.idle, *idle))
+
+
+def open_view() -> None:
+    """The view to which the class is led decides all settings: none of the view before stays."""
+    if is_led():
+        session.obey([room().view])
 
 
 def turn() -> AbstractContextManager[Callable[[], None]]:
@@ -90,18 +113,22 @@ def turn() -> AbstractContextManager[Callable[[], None]]:
 
 
 def student() -> str:
-    """The number by which the room knows this browser."""
+    """The name under which the room counts this browser."""
     return rooms.student_of(code(), st.context.cookies.get(room_routes.STUDENT + code(), ""))
 
 
 def append(kind: str, *, by_teacher: bool = True, **body) -> None:
     """Append an event, if this session may. A callback."""
+    now = here()
+    if now and (is_teacher(now) or not by_teacher):
+        _attempt(partial(hub().append, code(), kind, **body))
+
+
+def _attempt(act: Callable[[], object]) -> None:
     try:
-        if not by_teacher or is_teacher(room()):
-            room()  # has this session joined it?
-            hub().append(code(), kind, **body)
-    except NoRoom:
-        pass  # the line says so
+        act()
+    except NoRoom:  # the line says so
+        pass
     except (TooMuch, Unreachable) as error:
         session.memo().room_problem = str(error)
 
@@ -113,13 +140,9 @@ def answer(question: Asked, value: object) -> None:
 
 def end() -> None:
     """End the room, with everything in it. A callback."""
-    try:
-        if is_teacher(room()):
-            hub().end(code())
-    except NoRoom:
-        pass
-    except Unreachable as error:
-        session.memo().room_problem = str(error)
+    now = here()
+    if now and is_teacher(now):
+        _attempt(partial(hub().end, code()))
 
 
 def leave() -> None:
@@ -132,13 +155,9 @@ def leave() -> None:
 
 def lesson_question() -> RoomQuestion | None:
     """That which the room asks, if it asks one."""
-    if not code():
-        return None
-    try:
-        question = room().question
-    except NoRoom:
-        return None
-    if question is None or "lesson" not in question.about:
+    now = here()
+    question = now and now.question
+    if not question or "lesson" not in question.about:
         return None
     is_open = question.state != REVEALED
     mine = None if is_open else question.answers.get(student())
@@ -176,8 +195,60 @@ def of_lesson() -> dict | None:
     return about
 
 
-def truth_of_lesson(question: Asked) -> object:
-    """What the model does, if this session shows the step that the room asks about; or None."""
+def run_plan() -> None:
+    """In the plan for a class, Ask puts its question to the room, once, and Show closes it."""
+    now, at, in_room = class_remote.slide(), session.values()["plan"], here()
+    if now is None or in_room is None:
+        return
+    question = in_room.question
+    asked = [each.about.get("plan") for each in (*in_room.past, question) if each]
+    if now.kind == ASK and at not in asked:
+        if about := _of_plan(now, at):
+            append(rooms.ASK, about=about)
+    elif now.kind == SHOW and question and question.state == OPEN and "plan" in question.about:
+        append(rooms.CLOSE, key=question.key)
+
+
+def _of_plan(slide: Slide, at: int) -> dict | None:
+    """A question of the plan, as the room asks it; None if the page lacks the words to choose."""
+    about = {"text": slide.text, "choices": [], "plan": at}
+    match slide.answers:
+        case "word":
+            about |= {"kind": "token", "choices": words()}
+            return about if about["choices"] else None
+        case "number" | "share":
+            return about | {"kind": "number", "share": slide.answers == "share"}
+    return about | {"kind": "choose", "choices": [*slide.answers]}
+
+
+def truth(question: Asked) -> object:
+    """What is right, as the plan says, or the model does in the step that this session shows; or
+    None."""
+    return _truth_of_plan(question) if "plan" in question.about else _truth_of_lesson(question)
+
+
+def _truth_of_plan(question: Asked) -> object:
+    right, choices = plan().slides[question.about["plan"] - 1].right, question.about["choices"]
+    if question.about["kind"] != "token":
+        return right
+    return next((choice for choice in choices if word(choice) == right), None)
+
+
+def word(choice: str) -> str:
+    """Words are numbered: one may occur twice."""
+    return choice.partition(" ")[2]
+
+
+def words() -> list[str]:
+    """The tokens of the source, numbered; empty on a page without any."""
+    try:
+        labels = part_names.side_labels(selection.run().texts[0], Reading())[0]
+    except NothingToShow:
+        return []
+    return [f"{i + 1} {token}" for i, token in enumerate(labels)]
+
+
+def _truth_of_lesson(question: Asked) -> object:
     now = running_lesson.running()
     asked = question.about.get("lesson")
     if now is None or not now.in_room or not asked:
@@ -209,12 +280,13 @@ def heads() -> list[list]:
 def address(page: Page) -> str:
     """The address of what this session shows. Values by default are left out, as in a browser,
     unless they depend on the model or the text: a follower's page may come from others."""
-    here = session.context()
+    context = session.context()
+    hidden = (*NOT_LED, *(("plan", "picture") if class_remote.is_shown(page) else ()))
     shown = {
         key: value
         for key, value in settings.shared(session.values(), page.key).items()
-        if key not in NOT_LED
-        and SETTINGS[key].concerns(here)
+        if key not in hidden
+        and SETTINGS[key].concerns(context)
         and (SETTINGS[key].pages or SETTINGS[key].opens or value != SETTINGS[key].default)
     }
     return "/" + permalink(shown | {"room": code()}, page.key)
@@ -222,17 +294,13 @@ def address(page: Page) -> str:
 
 def lead(page: Page) -> None:
     """The class follows to what this run has drawn, if it is led from here. Called once the picture
-    is drawn: the server computes for the teacher first, then for the class."""
-    if not code():
-        return
-    try:
-        now = room()
-        if now.view and is_teacher(now) and (view := address(page)) != now.view:
-            hub().append(code(), rooms.VIEW, address=view, head=head())
-    except NoRoom:
-        pass  # the line says so
-    except (TooMuch, Unreachable) as error:
-        session.memo().room_problem = str(error)
+    is drawn: the server computes for the teacher first, then for the class. The teacher's way back
+    to the plan leads nobody."""
+    now = here()
+    if now and now.view and is_teacher(now) and not class_remote.is_shown(page):
+        view = address(page)
+        if view != now.view:
+            append(rooms.VIEW, address=view, head=head())
 
 
 def head() -> dict | None:
@@ -259,13 +327,10 @@ def hand_in(lesson: str, file: str) -> None:
 
 def has_handed_in(lesson: str) -> bool | None:
     """None outside of a room, and for its teacher."""
-    try:
-        here = room() if code() else None
-    except NoRoom:
+    now = here()
+    if now is None or is_teacher(now):
         return None
-    if here is None or is_teacher(here):
-        return None
-    return (student(), lesson) in here.handed_in
+    return (student(), lesson) in now.handed_in
 
 
 def as_zip(room: RoomState) -> bytes:
@@ -308,6 +373,7 @@ def as_csv(room: RoomState) -> str:
                 continue
             for name in sorted(answers, key=students.index):
                 truth = "" if question.truth is None else written(question.truth)
-                texts = map(plain, (question.about["text"], written(answers[name]), truth))
+                text = formats.as_text(question.about["text"])
+                texts = map(plain, (text, written(answers[name]), truth))
                 table.writerow((question.key[0], number, students.index(name) + 1, *texts))
     return file.getvalue()

@@ -466,12 +466,6 @@ def show_view(step: Step, run: SentenceRun) -> None:
     session.choose(**wanted)
 
 
-def show_view_again(now: Running) -> None:
-    """On the page to which a link leads."""
-    place = {"lesson": now.lesson.name, "step_of_lesson": now.step.number}
-    session.choose_again(**_wanted(now.step, now.run), **place)
-
-
 def _wanted(step: Step, run: SentenceRun) -> dict[str, Any]:
     """The view of a step, and all other settings of a run and of its display as they are by
     default."""

@@ -49,7 +49,8 @@ def draw(page: Page, run: Callable[[], None]) -> None:
     """Draw a page, which `run` runs. Its picture is drawn before most of the bar, whose lines keep
     their height meanwhile."""
     running_lesson.open_link()
-    class_remote.open_link(page)
+    class_remote.open_link()
+    room_acts.open_view()
     top_bar = st.container(key="top_bar", gap=None)
     with top_bar:
         # In no line that Present hides: there it could not see a colour change.
@@ -67,7 +68,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
             line.controls,
             body,
             lesson=bool(session.values()["lesson"] or running_lesson.memo().finished)
-            or class_remote.is_asking(),
+            or class_remote.slide() is not None,  # at every step: what moves is drawn anew
             room=bool(room_acts.code()),
             presented=is_picture_alone(),
             above=line.row if page.alone else None,
@@ -94,6 +95,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                 else:
                     run()
             room_acts.lead(page)
+            room_acts.run_plan()
             picture_is_drawn()
         finally:
             if places.room:

@@ -128,7 +128,7 @@ def draw_badges(page: Page) -> None:
         as_it_is = "As trained" if session.context().can_change else "As recorded"
         st.caption(as_it_is, width="content")
         is_offered = page.key == HOME and "lesson_offer" not in page.idle
-        if is_offered and not session.context().lacks:
+        if is_offered and not (session.context().lacks or is_picture_alone()):
             lesson.draw_offer()
     visible = PRESENTED_BADGES if session.values()["projector"] else VISIBLE_BADGES
     if len(badges) > visible and (names_head(page) or page.key == HOME):

@@ -64,7 +64,7 @@ MENU = (
         module="learn",
         path="learn",
         picture=".st-key-lesson_cards",
-        idle=("switches", "hold", *CHANGES),
+        idle=("model", "source", "example", "line", "state", *ABOUT_A_RUN),  # a lesson has its own
         weights=True,
         settings=(PICTURE,),
     ),

@@ -4,11 +4,12 @@ Only `headlight.app.state` touches st.session_state, except that a widget's call
 own value.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
 import streamlit as st
@@ -21,7 +22,7 @@ from headlight.app.state.messages import Stopped
 from headlight.app.state.options import AVERAGES
 from headlight.app.state.pages import EXPORT, HOME, PAGES
 from headlight.app.state.setting import ABSENT, Context
-from headlight.app.state.settings import MASKS, SETTINGS
+from headlight.app.state.settings import MASKS, OF_ROOMS, SETTINGS
 from headlight.model.analysis.reading import Reading
 from headlight.model.sites import Site
 
@@ -76,8 +77,8 @@ class Memo:
     history: History = field(default_factory=History)
     pairs: dict[str, str] = field(default_factory=dict)  # pasted source → its target
     left_out: tuple[str, int] = "", 0  # see `left_out`: the text of the box, the count
-    chosen_again: dict[str, Any] = field(default_factory=dict)  # see `choose_again`
     query: str = ""  # of the address, when the last run began
+    obeys: bool = False  # see `obey`
     what_if: str | None = None  # the changes when the menu What if was last drawn
     runs: dict[bool | None, Any] = field(default_factory=dict)  # see selection.run
 
@@ -214,19 +215,24 @@ def settle(page: str) -> None:
         for key in notes.in_closed_menus:
             if key in st.session_state and st.session_state[key] != values()[key]:
                 st.session_state[key] = values()[key]
-    st.session_state.update(notes.chosen_again)
     st.session_state.update(notes.to_correct)
-    notes.corrected, notes.to_correct, notes.chosen_again = notes.to_correct, {}, {}
+    notes.corrected, notes.to_correct = notes.to_correct, {}
     chosen = current_choices()
     if back:  # what the page before did not draw was not in its address, and stays
         chosen = {
             key: value
             for key, value in chosen.items()
             if not SETTINGS[key].stands_on(page)
-            or not (first or key in moved or key in from_address)
+            or not (first or notes.obeys or key in moved or key in from_address)
         }
     _follow_the_model(chosen, notes.text_model)
     notes.context = here = settings.valid(chosen, catalog, from_address)
+    if notes.obeys:  # what no widget draws, too: it would come back with the next run
+        choose(**{key: value for key, value in here.values.items() if key not in chosen})
+        for key in SETTINGS.keys() - chosen.keys() - here.values.keys() - from_address.keys():
+            st.session_state.pop(key, None)  # of the page, whose own default it gets when drawn
+            notes.chosen_by_code.add(key)
+    notes.obeys = False
     bar = {key: setting for key, setting in SETTINGS.items() if not setting.pages}
     # The address may ask for what the settings before it do not allow. Where a widget is drawn it
     # says what was made of that.
@@ -325,7 +331,6 @@ def supposing(**chosen) -> Iterator[None]:
 def choose(**chosen) -> None:
     """Set settings. A callback. The values are also recorded here: a run that is aborted before
     their widgets are drawn would lose them."""
-    memo().chosen_again = {}
     st.session_state.update(chosen)
     memo().chosen_by_code.update(chosen)
     values().update({key: value for key, value in chosen.items() if key in SETTINGS})
@@ -335,12 +340,6 @@ def open_with(**chosen) -> None:
     """Set settings, the model among them, before those of a session's first run are made valid."""
     memo().text_model = chosen["model"]
     st.session_state.update(chosen)
-
-
-def choose_again(**chosen) -> None:
-    """Set settings as the next run begins, unless others are chosen until then: a browser that
-    follows a link at once may send what its widgets showed before."""
-    memo().chosen_again = chosen
 
 
 def reset(*keys: str) -> None:
@@ -458,7 +457,7 @@ def restore(wanted: Mapping, page: str) -> None:
         raise ValueError(message)
     notes = memo()
     for key, setting in SETTINGS.items():
-        if not setting.address or not setting.stands_on(page):
+        if not setting.address or key in OF_ROOMS or not setting.stands_on(page):
             continue
         if key in wanted:
             choose(**{key: wanted[key]})
@@ -468,6 +467,16 @@ def restore(wanted: Mapping, page: str) -> None:
     notes.text_model = wanted["model"]  # the texts come from the file as well
     notes.origin = None
     notes.last_page = page if page in PAGES else HOME
+
+
+def obey(addresses: Iterable[str]) -> None:
+    """If the browser has just opened one of these addresses, as by Back, it decides all settings:
+    those that it does not name are as by default. Called before those of this run are made
+    valid."""
+    run = get_script_run_ctx()
+    if run is not None and run.is_history_navigation:
+        query = parse_qs(run.query_string)
+        memo().obeys |= any(parse_qs(urlsplit(address).query) == query for address in addresses)
 
 
 # Runs

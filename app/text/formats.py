@@ -31,6 +31,15 @@ def escaped(text: str) -> str:
     return re.sub(r"^[ \t]|[\n\r]", lambda space: f"&#{ord(space[0])};", NOTHING.join(parts))
 
 
+def as_text(markdown: str) -> str:
+    """What one reads of Markdown that has no more than emphasis, such as that of `escaped`."""
+
+    def read(found: re.Match) -> str:
+        return found[1] or (chr(int(found[2])) if found[2] else "")
+
+    return re.sub(r"\\(.)|&#(\d+);|\*+", read, markdown.replace(NOTHING, ""))
+
+
 def listed(parts: Sequence[str]) -> str:
     """One, or “a and b”, or “a, b and c”."""
     return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))

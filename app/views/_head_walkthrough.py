@@ -38,13 +38,13 @@ class WalkthroughStep:
     """One step: formula (LaTeX), explanation, shapes, pictures, lines of Python, and the numbers of
     the chosen query (Markdown)."""
 
-    name: str
     formula: str
     explanation: str
     shapes: str
     pictures: Sequence[Matrix]
     code: str
     by_hand: str
+    name: str = ""
 
 
 class Walkthrough:
@@ -80,13 +80,14 @@ class Walkthrough:
             self._input, self._projections, self._scores, self._scaling, self._mask, self._softmax,
             self._values, self._concatenation, self._output, self._residual, self._feed_forward,
         )[number - 1]  # fmt: skip
-        step = make(STEPS[number - 1])
+        step = make()
         # Minus signs instead of hyphens, except in tokens (escaped or quoted) and exponents.
-        return replace(step, by_hand=re.sub(r"(?<![\w\\“])-(?=\d)", "−", step.by_hand))
+        by_hand = re.sub(r"(?<![\w\\“])-(?=\d)", "−", step.by_hand)
+        return replace(step, name=STEPS[number - 1], by_hand=by_hand)
 
     # The eleven steps
 
-    def _input(self, name: str) -> WalkthroughStep:
+    def _input(self) -> WalkthroughStep:
         steps, row = self.steps, self.row
         pictures = [self._of_query("x, for the queries", steps.residual)]
         token = f"“{formats.escaped(self.read[row])}”"
@@ -138,10 +139,10 @@ class Walkthrough:
             formula += r",\quad \mathrm{norm}(x)"
             explanation += " This layer normalises it before attention reads it (pre-norm)."
         return WalkthroughStep(
-            name, formula, explanation, self._shape("x", "query", "d_model"), pictures, code, hand
+            formula, explanation, self._shape("x", "query", "d_model"), pictures, code, hand
         )
 
-    def _projections(self, name: str) -> WalkthroughStep:
+    def _projections(self) -> WalkthroughStep:
         steps = self.steps
         projected = steps.q if steps.q_projected is None else steps.q_projected
         hand = self._linear(
@@ -170,7 +171,6 @@ class Walkthrough:
                 self._of_key("k, rotated", steps.k_rotated),
             ]
         return WalkthroughStep(
-            name,
             formula,
             "Three matrices turn each vector into a query (q), a key (k) and a value (v). "
             f"Queries come from the {self.query_title}, keys and values from the "
@@ -184,7 +184,7 @@ class Walkthrough:
             hand,
         )
 
-    def _scores(self, name: str) -> WalkthroughStep:
+    def _scores(self) -> WalkthroughStep:
         steps = self.steps
         query, key = steps.compared
         products = query[self.row].astype(float) * key[self.column]
@@ -195,7 +195,6 @@ class Walkthrough:
         terms = " + ".join(map(product, texts[0:-1:2], texts[1:-1:2]))
         left = len(products) - len(order)
         return WalkthroughStep(
-            name,
             r"s = q\,k^{\mathsf T}",
             "How well does a query match a key? Their dot product measures this.",
             self._shape("s", "query", "key"),
@@ -207,7 +206,7 @@ class Walkthrough:
             f"{self.pair}: {terms} + {operand(texts[-1])} (the other {left}) = **{total}**.",
         )
 
-    def _scaling(self, name: str) -> WalkthroughStep:
+    def _scaling(self) -> WalkthroughStep:
         steps = self.steps
         before = steps.scores[self.row, self.column]
         if "scaling" in self.ablated:
@@ -226,7 +225,6 @@ class Walkthrough:
             explanation += f" {own}"
         spread = f"{np.std(steps.scores):.2f} before, {np.std(steps.scaled):.2f} after"
         return WalkthroughStep(
-            name,
             r"s' = \frac{s}{\sqrt{d_{\mathrm{head}}}}",
             f"{explanation} Standard deviation of all scores: {spread}.",
             self._shape("s'", "query", "key"),
@@ -242,7 +240,7 @@ class Walkthrough:
             for i in np.argsort(-row)[:LARGEST]
         )
 
-    def _mask(self, name: str) -> WalkthroughStep:
+    def _mask(self) -> WalkthroughStep:
         steps = self.steps
         masked = np.where(steps.mask, steps.scaled, np.nan)
         may = "may" if steps.mask[self.row, self.column] else "may not"
@@ -250,7 +248,6 @@ class Walkthrough:
         visible = np.flatnonzero(steps.mask[self.row])
         only = " The only key it may attend to gets all the weight." if len(visible) == 1 else ""
         return WalkthroughStep(
-            name,
             r"s'_{ij} = -\infty \;\text{ where } i \text{ may not attend to } j",
             f"{hidden} of {steps.mask.size} query–key pairs are masked (hatched).",
             self._shape("mask", "query", "key"),
@@ -260,24 +257,19 @@ class Walkthrough:
             f"{len(visible)} of {steps.mask.shape[1]} keys.{only}",
         )
 
-    def _softmax(self, name: str) -> WalkthroughStep:
-        steps = self.steps
+    def _softmax(self) -> WalkthroughStep:
+        weights = np.where(self.steps.mask, self.steps.weights, np.nan)
         return WalkthroughStep(
-            name,
             r"w_{ij} = \frac{e^{s'_{ij}}}{\sum_j e^{s'_{ij}}}",
             "Raise e to the power of each score s′, then divide by the row's sum. Each row then "
             "adds up to 1.",
             self._shape("w", "query", "key"),
-            [
-                self._weights_like(
-                    "weights", np.where(steps.mask, steps.weights, np.nan), weights=True
-                )
-            ],
+            [self._weights_like("weights", weights, weights=True)],
             self._code((type(self.attention.softmax).forward, ".softmax(")),
             self._share(),
         )
 
-    def _values(self, name: str) -> WalkthroughStep:
+    def _values(self) -> WalkthroughStep:
         steps, row = self.steps, self.row
         weights, values = steps.weights[row].astype(float), steps.v[:, 0].astype(float)
         order = np.argsort(-weights)[:3]
@@ -289,7 +281,6 @@ class Walkthrough:
             for n, i in enumerate(order)
         )
         return WalkthroughStep(
-            name,
             r"h = w\,v",
             "Each query adds up the values of all keys, each multiplied by its weight.",
             self._shape("h", "query", "d_head"),
@@ -299,16 +290,11 @@ class Walkthrough:
             f"{operand(texts[-1])} (all others) = **{total}**.",
         )
 
-    def _concatenation(self, name: str) -> WalkthroughStep:
+    def _concatenation(self) -> WalkthroughStep:
         steps, head = self.steps, self.steps.head
         first = head * self.width
-        pictures = [
-            replace(
-                self._of_query("all heads, side by side", steps.concatenated),
-                bands=self.heads,
-                band=head,
-            )
-        ]
+        together = self._of_query("all heads, side by side", steps.concatenated)
+        pictures = [replace(together, bands=self.heads, band=head)]
         explanation = (
             f"The outputs of {self.heads} heads, {self.width} numbers each, are placed side by "
             "side."
@@ -329,19 +315,10 @@ class Walkthrough:
                 f"computed alone, from its slice, gives {verdict} (largest difference "
                 f"**{far:.0e}**)."
             )
-            pictures.append(
-                Matrix(
-                    "Wq, the query projection: one slice per head",
-                    steps.matrix,
-                    "index in q",
-                    "index in x",
-                    bands=self.heads,
-                    band=head,
-                    across=False,
-                )
-            )
+            title = "Wq, the query projection: one slice per head"
+            bands = {"bands": self.heads, "band": head, "across": False}
+            pictures.append(Matrix(title, steps.matrix, "index in q", "index in x", **bands))
         return WalkthroughStep(
-            name,
             self._all_heads(),
             explanation,
             self._shape("concat", "query", "heads · d_head"),
@@ -353,10 +330,9 @@ class Walkthrough:
             f"**{self.token}**; the first is **{steps.concatenated[self.row, first]:.2f}**.",
         )
 
-    def _output(self, name: str) -> WalkthroughStep:
+    def _output(self) -> WalkthroughStep:
         steps, row = self.steps, self.row
         return WalkthroughStep(
-            name,
             rf"o = {self._all_heads()}\, W^O + b^O",
             "A last matrix mixes the heads' outputs and makes the result as wide as x again.",
             self._shape("o", "query", "d_model"),
@@ -365,15 +341,12 @@ class Walkthrough:
             self._linear("o", self.attention.output, steps.concatenated[row], steps.output[row]),
         )
 
-    def _residual(self, name: str) -> WalkthroughStep:
+    def _residual(self) -> WalkthroughStep:
         steps, row = self.steps, self.row
         sublayer, norm = self._names()
         pictures = [self._of_query("x + o", steps.added)]
         if "residual" in self.ablated:
-            formula, explanation = (
-                r"o",
-                "x is left out: only the heads' output remains.",
-            )
+            formula, explanation = r"o", "x is left out: only the heads' output remains."
             hand = f"First number of **{self.token}**: **{steps.added[row, 0]:.2f}**, from o alone."
         else:
             formula = r"x + o"
@@ -396,7 +369,6 @@ class Walkthrough:
                 f"normalised: **{steps.after[row, 0]:.2f}**."
             )
         return WalkthroughStep(
-            name,
             formula,
             explanation,
             self._shape("x", "query", "d_model"),
@@ -405,7 +377,7 @@ class Walkthrough:
             hand,
         )
 
-    def _feed_forward(self, name: str) -> WalkthroughStep:
+    def _feed_forward(self) -> WalkthroughStep:
         steps, row = self.steps, self.row
         hidden = steps.hidden[row]
         feeds_next = self.block.next_norm is sublayers_of(self.layer)[-1][2]
@@ -426,7 +398,6 @@ class Walkthrough:
         if activation != nn.ReLU.__name__:
             passed = f"the largest of {len(hidden)} hidden numbers is **{hidden.max():.2f}**"
         return WalkthroughStep(
-            name,
             formula,
             f"Each token separately: widen, {does}, and project back to the width of x. The "
             f"result is added to x.{between}",
@@ -470,15 +441,8 @@ class Walkthrough:
         return rf"\mathrm{{concat}}(h_1, \dots, h_{{{self.heads}}})"
 
     def _of_query(self, title: str, values: np.ndarray) -> Matrix:
-        return Matrix(
-            title,
-            values,
-            self.query_name,
-            "number",
-            self.query,
-            follow=self.row,
-            chooses="follow",
-        )
+        follow = {"follow": self.row, "chooses": "follow"}
+        return Matrix(title, values, self.query_name, "number", self.query, **follow)
 
     def _of_key(self, title: str, values: np.ndarray) -> Matrix:
         row_title = f"key ({self.key_title})"

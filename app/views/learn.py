@@ -4,8 +4,9 @@ import streamlit as st
 
 from headlight.app.components.class_steps import StepRow, class_steps
 from headlight.app.components.lesson_cards import LessonCard, lesson_cards
+from headlight.app.lessons import covered
 from headlight.app.lessons.class_plan import plan
-from headlight.app.lessons.lesson import LiveLesson, pictures
+from headlight.app.lessons.lesson import LiveLesson
 from headlight.app.shell import class_remote, frame, lesson, running_lesson
 from headlight.app.shell.class_remote import IN_CLASS
 from headlight.app.state import catalog, messages, session, widgets
@@ -63,7 +64,7 @@ def card(number: int, of: LiveLesson) -> LessonCard:
         right=right if is_done else None,
         step=running_lesson.next_step(name),
         steps=len(of.steps),
-        picture=pictures().get(name),
+        picture=covered.of_lessons().get(name),
     )
 
 
@@ -77,17 +78,20 @@ def draw_class_plan() -> None:
         StepRow(
             step.title,
             step.minutes,
+            formats.emphasised(step.write),
             [
                 (name, formats.emphasised(text))
-                for name, text in (
-                    ("Write", step.write),
-                    ("Why it matters", step.why),
-                    ("Misconception", step.misconception),
-                )
+                for name, text in (("Why", step.why), ("Misconception", step.misconception))
                 if text
             ],
+            picture,
         )
-        for step in given.steps
+        for step, picture in zip(given.steps, covered.of_plan(), strict=True)
     ]
-    look = {"short": given.short, "exit": formats.emphasised(given.exit), "here": "learn"}
+    look = {
+        "short": given.short,
+        "exit": formats.emphasised(given.exit),
+        "here": "learn",
+        "folded": session.values()["projector"],
+    }
     class_steps(rows, class_remote.links(), session.values()["plan"], look)

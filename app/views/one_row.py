@@ -1,6 +1,5 @@
 """One row of a head as bars, from its scores to its output, for the typed sentence."""
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,6 +12,7 @@ from headlight.app.state.catalog import ModelView
 from headlight.app.state.options import STEPS
 from headlight.app.text import part_names
 from headlight.app.views._head_walkthrough import Walkthrough
+from headlight.model.analysis.head_metrics import is_word
 from headlight.model.probing.head_steps import HeadSteps
 from headlight.model.probing.run import Run
 from headlight.model.probing.trace import Pass
@@ -67,7 +67,7 @@ def head_rows(view: ModelView, run: Run, trace: Pass) -> ScoredHead:
 def most_divided(weights: np.ndarray, rows: Sequence[str]) -> int:
     """The row (of query, key) whose second-largest weight is the largest, a word if there is one;
     of a single key any."""
-    are_words = np.array([bool(re.match(r"[^<\[]*\w", row)) for row in rows])
+    are_words = np.array([is_word(row) for row in rows])
     second = np.sort(weights)[:, -2] if weights.shape[1] > 1 else np.zeros(len(weights))
     return int(np.lexsort((-second, ~are_words))[0])
 

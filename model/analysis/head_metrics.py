@@ -253,13 +253,14 @@ def most_telling_row(weights: np.ndarray, rows: Sequence[str], keys: Sequence[st
         return None
     key = weights.argmax(-1)
     far = np.abs(np.arange(len(weights)) / len(weights) - key / weights.shape[-1])
-    named, is_word = (np.array([_is_word(token) for token in some]) for some in (rows, keys))
+    named, to_word = (np.array([is_word(token) for token in some]) for some in (rows, keys))
     # Cubed: a row that is split between two tokens tells less than a clear one nearby.
-    tells = named * largest**3 * (0.1 + far) * np.where(is_word[key], 1, 0.1)
+    tells = named * largest**3 * (0.1 + far) * np.where(to_word[key], 1, 0.1)
     return int(tells.argmax()) if tells.any() else None
 
 
-def _is_word(token: str) -> bool:
+def is_word(token: str) -> bool:
+    """Whether a token has a letter or a digit and is no special one."""
     return any(map(str.isalnum, token)) and not re.fullmatch(r"<.+>|\[.+\]", token)
 
 

@@ -481,9 +481,12 @@ class Positioned(Change):
 
     kind: str
     shift: int = 0
-    verb, order, words = "positions", 0, "positions: {}"
+    verb, order, words = "positions", 0, "with {} positions"
     example, help = "source=positions:none", "also `sinusoidal`, `learned`, `shifted-3`"
     parts = ("positions",)
+
+    def in_words(self, keys=()):
+        return "without positions" if self.kind == "none" else super().in_words(keys)
 
     def reweigh(self, model, part, heads, mean):
         module = model.get_submodule(part.name)

@@ -46,7 +46,6 @@ from headlight.model.training import tasks
 from headlight.model.training.average import mean
 from headlight.model.training.data import DataError, Pair, batches, pad, pad_ids
 from headlight.model.training.describe import describe
-from headlight.model.training.grow import grown
 from headlight.model.training.mixing import check_shares, mixed
 from headlight.model.training.snapshots import MARKS
 from headlight.model.training.tasks import Example, Recipe, Task
@@ -164,13 +163,6 @@ class Training:
             before = {}
         else:
             initial = begin_with(start, task)
-            if vocab or d_ff:
-                tokenizer = initial.tokenizer
-                if vocab:
-                    tokenizer = self.first_tokenizer(
-                        replace(task, vocab_size=vocab), examples["train"]
-                    )
-                initial = grown(initial, tokenizer, d_ff or initial.model.config.d_ff)
             self.tokenizer, self.preset = initial.tokenizer, initial.preset
             model = initial.model.train().requires_grad_(True)
             before = initial.card
@@ -529,14 +521,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         help="dropout everywhere except on attention weights "
         "(default: the task's, or that of --start)",
     )
-    parser.add_argument(
-        "--vocab",
-        type=int,
-        metavar="N",
-        help="vocabulary size; with --start, a new vocabulary from the task's text",
-    )
-    parser.add_argument("--d-ff", type=int, metavar="N",
-                        help="feed-forward width; with --start, the layers grow")  # fmt: skip
+    parser.add_argument("--vocab", type=int, metavar="N", help="vocabulary size, without --start")
+    parser.add_argument("--d-ff", type=int, metavar="N", help="feed-forward width, without --start")
     for setting in dataclasses.fields(Recipe):
         name = "--" + setting.name.replace("_", "-")
         text = setting.metadata["help"]
@@ -549,6 +535,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     args = parser.parse_args(arguments)
     if (args.task == "pairs") != (args.file is not None):
         parser.error("only the task `pairs` takes a file, and it needs one")
+    if args.start and (args.vocab or args.d_ff):
+        parser.error("with --start, vocabulary and feed-forwards are as large as they are")
     for name, value in vars(args).items():
         least, most = int(name in COUNTS), 1 if name in SHARES else sys.float_info.max
         if isinstance(value, int | float) and not least <= value <= most:

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 
 from headlight.app import theme
 from headlight.app.results import memoize
+from headlight.app.shell import room_acts
 from headlight.app.state import catalog
 from headlight.model import load, presets
 from tests.app.common import App, forget_all
@@ -25,10 +26,16 @@ MENUS = (
 RESULTS = 128 * 2**20  # bytes: of a file of tests they are rarely asked for again
 
 
+def _refuse():
+    raise AssertionError("a room was asked for")
+
+
 @pytest.fixture
 def new_page(models, monkeypatch):
     """Makes the app without a browser, with our own models to choose from: one session each. What
-    is cached of another folder of models is forgotten."""
+    is cached of another folder of models is forgotten. No session is in a room, so none may open
+    the store of rooms, which makes a file and starts a thread."""
+    monkeypatch.setattr(room_acts, "hub", _refuse)
     monkeypatch.setattr("sys.argv", ["main.py", "--models", str(models)])
     if catalog.folders() != catalog.folders.__wrapped__():
         forget_all()

@@ -10,7 +10,6 @@ least five.
 import csv
 import io
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import hypothesis
 import numpy as np
@@ -36,6 +35,7 @@ from headlight.model.training.data import DataError
 from tests.app.common import App, plain_text, view_of
 from tests.app.test_settings import HERE
 from tests.app.test_shown_as_text import PAYLOADS
+from tests.markup import Markup
 from tests.model.common import random_model, tiny_tokenizer
 
 ALL = hypothesis.settings.default.max_examples
@@ -114,16 +114,9 @@ def test_rows_sum_to_one_or_are_zero_and_tables_read_back_equal(text, target, li
         assert not any(cell.startswith(FORMULAS) for cell in row.values())
 
 
-class Elements(HTMLParser):
-    """The elements of a page, with the names of their attributes."""
-
-    def __init__(self, page: str):
-        super().__init__()
-        self.found = []
-        self.feed(page)
-
-    def handle_starttag(self, tag, attributes):
-        self.found.append((tag, *(name for name, _ in attributes)))
+def elements(page: str) -> list[tuple[str, ...]]:
+    """Of a page, with the names of their attributes."""
+    return [(tag, *attributes) for tag, attributes in Markup(page).tags]
 
 
 PLAIN = view_of(TINY.trace("the dog", "Ein Hund"))
@@ -141,7 +134,7 @@ def test_nothing_of_the_user_s_is_alive_in_a_page(text, target):
     view = view_of(trace)
     view = replace(view, settings=view.settings | {"model": text, "source": text})
     for make in (bertviz, lambda view: pictures.page(view).decode("utf-8")):
-        assert Elements(make(view)).found == Elements(make(PLAIN)).found
+        assert elements(make(view)) == elements(make(PLAIN))
     axes = part_names.axes(trace, "cross", 0, 0)
     drawn = charts.attention(trace.attention["cross"][0, 0], *axes).to_plotly_json()
     for side in ("xaxis", "yaxis"):

@@ -20,7 +20,8 @@ def test_every_verb_has_words():
         ("encoder_feed_forward.2=skip", "Encoder feed forward layer 2 skipped"),
         ("cross.3.4=patch", "Cross 3.4 patched"),
         ("cross.3.4=patch:2,3", "Cross 3.4 patched at 2,3"),
-        ("source=positions:none", "Source positions: none"),
+        ("source=positions:none", "Source without positions"),
+        ("source=positions:learned", "Source with learned positions"),
         ("cross.4=temperature:0.5", "Cross layer 4 temperature 0.5"),
     ],
 )

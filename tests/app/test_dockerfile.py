@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 from tests.app.test_killed import status
 from tests.app.test_serve import needs_nginx, visit
 from tests.conftest import ROOT
-from tests.load.server import free_port
+from tests.servers import free_port
 from tests.waiting import wait_until
 
 # As root one may write everywhere, unless without capabilities. Root's nginx needs these.

@@ -14,6 +14,7 @@ import torch
 import headlight
 from headlight.app.server import command, doctor
 from tests.conftest import ROOT
+from tests.servers import free_port
 
 
 def checked(capsys, *arguments: str) -> tuple[list[str], int]:
@@ -27,10 +28,7 @@ def checked(capsys, *arguments: str) -> tuple[list[str], int]:
 
 
 def test_a_machine_that_runs_the_tests_is_well(capsys):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    lines, status = checked(capsys, "--port", str(port))
+    lines, status = checked(capsys, "--port", str(free_port()))
     assert status == 0 and len(lines) == 10 and all(line.startswith("ok") for line in lines)
     assert f"PyTorch    {torch.__version__}" in lines[2]
 

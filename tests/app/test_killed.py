@@ -16,9 +16,10 @@ import psutil
 import pytest
 from websockets.sync.client import connect
 
-from tests.app.test_serve import free_port, needs_nginx
+from tests.app.test_serve import needs_nginx
 from tests.conftest import ROOT
 from tests.load import server
+from tests.servers import free_port
 from tests.waiting import wait_until
 
 SOON, ROUNDS = 2.0, 20  # seconds, tries
@@ -127,10 +128,11 @@ def _command(process: psutil.Process) -> str:
 
 
 @contextmanager
-def serving(models: Path, replicas: int):
+def serving(models: Path, replicas: int, **environment: str):
     port = free_port()
     command = ["-m", "headlight.app.server.serve", "--port", str(port), "--replicas", str(replicas)]
-    with server.running([*command, "--models", str(models)], port, OMP_NUM_THREADS="1") as running:
+    environment["OMP_NUM_THREADS"] = "1"
+    with server.running([*command, "--models", str(models)], port, **environment) as running:
         yield Served(running, port)
 
 

@@ -237,22 +237,6 @@ def test_back_and_leave(page):
     assert running(page).step.number == 5  # after the last answer
 
 
-def test_a_lesson_begins_with_none_of_the_settings_before(page):
-    """A browser that follows its link at once may send them again."""
-    page.query_params.update(OWN)
-    page.run()
-    page.switch_page("learn").run()
-    click(page, f"start {FIRST}")
-    page.session_state["causal"], page.session_state["pad_to"] = False, 12
-    follow(page)
-    assert not {"causal", "pad_to"} & {
-        key for key, value in settings_of(page).items() if value != SETTINGS[key].default
-    }
-    page.session_state["causal"] = False  # from now on it is the student's
-    page.run()
-    assert not settings_of(page)["causal"]
-
-
 @pytest.mark.parametrize("name", long_but([FIRST], LESSONS))
 def test_the_last_step_asks_about_ones_own_sentence(page, name):
     begin(page, name)

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.conftest import ROOT
-from tests.load.server import free_port
+from tests.servers import free_port
 
 pytestmark = pytest.mark.long
 LACKING = {

@@ -4,19 +4,24 @@ import csv
 import io
 import json
 import zipfile
-from html.parser import HTMLParser
 from types import SimpleNamespace
 
 import pytest
 
 from headlight.app.components.poll_results import results
+from headlight.app.lessons.class_plan import plan
 from headlight.app.server.room_hub import Hub
 from headlight.app.server.room_stores import AWAY, RedisStore, SQLiteStore
 from headlight.app.server.rooms import ASK, CLOSE, DONE, REVEAL, SHOW, VIEW, NoRoom, beginning
 from headlight.app.shell import room, room_acts
+from headlight.app.state.pages import PAGES
+from headlight.app.state.settings import OF_ROOMS
+from headlight.app.text.formats import escaped
 from tests.app.server.conftest import redis_server
+from tests.markup import Markup
 from tests.waiting import wait_until
 
+TYPED = "2 * 3 -> \\ &amp; &#32; _x_ :smile: www.a.b?"
 CODE, SECRET = "KAFEN", "sentinel-of-an-answer"
 ABOUT = {"kind": "choose", "text": "Which?", "choices": ["red", "car", SECRET]}
 TEACHER, STUDENT = f"headlight_teacher_{CODE}", f"headlight_student_{CODE}"
@@ -110,7 +115,7 @@ def test_results_are_drawn_of_what_is_shown_alone(page, state, teaches, monkeypa
 
 
 def test_answers_in_a_table_are_texts_and_of_nobody(page):
-    about = ABOUT | {"choices": ["=1+1", "car"]}
+    about = ABOUT | {"choices": ["=1+1", "car"], "text": "*" + escaped(TYPED) + "*"}
     for number in (1, 2):
         page.hub.append(CODE, ASK, about=about)
         for i in range(20):
@@ -120,6 +125,7 @@ def test_answers_in_a_table_are_texts_and_of_nobody(page):
         page.hub.append(CODE, REVEAL, key=(number, 1), truth="car")
     head, *rows = csv.reader(io.StringIO(room_acts.as_csv(page.hub.room(CODE))))
     assert head == ["question", "round", "student", "text", "answer", "model"]
+    assert {row[3] for row in rows} == {TYPED}
     assert len(rows) == 40 and {row[4] for row in rows} == {"'=1+1", "car"}
     first, second = ({row[2]: row[4] for row in rows if row[0] == number} for number in ("1", "2"))
     assert first != second  # student 3 is another one in each question
@@ -137,19 +143,6 @@ PICTURES = {
 }
 
 
-class _Text(HTMLParser):
-    def __init__(self, html: str):
-        super().__init__()
-        self.texts, self.tags = [], set()
-        self.feed(html)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.add(tag)
-
-    def handle_data(self, data):
-        self.texts.append(data)
-
-
 @pytest.mark.parametrize("kind", PICTURES)
 @pytest.mark.parametrize("is_revealed", [False, True])
 @pytest.mark.parametrize("count", [0, 1, 3])
@@ -157,9 +150,9 @@ def test_pictures_hold_what_was_answered_and_texts_stay_texts(kind, is_revealed,
     about, answers, truth = PICTURES[kind]
     rounds = [dict(enumerate(answers[:count])), {}]
     about = {"kind": kind, **about}
-    read = _Text(results(about, rounds, truth if is_revealed else None))
-    assert read.tags <= {"div", "small", "span", "i", "b", "sup"}
-    text = "".join(read.texts)
+    read = Markup(results(about, rounds, truth if is_revealed else None))
+    assert {tag for tag, _ in read.tags} <= {"div", "small", "span", "i", "b", "sup"}
+    text = "".join(text for _, text in read.texts)
     assert f"First: {min(count, len(answers))}" in text and "After the discussion: 0" in text
     says_truth = "✓" in text or "The model: 3" in text or "the model" in text or kind == "token"
     assert says_truth or not is_revealed
@@ -208,3 +201,25 @@ def test_a_store_that_stops_and_comes_back_loses_nothing(page, tmp_path, monkeyp
         for each in (hub, unknown):
             each._look(CODE)
             wait_until(lambda each=each: each.watcher is None)
+
+
+def test_a_room_can_ask_every_question_of_the_plan_and_knows_its_answer():
+    for question in (slide for slide in plan().slides if slide.kind == "ask"):
+        if isinstance(question.answers, tuple):
+            assert question.right in (None, *question.answers)
+            assert len(question.answers) == len({*question.answers}) > 1
+        else:
+            assert question.answers in ("word", "number", "share")
+            assert isinstance(question.right, str if question.answers == "word" else float | int)
+
+
+@pytest.mark.long
+def test_a_session_without_a_room_makes_nothing_of_rooms(new_page, monkeypatch):
+    """No widget is drawn; that no store is opened holds in all tests with `new_page`."""
+    drawn = []
+    monkeypatch.setattr(room, "draw", lambda *_: drawn.append(True))
+    opened = new_page()
+    for path in PAGES:
+        opened.switch_page(path).run()
+        assert not opened.exception and not drawn
+        assert not any(key in opened.session_state for key in OF_ROOMS)

@@ -16,15 +16,10 @@ import pytest
 
 from headlight.app.server import lan, limits, serve
 from headlight.app.server import replicas as replicas_module
+from tests.servers import free_port
 from tests.waiting import wait_until
 
 needs_nginx = pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def listens(port) -> bool:

@@ -5,7 +5,6 @@ import itertools
 
 from tests.bench.bench_grid import ANSWERED, floor, page_at, text_of, typed
 from tests.bench.harness import Row
-from tests.browser.conftest import SETTLED
 
 TOKENS, BEAMS, STEPS = 20, 5, 30
 # The arrow key, and then until the step is painted.
@@ -38,13 +37,7 @@ PAINTED = """(text) => {
 
 @functools.cache
 def shown(query: str, length: int):
-    text = text_of(length)
-    opened = page_at(f"generate?model=en-de&source={text}&{query}", ".stMain")
-    opened.wait_for_function(
-        "() => performance.getEntriesByName('generate painted').length", timeout=90_000
-    )
-    opened.wait_for_selector(SETTLED)
-    return opened
+    return page_at(f"generate?model=en-de&source={text_of(length)}&{query}", "generate")
 
 
 def steps():

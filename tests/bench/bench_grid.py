@@ -80,10 +80,7 @@ def big() -> checkpoint.Checkpoint:
 @functools.cache
 def page(length: int):
     """The app with the big model, a target of `length` tokens typed."""
-    opened = page_at(f"?model=big&source=a+dog&target={text_of(length - 1)}", ".stMain")
-    opened.wait_for_function(
-        "() => performance.getEntriesByName('grid painted').length", timeout=90_000
-    )
+    opened = page_at(f"?model=big&source=a+dog&target={text_of(length - 1)}", "grid")
     opened.get_by_label("Source sentence", exact=True).wait_for()  # the sidebar comes last
     opened.wait_for_selector(SETTLED)
     return opened
@@ -94,8 +91,9 @@ SCRIPTS: list[str] = []  # that run before a page's own
 OPENED: list = []  # pages of the app
 
 
-def page_at(path: str, drawn: str):
-    """A server with the big model, and a page of it once `drawn` is there and it has settled."""
+def page_at(path: str, painted: str, drawn: str = ".stMain"):
+    """A server with the big model, and a page of it once `drawn` is there, its picture is painted,
+    see `painted` of app/components/shared/dom.js, and it has settled."""
     big()
     server = serve(big.folder, **SERVED)
     address = server.__enter__()
@@ -106,6 +104,9 @@ def page_at(path: str, drawn: str):
     OPENED.append(opened)
     opened.goto(f"{address}/{path}")
     opened.wait_for_selector(drawn, timeout=90_000)
+    opened.wait_for_function(
+        f"() => performance.getEntriesByName('{painted} painted').length", timeout=90_000
+    )
     opened.wait_for_selector(SETTLED)
     return opened
 

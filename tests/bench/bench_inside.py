@@ -32,9 +32,8 @@ STEP = """async (key) => {
 def lesson():
     text = text_of(TOKENS - 1)
     first = quote(STEPS[0])
-    opened = page_at(f"inside?model=big&source={text}&target={text}&at={first}", ".stMain h4")
-    opened.wait_for_function("() => performance.getEntriesByName('matrices painted').length")
-    return opened
+    address = f"inside?model=big&source={text}&target={text}&at={first}"
+    return page_at(address, "matrices", ".stMain h4")
 
 
 def steps():

@@ -30,7 +30,7 @@ OFF = """async (head) => {
 
 
 # Another head, as by a click on its map; then the picker names it.
-ANOTHER = """async ([kind, layer, head]) => {
+ANOTHER = """async ({ kind, layer, head }) => {
   const { grid } = window.headlight;
   const name = () => document.querySelector(".st-key-head_picker button").textContent;
   const start = performance.now();
@@ -50,39 +50,31 @@ ANOTHER = """async ([kind, layer, head]) => {
 
 @functools.cache
 def shown(query: str):
-    text = text_of(TOKENS - 1)
-    opened = page_at(f"?model=en-de&source={text}&{query}", ".stMain")
-    opened.wait_for_function(
-        "() => performance.getEntriesByName('grid painted').length", timeout=90_000
+    return page_at(f"?model=en-de&source={text_of(TOKENS - 1)}&{query}", "grid")
+
+
+def each_head(act: str, first: int):
+    """Each turn another head of the encoder."""
+    heads = (
+        {"kind": "encoder", "layer": i // 4 % 4, "head": i % 4} for i in itertools.count(first)
     )
-    opened.wait_for_selector(SETTLED)
-    return opened
+
+    def ours():
+        seconds = shown("kind=encoder").evaluate(act, next(heads))
+        shown("kind=encoder").wait_for_selector(SETTLED)
+        shown("kind=encoder").wait_for_timeout(200)
+        return seconds
+
+    return ours, lambda: typed(floor(), text_of(TOKENS - 1), ANSWERED)
 
 
 def off():
-    """Each turn another head of the encoder, all of them off in the end: nothing is cached."""
-    heads = ({"kind": "encoder", "layer": i // 4 % 4, "head": i % 4} for i in itertools.count())
-
-    def ours():
-        seconds = shown("kind=encoder").evaluate(OFF, next(heads))
-        shown("kind=encoder").wait_for_selector(SETTLED)
-        shown("kind=encoder").wait_for_timeout(200)
-        return seconds
-
-    return ours, lambda: typed(floor(), text_of(TOKENS - 1), ANSWERED)
+    """All of them off in the end: nothing is cached."""
+    return each_head(OFF, 0)
 
 
 def another():
-    """One head of the encoder after another."""
-    heads = (["encoder", i // 4 % 4, i % 4] for i in itertools.count(1))
-
-    def ours():
-        seconds = shown("kind=encoder").evaluate(ANOTHER, next(heads))
-        shown("kind=encoder").wait_for_selector(SETTLED)
-        shown("kind=encoder").wait_for_timeout(200)
-        return seconds
-
-    return ours, lambda: typed(floor(), text_of(TOKENS - 1), ANSWERED)
+    return each_head(ANOTHER, 1)
 
 
 def ablation():

@@ -1,13 +1,15 @@
 """The plan for a class, walked in Present with a presenter's two buttons, in one tab: each step
 shows what it promises."""
 
+from urllib.parse import parse_qs, urlsplit
+
 import pytest
 from playwright.sync_api import expect
 
 from headlight.app.lessons.class_plan import ASK, plan
 
 pytestmark = pytest.mark.browser
-# What is seen at a beat, beside the question: beats count from 1.
+# What is seen at a slide, beside the question: slides count from 1.
 SEEN = {
     2: "attends most to red (100%)",
     4: "its column adds up to 25",
@@ -41,6 +43,12 @@ TEXT = """() => {
   };
   return walk(document.body).replace(/\\s+/g, " ");
 }"""
+# The head in the large picture, and whether any head is drawn as switched off.
+DRAWN = """() => {
+  const { focus, off } = window.headlight.grid.look;
+  return [`kind=${focus.kind}&layer=${focus.layer + 1}&head=${focus.head + 1}`,
+    Object.values(off ?? {}).some((heads) => heads.length)];
+}"""
 
 
 @pytest.mark.long
@@ -50,15 +58,21 @@ def test_the_plan_is_walked_with_two_buttons_in_one_tab(visit):
     visit.open("learn?picture=In+class")
     page.locator(".st-key-class_steps a.ask").first.click()
     visit.settle()
-    remote, beats = page.locator(".st-key-remote nav"), plan().beats
-    for number, beat in enumerate(beats, 1):
-        expect(remote).to_contain_text(f"Step {beat.step} of {len(plan().steps)}")
+    remote, slides = page.locator(".st-key-remote nav"), plan().slides
+    for number, slide in enumerate(slides, 1):
+        expect(remote).to_contain_text(f"Step {slide.step} of {len(plan().steps)}")
         expect(remote).to_be_in_viewport(ratio=0.99)
         question = page.locator(".st-key-class_question")
-        expect(question).to_have_count(1 if beat.kind == ASK else 0)
+        expect(question).to_have_count(1 if slide.kind == ASK else 0)
         assert SEEN.get(number, "") in page.evaluate(TEXT), number
+        asked = parse_qs(urlsplit(slide.at).query).keys() | {"projector", "plan"}
+        assert parse_qs(urlsplit(page.url).query).keys() <= asked, number
+        if "kind=" in slide.at and slide.at.startswith("?"):
+            head, is_off = page.evaluate(DRAWN)
+            assert head in slide.at, number
+            assert is_off == ("off" in slide.at), number
         assert page.evaluate("document.querySelector('.stMain').scrollTop") == 0
-        if number < len(beats):
+        if number < len(slides):
             page.keyboard.press("PageDown")
             visit.settle()
     assert not visit.errors

@@ -1,11 +1,10 @@
 """The pages of the documentation, opened from a folder."""
 
-from html.parser import HTMLParser
-
 import pytest
 
 from tests import documentation
 from tests.browser.conftest import on_paper
+from tests.markup import Markup
 
 pytestmark = pytest.mark.long
 
@@ -27,38 +26,30 @@ def refusing(context):
     page.close()
 
 
-class Elements(HTMLParser):
-    """Of a page: `kinds`, which are tag and class, and the text of a script or a style; and the
-    addresses of another host that a browser may ask by itself."""
+def kinds_of(page: Markup) -> set[tuple[str, str]]:
+    """Tag and class of its elements, and the texts of scripts and styles."""
+    classes = {(tag, name) for tag, at in page.tags for name in ["", *at.get("class", "").split()]}
+    return classes | {(tag, text) for tag, text in page.texts if tag and "{" in text}
 
-    def __init__(self, html: str):
-        super().__init__()
-        self.kinds, self.outside = set(), []
-        self.feed(html)
 
-    def handle_starttag(self, tag, attrs):
-        attributes = {name: value or "" for name, value in attrs}
-        self.kinds |= {(tag, name) for name in ["", *attributes.get("class", "").split()]}
-        if tag != "a":  # which is asked for by a click
-            attributes.pop("xmlns", None)
-            self.outside += [value for value in attributes.values() if "//" in value]
-
-    def handle_data(self, data):
-        if self.cdata_elem and "{" in data:
-            self.kinds.add((self.cdata_elem, data))
+def outside(page: Markup) -> list[str]:
+    """The addresses of another host that a browser may ask by itself, without a click."""
+    attributes = (item for tag, at in page.tags if tag != "a" for item in at.items())
+    return [value for name, value in attributes if name != "xmlns" and "//" in value]
 
 
 def test_they_ask_no_other_host(site, refusing):
     """Scripts ask by the elements that they meet: pages are opened that hold all kinds of them."""
     page, asked = refusing
-    elements = {file: Elements(file.read_text("utf-8")) for file in site.rglob("*.html")}
-    assert len(elements) > len(documentation.pages())
-    assert {file: each.outside for file, each in elements.items() if each.outside} == {}
+    read = {file: Markup(file.read_text("utf-8")) for file in site.rglob("*.html")}
+    assert len(read) > len(documentation.pages())
+    assert {file: asks for file, each in read.items() if (asks := outside(each))} == {}
+    kinds = {file: kinds_of(each) for file, each in read.items()}
     opened = set()
-    for file in sorted(elements, key=lambda file: (-len(elements[file].kinds), file)):
-        if elements[file].kinds <= opened:
+    for file in sorted(kinds, key=lambda file: (-len(kinds[file]), file)):
+        if kinds[file] <= opened:
             continue
-        opened |= elements[file].kinds
+        opened |= kinds[file]
         page.goto(file.as_uri())
         page.wait_for_selector("article h1")
     assert not asked

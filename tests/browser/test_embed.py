@@ -154,7 +154,7 @@ def test_the_app_shows_picture_and_finding_where_its_host_is_listed(framed, sche
     frame = framed(scheme=scheme)
     stage = frame.locator(".stage")
     expect(stage.locator("canvas").first).to_be_visible(timeout=60_000)
-    for hidden in (".st-key-bar", ".st-key-page", ".st-key-panel"):
+    for hidden in (".st-key-bar", ".st-key-page", ".st-key-panel", ".st-key-lesson_offer"):
         expect(frame.locator(hidden)).to_be_hidden()
     for shown in (".message", ".stage", ".selected .cells canvas"):
         box = frame.locator(shown).first.bounding_box()

@@ -3,8 +3,6 @@ Skipped where jupyterlab is not installed."""
 
 import json
 import os
-import socket
-import subprocess
 import sys
 import urllib.request
 from contextlib import contextmanager
@@ -16,6 +14,7 @@ from playwright.sync_api import expect
 
 from tests.browser.test_notebook import GRID, cell
 from tests.conftest import ROOT
+from tests.servers import free_port, serving
 from tests.waiting import wait_until
 
 pytest.importorskip("jupyterlab")
@@ -38,9 +37,7 @@ def lab(folder: Path):
         metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
     )
     nbformat.write(notebook, folder / "one.ipynb")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     options = {"ServerApp.port": port, "IdentityProvider.token": "", "ServerApp.root_dir": folder,
                "ServerApp.allow_root": True, "ServerApp.open_browser": False,
                "LabApp.news_url": None, "LabApp.check_for_updates_class":
@@ -48,29 +45,10 @@ def lab(folder: Path):
     paths = [str(ROOT), os.environ.get("PYTHONPATH")]
     own = {"JUPYTER_RUNTIME_DIR": str(folder / "runtime"), "JUPYTER_CONFIG_DIR": str(folder),
            "PYTHONPATH": os.pathsep.join(filter(None, paths))}  # fmt: skip
-    command = [f"--{name}={value}" for name, value in options.items()]
-    server = subprocess.Popen(
-        [sys.executable, "-m", "jupyterlab", *command],
-        cwd=folder,
-        env=os.environ | own,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    address = f"http://127.0.0.1:{port}"
-
-    def is_ready() -> bool:
-        assert server.poll() is None, "JupyterLab ended by itself"
-        try:
-            return bool(urllib.request.urlopen(f"{address}/api/status", timeout=1))
-        except OSError:
-            return False
-
-    try:
-        wait_until(is_ready)
+    command = [sys.executable, "-m", "jupyterlab"]
+    command += [f"--{name}={value}" for name, value in options.items()]
+    with serving(command, port, "/api/status", cwd=folder, env=os.environ | own) as address:
         yield address, folder / "runtime"
-    finally:
-        server.terminate()
-        server.wait(20)
 
 
 def kernels(address: str) -> list[dict]:

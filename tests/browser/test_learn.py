@@ -2,6 +2,7 @@
 shows it above the picture. Whole lessons are taken in test_lessons.py."""
 
 import re
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
@@ -97,6 +98,28 @@ def test_the_first_page_offers_a_lesson_until_it_is_answered(visit):
     page.get_by_role("button", name="A row of attention").click()
     visit.idle()
     assert step(visit) == 1 and "lesson=1-shares" in page.url
+    page.evaluate("localStorage.clear()")
+
+
+def test_a_lesson_leads_from_page_to_page_with_none_of_the_settings_before(visit):
+    page = visit.page
+    visit.open()
+    page.evaluate("localStorage.clear()")
+    visit.open("?model=en-de&source=A+dog+runs.&causal=false&pad_to=12&least=0.1")
+    visit.go("Learn")
+    page.get_by_role("button", name="Query, key, value").first.click()
+    for number, path in enumerate(("/lookup", "/lookup", "/", "/", "/lookup", "/inside"), 1):
+        page.wait_for_url(f"**{path}?**step_of_lesson={number}**" if number > 1 else f"**{path}?**")
+        visit.idle()
+        assert step(visit) == number
+        settings = parse_qs(urlsplit(page.url).query)
+        assert settings["lesson"] == ["2-query-key-value"]
+        assert settings["model"] == ["induction"]
+        assert not {"causal", "pad_to", "least"} & settings.keys()
+        press(visit, "step_on")
+    press(visit, "leave_lesson")
+    settings = parse_qs(urlsplit(page.url).query)
+    assert settings["pad_to"] == ["12"] and settings["causal"] == ["false"]
     page.evaluate("localStorage.clear()")
 
 

@@ -47,7 +47,7 @@ def test_a_card_says_what_its_click_then_does(visit, page):
     now = page.locator(".text .now q").inner_text()
     assert preview.startswith(f"It would write: “{now}")
     named, _, moved = message.inner_text().partition(". ")
-    assert named == "Source positions: none" and preview.endswith(moved)
+    assert named == "Source without positions" and preview.endswith(moved)
     expect(card(page, NAMES[2])).to_have_attribute("aria-pressed", "true")
     assert "changes=source%3Dpositions%3Anone" in page.url
     card(page, NAMES[2]).click()

@@ -129,7 +129,7 @@ def test_a_lesson_in_a_room(chromium, served, room_file):
             student.page.wait_for_url("**follow=**")
 
         # One looks around, and comes back.
-        press(second, "Look around by myself", line)
+        press(second, "Look around", line)
         expect(second.page.locator(".st-key-share").first).to_be_visible()
         second.idle().type("A cat sleeps.")
         teacher.type("A dog sleeps.")
@@ -145,7 +145,7 @@ def test_a_lesson_in_a_room(chromium, served, room_file):
         teacher.page.keyboard.press("Escape")
         press(second, "Follow", line)
         expect_source(second, "A dog sleeps.")
-        press(second, "Look around by myself", line)
+        press(second, "Look around", line)
         second.idle()
         line(second).get_by_role("button", name="My own view").click()
         expect_source(second, "A cat sleeps.")
@@ -364,3 +364,45 @@ def test_the_question_of_a_lesson_is_covered_for_all_until_it_is_revealed(chromi
         expect(student.page.get_by_text("Question 1")).to_have_count(0)
         student.idle()
         expect(lesson.get_by_role("button", name="Show me")).to_be_visible()
+
+
+def test_the_remote_asks_the_questions_of_the_plan_in_the_room(chromium, served):
+    veils = "window.headlight.grid.part('cross').veil.length"
+    with member(chromium, served) as teacher, member(chromium, served) as student:
+        code = start(teacher)
+        line(teacher).get_by_text("Follow me").click()
+        teacher.idle()
+        student.open(f"room/{code}")
+        teacher.go("Learn")
+        student.page.wait_for_url("**/learn?**")
+        teacher.page.get_by_text("In class", exact=True).click()
+        teacher.settle()
+        teacher.page.locator(".st-key-class_steps a.ask").first.click()
+        expect(panel(student)).to_contain_text("The next word will be rouge")
+        student.settle()
+        assert "learn" not in student.page.url and student.page.evaluate(veils) == 1
+        assert teacher.page.evaluate(veils) == 1
+        expect(teacher.page.get_by_text("The next word will be rouge")).to_have_count(1)
+        press(student, "red")
+        expect(panel(teacher)).to_contain_text("1 answered")
+        teacher.page.keyboard.press("PageDown")  # what is shown now cannot be answered any more
+        expect(panel(student)).to_contain_text("Closed. Your answer: red")
+        student.settle()
+        assert student.page.evaluate(veils) == 0
+        press(teacher, "Reveal")
+        expect(panel(student)).to_contain_text("red1")  # counted
+        teacher.page.keyboard.press("PageUp")  # a question is asked once
+        teacher.settle()
+        expect(panel(student)).to_contain_text("Question 1")
+        teacher.page.keyboard.press("PageDown")
+        teacher.settle()
+        teacher.page.keyboard.press("PageDown")
+        expect(panel(student)).to_contain_text("Question 2")
+        press(student.idle(), "No")
+        expect(panel(teacher)).to_contain_text("1 answered")
+        teacher.page.keyboard.press("Escape")  # the plan is the teacher's own
+        expect(teacher.page.locator(".st-key-class_steps")).to_be_visible()
+        teacher.settle()
+        expect(line(teacher)).to_contain_text(code)
+        student.settle()
+        assert "learn" not in student.page.url

@@ -98,6 +98,8 @@ MATTERS = {
         ),
         *("target", "hold"),
     ),
+    "lines": of_a_run() | READ_AS | {"follow": ("", "9 rouge"), "to": ("", "2 has")},
+    "row": of_a_run(),
     "alignment": of_a_run(
         kind=(ONE_HEAD, "encoder"),
         layer=(ONE_HEAD, 3),

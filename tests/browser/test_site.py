@@ -4,11 +4,10 @@ well as from a subfolder of a server."""
 import re
 import time
 from functools import partial
-from html.parser import HTMLParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 import yaml
@@ -17,6 +16,7 @@ from playwright.sync_api import expect
 
 from headlight.model.checkpoint import load
 from tests import site
+from tests.markup import Markup, broken_links, target_of
 
 pytestmark = pytest.mark.long
 FIRST_PICTURE = 3  # seconds
@@ -50,50 +50,17 @@ def at(served, public) -> dict[str, str]:
     return {"server": served, "file": public.as_uri()}
 
 
-class Links(HTMLParser):
-    """The addresses that a page names, and the places in it."""
-
-    def __init__(self, text: str):
-        super().__init__()
-        self.links, self.places = set(), set()
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        for name, value in attrs:
-            if name in ("href", "src", "srcset") and value:
-                self.links.add(value)
-            elif name in ("id", "name") and value:
-                self.places.add(value)
-
-
 def test_every_link_leads_somewhere(public):
-    pages = {
-        file: Links(file.read_text("utf-8"))
-        for file in public.rglob("*.html")
-        if file.parent.name != "live"  # whose links are made by its script
-    }
-    broken = set()
-    for file, page in pages.items():
-        for link in page.links:
-            address = urlsplit(link)
-            if address.scheme or address.netloc or file.name == "404.html":
-                continue
-            aim = (file.parent / unquote(address.path)).resolve() if address.path else file
-            place = unquote(address.fragment)
-            is_there = aim.is_relative_to(public) and aim.is_file()
-            if not is_there or (place and aim in pages and place not in pages[aim].places):
-                broken.add((file.relative_to(public).as_posix(), link))
-    assert not broken
-    reached = {public / "index.html"}
-    waiting = [*reached]
+    """And to every page."""
+    files = {file for file in public.resolve().rglob("*.html") if file.name != "404.html"}
+    pages = {file for file in files if file.parent.name != "live"}  # whose script makes its links
+    assert broken_links(public, pages) == []
+    reached, waiting = set(), [public.resolve() / "index.html"]
     while waiting:
-        file = waiting.pop()
-        for link in pages[file].links if file in pages else ():
-            aim = (file.parent / unquote(urlsplit(link).path)).resolve()
-            if not urlsplit(link).scheme and aim.suffix == ".html" and aim not in reached:
-                reached.add(aim)
-                waiting.append(aim)
-    assert {file for file in public.rglob("*.html") if file.name != "404.html"} <= reached
+        reached.add(file := waiting.pop())
+        links = Markup(file.read_text("utf-8")).links if file in pages else ()
+        waiting += {target_of(link, file) for link in links} & files - reached
+    assert files == reached
 
 
 @pytest.mark.parametrize("way", ["server", "file"])

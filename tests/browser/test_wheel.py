@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import urllib.request
 import venv
 import zipfile
 from collections.abc import Iterator
@@ -16,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
-from tests.load.server import free_port
-from tests.waiting import wait_until
+from tests.servers import free_port, serving
 
 pytestmark = pytest.mark.long
 LARGEST = 75 * 2**20  # bytes
@@ -145,6 +143,51 @@ def test_its_command_writes_a_file(python, desk):
     assert (desk / "weights.csv").read_text("utf-8-sig").startswith("sentence,attention,layer,head")
 
 
+def test_the_other_package_of_this_name_is_said_whichever_came_first(wheel, tmp_path):
+    """Whose command `headlight` is depends on it; ours by its long name says what to do."""
+    other = _other_package(tmp_path)
+    install, uninstall = ("install", "-q", "--no-deps"), ("uninstall", "-q", "-y")
+    for first, second, owner in ((other, wheel, "0.1.0"), (wheel, other, "the other")):
+        folder = tmp_path / f"{first.stem} first"
+        python = _environment(folder)
+
+        def pip(*arguments: str | Path, python: Path = python) -> None:
+            command = [sys.executable, "-m", "pip", "--python", python, *arguments]
+            subprocess.run(command, check=True, capture_output=True)
+
+        def says(*command: str, scripts: Path = python.parent) -> str:
+            done = subprocess.run([scripts / command[0], *command[1:]], capture_output=True)
+            return (done.stdout + done.stderr).decode()
+
+        pip(*install, first)
+        pip(*install, second)
+        assert says("headlight", "--version").strip() == owner
+        assert "Run: pip uninstall headlight headlight-" in says("headlight-attention", "doctor")
+        pip(*uninstall, "headlight")
+        assert "Run: pip uninstall headlight headlight-" in says("headlight-attention", "doctor")
+        pip(*uninstall, "headlight-attention")
+        pip(*install, wheel)
+        assert says("headlight", "doctor").startswith("ok  Headlight ")
+
+
+def _other_package(folder: Path) -> Path:
+    """A wheel that has the name, the command and the files of the other package."""
+    file, info = folder / "headlight-0.1.14-py3-none-any.whl", "headlight-0.1.14.dist-info"
+    files = {
+        "headlight/__init__.py": "",
+        "headlight/__main__.py": "",
+        "headlight/console.py": "def main(): print('the other')",
+        f"{info}/METADATA": "Metadata-Version: 2.1\nName: headlight\nVersion: 0.1.14\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/entry_points.txt": "[console_scripts]\nheadlight = headlight.console:main\n",
+    }
+    files[f"{info}/RECORD"] = "".join(f"{name},,\n" for name in [*files, f"{info}/RECORD"])
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return file
+
+
 def test_its_command_opens_the_app(python, desk, context):
     with _running([python, "-m", "headlight"], desk) as (address, printed):
         _expect_first_model(context, address)
@@ -168,28 +211,9 @@ def _running(command: list, folder: Path) -> Iterator[tuple[str, Path]]:
     port, printed = free_port(), folder / "printed"
     environment = os.environ | {"STREAMLIT_SERVER_HEADLESS": "true"}
     with printed.open("w") as file:
-        server = subprocess.Popen(
-            [*command, "--port", str(port)],
-            cwd=folder,
-            env=environment,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-        )
-    address = f"http://127.0.0.1:{port}"
-
-    def answers() -> bool:
-        assert server.poll() is None, "the app ended by itself"
-        try:
-            return bool(urllib.request.urlopen(f"{address}/_stcore/health", timeout=1))
-        except OSError:
-            return False
-
-    try:
-        wait_until(answers)
-        yield address, printed
-    finally:
-        server.kill()
-        server.wait()
+        options = {"cwd": folder, "env": environment, "stdout": file}
+        with serving([*command, "--port", str(port)], port, **options) as address:
+            yield address, printed
 
 
 def _expect_first_model(context, address: str) -> None:

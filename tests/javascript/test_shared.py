@@ -83,14 +83,31 @@ def test_who_owns_what_there_is_once_is_the_newest_place_that_stands(node):
           const told = [], [first, second, third] = [1, 2, 3].map(() => ({ isConnected: true }));
           const enter = places(() => told.push("nobody"));
           const leave = [first, second, third].map((place, i) => enter(place, () => told.push(i)));
-          leave[1](); // of a run that was overtaken: it stands
+          leave[1](); // its data is overtaken
+          const leaveSecond = enter(second, () => told.push("second again"));
           third.isConnected = false;
           leave[2]();
-          enter(first, () => told.push("first again"));
-          second.isConnected = first.isConnected = false;
-          leave[1]();
+          second.isConnected = false;
+          leaveSecond();
+          first.isConnected = false;
           leave[0]();
           return told;
         }"""
     )
-    assert told == [0, 1, 2, 1, "first again", "first again", "nobody"]
+    assert told == [0, 1, 2, "second again", "second again", 0, "nobody"]
+
+
+def test_old_data_that_comes_late_does_not_stay(node):
+    told = node.scope("app/components/shared/places.js")(
+        """() => {
+          const told = [], place = { isConnected: true }, other = { isConnected: true };
+          const enter = places(() => told.push("nobody"));
+          enter(place, () => told.push("new"));
+          enter(place, () => told.push("old"))(); // overtaken before it began
+          const leave = enter(other, () => told.push("old, elsewhere")); // mounted anew, then removed
+          other.isConnected = false;
+          leave();
+          return told;
+        }"""
+    )
+    assert told == ["new", "old", "new", "old, elsewhere", "new"]

@@ -1,7 +1,6 @@
 """A server to be loaded, and what it takes of the machine."""
 
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -12,6 +11,7 @@ from pathlib import Path
 import psutil
 
 from tests.conftest import ROOT
+from tests.servers import free_port
 from tests.waiting import wait_until
 
 PATIENCE = 120  # seconds until it answers
@@ -47,12 +47,6 @@ class Server:
             return self.is_ready
 
         wait_until(is_ready, seconds=PATIENCE)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @contextmanager

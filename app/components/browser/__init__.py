@@ -93,10 +93,11 @@ def open_unframed() -> None:
     _mount_unframed(key="open_unframed", width="content")
 
 
-def follow_link(key: str, count: int) -> None:
-    """Follow the st.page_link in the container `key`, once for each `count`. Streamlit's own way to
-    another page drops what the address holds."""
-    _mount_follow(data={"key": key, "count": count}, key="follow_link", height=1)
+def follow_link(address: str, here: str, count: int) -> None:
+    """Open an address, from the app's root, on the page whose path is `here`: once for each
+    `count`."""
+    data = {"address": address, "here": here, "count": count}
+    _mount_follow(data=data, key="follow_link", height=1)
 
 
 def lesson_offer(title: str, minutes: int, on_start: Callable[[], None]) -> None:

@@ -1,16 +1,18 @@
-// Not before the run has ended: what it chose must stand in the address, which the link takes along.
+// Not before the run has ended: Streamlit would join both, and the address would not win.
+
+import { fromRoot } from "../shared/address.js";
+import { lead } from "../shared/lead.js";
 
 const PATIENCE = 10_000; // ms
 const SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]';
 
 export default function ({ data }) {
-  const { key, count } = data;
+  const { address, here, count } = data;
   if (window.headlightFollowed === count) return;
   window.headlightFollowed = count;
   const until = performance.now() + PATIENCE;
   const follow = () => {
-    const link = document.querySelector(`.st-key-${key} a`);
-    if (link && document.querySelector(SETTLED)) link.click();
+    if (document.querySelector(SETTLED)) lead(fromRoot(address, here));
     else if (performance.now() < until) requestAnimationFrame(follow);
   };
   requestAnimationFrame(follow);

@@ -1,7 +1,8 @@
 // The steps of a class as a list, and the one that is unfolded. On paper all are.
 
 import { fromRoot, opensElsewhere } from "../shared/address.js";
-import { element, painted } from "../shared/dom.js";
+import { drawing } from "../shared/covered.js";
+import { element, onRecolour, painted } from "../shared/dom.js";
 import { lead } from "../shared/lead.js";
 
 const NAMES = { ask: "Ask", show: "Show" };
@@ -20,24 +21,29 @@ function opens({ kind, address, step }, here, title) {
   return link;
 }
 
-function details({ title, minutes, notes }, number, beats, here) {
-  const row = (name, ...words) => [element("dt", {}, name), element("dd", {}, ...words)];
+const SIZE = [300, 210]; // px, of a picture
+const LETTER = 13; // px
+
+/** A step unfolded. What answers its questions is of the class `after`, and its notes are too. */
+function details({ title, minutes, write, notes }, number, slides, here) {
+  const board = write.length ? [element("dt", {}, "Write"), element("dd", {}, ...written(write))] : [];
   return element("section", { "aria-label": `Step ${number}` },
     element("h2", {}, `${number}. ${title}`, element("small", {}, `minutes ${minutes}`)),
-    element("dl", {}, ...notes.filter(([name]) => name === "Write").flatMap(([name, words]) => row(name, ...written(words))),
-      ...beats.flatMap((beat) => {
-        const name = element("dt", {}, opens(beat, here, title));
-        return [name, element("dd", { class: beat.kind }, ...written(beat.words))];
-      }),
-      ...notes.filter(([name]) => name !== "Write").flatMap(([name, words]) => row(name, ...written(words)))));
+    element("span", { class: "picture" }),
+    element("dl", {}, ...board, ...slides.flatMap((slide) => {
+      const after = slide.kind === "show" ? " after" : "";
+      return [element("dt", {}, opens(slide, here, title)),
+        element("dd", { class: `${slide.kind}${after}` }, ...written(slide.words))];
+    })),
+    ...notes.map(([name, words]) => element("p", { class: "after" }, element("b", {}, `${name}. `), ...written(words))));
 }
 
 export default function ({ data, parentElement }) {
-  const { steps, beats, at, short, exit, here } = data;
+  const { steps, slides, at, short, exit, here, folded, palette, focus } = data;
   const drawn = JSON.stringify(data);
   if (parentElement.drawn === drawn) return;
   parentElement.drawn = drawn;
-  const of = (number) => beats.filter(({ step }) => step === number);
+  const of = (number) => slides.filter(({ step }) => step === number);
   const sections = steps.map((step, i) => details(step, i + 1, of(i + 1), here));
   const choose = (chosen) => {
     sections.forEach((section, i) => section.classList.toggle("chosen", i === chosen));
@@ -50,15 +56,24 @@ export default function ({ data, parentElement }) {
     return name;
   });
   const rows = steps.map(({ minutes, title }, i) => {
-    const [ask, show] = ["ask", "show"].map((kind) => of(i + 1).find((beat) => beat.kind === kind));
+    const [ask, show] = ["ask", "show"].map((kind) => of(i + 1).find((slide) => slide.kind === kind));
     return element("li", { class: i + 1 === short ? "short" : "" }, element("small", {}, minutes), names[i],
-      ...[ask, show].filter(Boolean).map((beat) => opens(beat, here, title)));
+      ...[ask, show].filter(Boolean).map((slide) => opens(slide, here, title)));
   });
-  const frame = element("div", { class: "plan" }, element("ol", {}, ...rows),
-    element("div", { class: "details" }, ...sections,
-      element("p", { class: "exit" }, element("b", {}, "Exit question. "), ...written(exit))));
+  const unfolds = element("button", { type: "button", class: "unfolds", "aria-pressed": "false" }, "Answers and notes");
+  const frame = element("div", { class: folded ? "plan folded" : "plan" }, element("ol", {}, ...rows),
+    element("div", { class: "details" }, ...(folded ? [unfolds] : []), ...sections),
+    element("p", { class: "exit" }, element("b", {}, "Exit question. "), ...written(exit)));
+  unfolds.onclick = () => unfolds.setAttribute("aria-pressed", String(!frame.classList.toggle("folded")));
+  frame.style.setProperty("--hl-focus", focus);
+  const draw = () => sections.forEach((section, i) => {
+    const picture = drawing(steps[i].picture, ...SIZE, LETTER, palette, getComputedStyle(frame).color);
+    section.querySelector(".picture").replaceChildren(...(steps[i].picture ? [picture] : []));
+  });
   parentElement.querySelector(".plan")?.remove();
   parentElement.append(frame);
-  choose((beats[at - 1]?.step ?? 1) - 1);
+  draw();
+  onRecolour(frame, draw);
+  choose((slides[at - 1]?.step ?? 1) - 1);
   painted("plan", steps.length);
 }

@@ -4,31 +4,33 @@
 
 import { fromRoot } from "../shared/address.js";
 import { element } from "../shared/dom.js";
-import { lead } from "../shared/lead.js";
+import { idle, lead } from "../shared/lead.js";
 import { places } from "../shared/places.js";
 
 const BY = { PageDown: 1, PageUp: -1, ArrowRight: 1, ArrowLeft: -1 };
-const AGAIN = 300; // ms
+const AGAIN = 500; // ms
+const MOST_ATTEMPTS = 2; // to follow it once more
 const PRESENTED = ".st-key-leave_present button";
 
 class Remote {
-  show({ titles, beats, at, here, back }) {
-    Object.assign(this, { beats, at, here, back });
-    const now = beats[at - 1];
-    const next = beats[at];
+  show({ titles, slides, at, here, back }) {
+    Object.assign(this, { slides, at, back });
+    this.root ??= fromRoot("", here); // before the address is ahead of the page
+    const now = slides[at - 1];
+    const next = slides[at];
     const button = (words, key, hear, given = {}) => {
       const node = element("button", { type: "button", ...given }, words, ...(key ? [element("kbd", {}, key)] : []));
       node.disabled = !hear;
       node.onclick = hear;
       return node;
     };
-    // The part that the beat belongs to: its question and what is shown then.
+    // The part that the slide belongs to: its question and what is shown then.
     let first = at - 1;
-    while (first > 0 && beats[first].kind !== "ask") first--;
-    const shown = beats.slice(first + 1).findIndex(({ kind }) => kind === "ask");
-    const part = beats.slice(first, shown < 0 ? undefined : first + 1 + shown);
+    while (first > 0 && slides[first].kind !== "ask") first--;
+    const shown = slides.slice(first + 1).findIndex(({ kind }) => kind === "ask");
+    const part = slides.slice(first, shown < 0 ? undefined : first + 1 + shown);
     const many = part.length > 2;
-    const parts = part.map((beat, i) => button(beat.kind === "ask" ? "Ask" : many ? `Show ${i}` : "Show", "",
+    const parts = part.map((slide, i) => button(slide.kind === "ask" ? "Ask" : many ? `Show ${i}` : "Show", "",
       () => this.go(first + i + 1 - at), { "aria-pressed": String(first + i + 1 === at) }));
     const dots = titles.map((_, i) => element("i", { class: i + 1 < now.step ? "past" : i + 1 === now.step ? "now" : "" }));
     const leads = !next ? "the end" : next.kind === "show" ? "show" : next.step === now.step ? "next question"
@@ -45,25 +47,40 @@ class Remote {
     return this.line;
   }
 
+  /** From where it is on its way to, if it is: a second press while a run is under way counts too. */
   go(by) {
-    const to = this.at + by;
-    const beat = this.beats[to - 1];
-    if (!beat) return;
-    this.wanted = { from: this.at, to };
-    lead(fromRoot(beat.address, this.here));
+    const to = (this.wanted ?? this.at) + by;
+    if (!this.slides[to - 1]) return;
+    Object.assign(this, { wanted: to, attempts: MOST_ATTEMPTS });
+    this.follow();
   }
 
-  /** Streamlit may merge the run of a link with one that was asked for meanwhile, and then takes the
-   * widgets' values for newer than the address (1.67). Then the link is followed once more. */
-  check() {
-    const { wanted, at, here, beats } = this;
-    this.wanted = null;
-    if (wanted && wanted.from === at && wanted.to !== at)
-      setTimeout(() => lead(fromRoot(beats[wanted.to - 1].address, here)), AGAIN);
+  /** What the picture reports while the link is on its way, such as its cell, is sent with the
+   * widgets' old values, and Streamlit (1.67) takes these for newer than the address: in the same
+   * run, or in one that follows. Then the link is followed once more. */
+  follow() {
+    this.lead(this.slides[this.wanted - 1].address);
+    clearTimeout(this.timer);
+    let seen = 0; // times that it was there
+    const look = () => {
+      const isThere = this.at === this.wanted;
+      if (isThere && idle()) seen++;
+      if (!this.line.isConnected || seen === 2 || this.attempts === 0) this.wanted = null;
+      else if (isThere || !idle()) this.timer = setTimeout(look, AGAIN);
+      else {
+        this.attempts--;
+        this.follow();
+      }
+    };
+    this.timer = setTimeout(look, AGAIN);
+  }
+
+  lead(address) {
+    lead(this.root + address);
   }
 
   leave() {
-    lead(fromRoot(this.back, this.here));
+    this.lead(this.back);
   }
 
   hear(event) {
@@ -91,10 +108,11 @@ const listen = (hears) => {
 const enter = places(() => listen(false));
 
 export default function ({ data, parentElement }) {
-  const hadFocus = parentElement.contains?.(parentElement.getRootNode().activeElement);
-  parentElement.querySelector("nav")?.remove();
-  parentElement.append(shown.show(data));
-  shown.check();
-  if (hadFocus) shown.line.querySelector(".next").focus();
-  return enter(parentElement, () => listen(true));
+  return enter(parentElement, () => {
+    const hadFocus = parentElement.contains?.(parentElement.getRootNode().activeElement);
+    parentElement.querySelector("nav")?.remove();
+    parentElement.append(shown.show(data));
+    if (hadFocus) shown.line.querySelector(".next").focus();
+    listen(true);
+  });
 }

@@ -13,7 +13,7 @@ from headlight.app.components.packing import weight_bytes
 from headlight.app.components.registered import registered
 from headlight.app.theme import FOCUS, WEIGHTS
 
-_mount = registered("generation", buttons=True)
+_mount = registered("generation", "button")
 
 
 @dataclass(frozen=True)

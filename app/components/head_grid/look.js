@@ -1,9 +1,14 @@
 // The mount that brings how to look at the weights. It sends its script along with its data, so
 // the small one has a small script.
 
+import { places } from "../shared/places.js";
 import { meeting } from "./meeting.js";
 
-export default function ({ data }) {
-  meeting.look = data;
-  meeting.grid?.setLook(data);
+const enter = places();
+
+export default function ({ data, parentElement }) {
+  return enter(parentElement, () => {
+    meeting.look = data;
+    meeting.grid?.setLook(data);
+  });
 }

@@ -9,7 +9,7 @@ from headlight.app.components.registered import registered
 from headlight.app.theme import FOCUS, PAPER, PRIMARY
 from headlight.model.analysis.residual import Lens
 
-_mount = registered("lens_grid", buttons=True)
+_mount = registered("lens_grid", "button")
 
 
 def lens_grid(

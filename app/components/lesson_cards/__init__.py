@@ -10,14 +10,14 @@ from headlight.app import theme
 from headlight.app.components.registered import registered
 from headlight.app.text.formats import Parts
 
-_mount = registered("lesson_cards")
+_mount = registered("lesson_cards", "covered")
 
 
 @dataclass(frozen=True)
 class LessonCard:
     """A lesson. `answered` of its `questions`; `right`: so many at the first answer, None before it
     is finished; `step`: the one to go on with, 0 before it is begun; `picture`: as of
-    lessons/en/pictures.json, None where there is none."""
+    lessons/pictures.json, None where there is none."""
 
     name: str
     number: int

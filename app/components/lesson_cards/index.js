@@ -1,10 +1,8 @@
 // A card a lesson: a covered picture and its question. The first is wide; a click starts its lesson.
 
-import { hatching } from "../shared/heatmap.js";
+import { drawing } from "../shared/covered.js";
 import { element, onRecolour, outwards, painted, roomBelow } from "../shared/dom.js";
 import { shape } from "../shared/svg.js";
-import { drawing } from "./pictures.js";
-import MASKED from "../../masked.json" with { type: "json" };
 
 const AROUND = 2 * Math.PI * 8; // of the ring
 const MARGIN = 12; // px at the foot of the window
@@ -72,21 +70,12 @@ class Cards {
     const size = [clientWidth, room, style.fontSize, style.color].join();
     if (this.size === size && this.drawn === this.pictures) return;
     Object.assign(this, { size, drawn: this.pictures });
-    const { spacing } = MASKED;
-    const canvas = element("canvas", { width: spacing, height: spacing });
-    const context = canvas.getContext("2d");
-    context.fillStyle = hatching(style.color);
-    context.fillRect(0, 0, spacing, spacing);
-    const pattern = shape("pattern", { id: "hatched", width: spacing, height: spacing, patternUnits: "userSpaceOnUse" },
-      shape("image", { href: canvas.toDataURL(), width: spacing, height: spacing }));
     this.pictures.forEach(([picture, node]) => {
       node.replaceChildren();
       const { paddingLeft, paddingTop } = getComputedStyle(node);
       const [wide, high] = [node.clientWidth - 2 * parseFloat(paddingLeft), node.clientHeight - 2 * parseFloat(paddingTop)];
       const letter = Math.min(LETTERS[1], Math.max(LETTERS[0], Math.min(high / 13, wide / 20)));
-      const drawn = drawing(picture, wide, high, letter, this.palette);
-      drawn.prepend(shape("defs", {}, pattern.cloneNode(true)));
-      node.append(drawn);
+      node.append(drawing(picture, wide, high, letter, this.palette, style.color));
     });
     painted("lessons", this.pictures.length);
   }

@@ -12,7 +12,7 @@ from headlight.app.components.registered import registered
 
 KEY = "one_row"
 
-_mount = registered("one_row", buttons=True)
+_mount = registered("one_row", "button")
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ const stopNames = (head, isScaled) => {
 class OneRow {
   constructor(head, root) {
     this.head = head;
+    this.path = location.pathname;
     this.stops = head.weights_alone ? ["weights"] : STOPS;
     this.said = element("p", { class: "finding", "aria-live": "polite" });
     this.tabs = STOPS.map((stop) => {
@@ -106,6 +107,16 @@ class OneRow {
     return { row: isRow ? row : this.head.opening, isChosen: isRow,
       stop: this.stops.includes(asked.get("stop")) ? asked.get("stop") : this.stops[0],
       isScaled: !asked.getAll("without").includes("scaling") };
+  }
+
+  /** Shows what the address asks for by now, on this page. */
+  follow(isNew = false) {
+    const asked = this.asked();
+    if (location.pathname !== this.path || (!isNew && JSON.stringify(asked) === JSON.stringify(this.now))) return;
+    this.now = asked;
+    if (isNew) this.playing(false);
+    this.show(!isNew);
+    if (isNew) this.fit();
   }
 
   /** Puts stop, row and √d into the address, where nobody asks the server. */
@@ -343,8 +354,12 @@ class OneRow {
 
 const shown = new WeakMap(); // where → {data, picture}
 let listener = null;
+let follower = null;
 const listen = (picture) => {
   document.removeEventListener("keydown", listener, true);
+  window.removeEventListener("popstate", follower);
+  follower = picture && (() => picture.follow()); // a link to another stop changes none of the data
+  if (follower) window.addEventListener("popstate", follower);
   listener = picture && ((event) => {
     if (!picture.hear(event)) return;
     event.preventDefault();
@@ -364,12 +379,6 @@ export default function ({ data, parentElement }) {
     picture = new OneRow(unpack(data), parentElement);
     shown.set(parentElement, { data, picture });
   }
-  const asked = picture.asked();
-  if (isNew || JSON.stringify(asked) !== JSON.stringify(picture.now)) {
-    picture.now = asked;
-    if (isNew) picture.playing(false);
-    picture.show(!isNew);
-    if (isNew) picture.fit();
-  }
+  picture.follow(isNew);
   return enter(parentElement, () => listen(picture));
 }

@@ -12,7 +12,7 @@ from headlight.app.theme import FOCUS
 from headlight.model.analysis.projection import Answer, Plane
 from headlight.model.rounding import percent
 
-_mount = registered("plane", buttons=True)
+_mount = registered("plane", "button")
 
 
 def look_up(

@@ -6,24 +6,20 @@
 // in which the address wins over every widget. It must not meet another run: Streamlit (1.67) would
 // join both, and old values would win. Where that has happened all the same, it is led again.
 
-import { lead } from "../shared/lead.js";
+import { idle, lead } from "../shared/lead.js";
 import { keepOwnView, ownView } from "./own_view.js";
 
 const AGAIN = 1000; // ms
+const BEGINS = 100; // ms in which a run that was asked for begins
 const REST = 300; // ms in which what a run has removed is gone from the page
 const LOST = 3000; // ms after which a lost connection is reported
 const MOST_ATTEMPTS = 2; // to lead to a view
 const OF_ROOM = ".st-key-room_line, .st-key-room_panel";
 const ACTS = ["pointerdown", "keydown"];
-const idle = () => {
-  const { testScriptState, testConnectionState } =
-    document.querySelector('[data-testid="stApp"]')?.dataset ?? {};
-  return testScriptState === "notRunning" && testConnectionState === "CONNECTED";
-};
 
 class Room {
   constructor(code, { led = "", hasActed = false } = {}) {
-    Object.assign(this, { code, led, hasActed, state: null, wanted: "", isAsked: false });
+    Object.assign(this, { code, led, hasActed, state: null, wanted: "", isAsked: false, waitsUntil: 0 });
     this.attempts = 0;
     this.onVisible = () => (document.hidden ? this.close() : this.open());
     this.onAct = ({ isTrusted, target }) => {
@@ -97,7 +93,7 @@ class Room {
   settle() {
     if (!this.state || this.isWaiting) return;
     this.count();
-    if (!idle()) {
+    if (!idle() || performance.now() < this.waitsUntil) {
       this.isWaiting = true;
       requestAnimationFrame(() => {
         this.isWaiting = false;
@@ -112,6 +108,7 @@ class Room {
       const address = this.wanted;
       this.wanted = "";
       lead(address);
+      this.waitForRun();
       return;
     }
     if (!this.led && !this.hasActed && view === this.shown) this.led = view; // whoever has just come
@@ -119,6 +116,7 @@ class Room {
     else if (mark !== this.drawn && !this.isAsked) {
       this.isAsked = true;
       this.page.ask();
+      this.waitForRun();
     }
   }
 
@@ -134,6 +132,12 @@ class Room {
       const { cell, ...tile } = head;
       grid.follow(tile, cell);
     } else lead(view, true);
+    this.waitForRun();
+  }
+
+  /** A run that was asked for a moment ago may not have begun. */
+  waitForRun() {
+    this.waitsUntil = performance.now() + BEGINS;
   }
 
   /** What a student typed is theirs: it waits for them, sent or not. */

@@ -20,3 +20,10 @@ export function leadsTo(link, address) {
   };
   return link;
 }
+
+/** Whether no run is under way. */
+export const idle = () => {
+  const { testScriptState, testConnectionState } =
+    document.querySelector('[data-testid="stApp"]')?.dataset ?? {};
+  return testScriptState === "notRunning" && testConnectionState === "CONNECTED";
+};

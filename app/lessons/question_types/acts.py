@@ -166,18 +166,14 @@ def _below_half(draw: Draw) -> Condition:
 
 
 def _causal_off(draw: Draw) -> Condition:
-    if not draw.run.writes:
-        raise NoQuestion("This model writes no translation.")
-    moved, first = moved_by_last_word(draw.run, Masks(causal=False))
+    moved, first = moved_by_last_word(draw.writing, Masks(causal=False))
     leaking = int((moved[:first] > SAME_LOGIT).sum())
     shown = {"earlier rows": str(first), "leaking rows": str(leaking)}
     return Condition(lambda act: not masks_of(act).causal, {"causal": False}, {}, shown)
 
 
 def _padded(draw: Draw) -> Condition:
-    run = draw.run
-    if not run.writes:
-        raise NoQuestion("This model writes no translation.")
+    run = draw.writing
     length, rows = pad_length(run), len(run.tgt)
     padded = softmax(run.trace(pad_to=length).logits[:rows].astype(np.float64))
     moved = np.abs(padded - softmax(run.base.logits.astype(np.float64))).max()
@@ -190,9 +186,7 @@ def _padded(draw: Draw) -> Condition:
 
 
 def _written_lacks(draw: Draw) -> Condition:
-    run, head = draw.run, draw.of_head
-    if not run.writes:
-        raise NoQuestion("This model writes no translation.")
+    run, head = draw.writing, draw.of_head
     i, j, given, shown = _row_of(draw)
     survives = "written without its key" in str(draw.keys.get("row"))
     token = run.tgt[i] if survives else run.label(head, i)
@@ -216,9 +210,7 @@ def _written_lacks(draw: Draw) -> Condition:
 
 
 def _another_token(draw: Draw) -> Condition:
-    run = draw.run
-    if not run.writes:
-        raise NoQuestion("This model writes no translation.")
+    run = draw.writing
     greedy = run.generation()
     ranked = np.argsort(-greedy.probabilities, axis=1, kind="stable")
     steps = sorted(range(len(ranked) - 1), key=lambda i: -greedy.probabilities[i, ranked[i, 1]])
@@ -244,9 +236,7 @@ def _another_token(draw: Draw) -> Condition:
 
 
 def _differs_from_greedy(draw: Draw) -> Condition:
-    run = draw.run
-    if not run.writes:
-        raise NoQuestion("This model writes no translation.")
+    run = draw.writing
     greedy = run.generation()
 
     def met(act):

@@ -24,7 +24,7 @@ from headlight.app.lessons.question import (
     Veil,
     choices_of,
 )
-from headlight.app.lessons.question_types.attention import row_values
+from headlight.app.lessons.question_types.attention import row_values, veil_of
 from headlight.app.lessons.sentence_run import NoQuestion
 from headlight.model.misconceptions import OF_ATTENTION, chosen
 
@@ -68,15 +68,7 @@ class ScoreType(QuestionType):
     }
     SIZES = (16, 25, 36, 64, 100)
 
-    def draw(self, draw: Draw) -> Question:
-        asks = {
-            "best key": self._best_key,
-            "typical size": self._typical_size,
-            "of the head": self._of_the_head,
-        }
-        return asks.get(draw.ask, self._two_vectors)(draw)
-
-    def _two_vectors(self, draw: Draw) -> Question:
+    def _scaled(self, draw: Draw) -> Question:
         d, scaled = draw.keys.get("d", 4), draw.ask == "scaled"
         entries = [-3, -2, -1, 1, 2, 3]
         for _ in range(MOST_DRAWS):
@@ -100,18 +92,12 @@ class ScoreType(QuestionType):
                 break
         else:
             raise NoQuestion(NONE_FOUND)
-        return Question(
-            NUMBER,
-            float(answer),
-            tolerance=tolerance,
-            given={"query": vector(q), "key": vector(k), "d": str(d)},
-            shown={
-                "sum in full": sum_of_products(q, k, dot),
-                "dot product": number(dot),
-                "answer": number(answer, 3),
-            },
-            misconceptions=self.mistakes(answers, answer),
-        )
+        given = {"query": vector(q), "key": vector(k), "d": str(d)}
+        shown = {"sum in full": sum_of_products(q, k, dot), "dot product": number(dot)}
+        shown["answer"] = number(answer, 3)
+        return self.number(answer, answers, tolerance=tolerance, given=given, shown=shown)
+
+    _dot_product = _scaled
 
     def _best_key(self, draw: Draw) -> Question:
         for _ in range(MOST_DRAWS):
@@ -131,25 +117,16 @@ class ScoreType(QuestionType):
             "nearest": names[nearest],
         }
         products = "; ".join(f"{n}: {number(x)}" for n, x in zip(names, dots, strict=True))
-        return Question(
-            CHOOSE,
-            names[best],
-            choices_of(draw.rng, names[best], names),
-            given={"query": vector(q)},
-            shown={"all products": products, "answer": names[best]},
-            misconceptions=self.mistakes(answers, names[best]),
-        )
+        choices = choices_of(draw.rng, names[best], names)
+        given = {"query": vector(q)}
+        shown = {"all products": products, "answer": names[best]}
+        return self.choose(draw, names[best], answers, choices=choices, given=given, shown=shown)
 
     def _typical_size(self, draw: Draw) -> Question:
         d = draw.rng.choice(self.SIZES)
         answer = math.sqrt(d)
-        return Question(
-            NUMBER,
-            answer,
-            given={"d": str(d)},
-            shown={"answer": number(answer)},
-            misconceptions=self.mistakes({"grows with d": float(d), "stays 1": 1.0}, answer),
-        )
+        wrong, shown = {"grows with d": float(d), "stays 1": 1.0}, {"answer": number(answer)}
+        return self.number(answer, wrong, given={"d": str(d)}, shown=shown)
 
     def _of_the_head(self, draw: Draw) -> Question:
         run, head = draw.run, draw.of_head
@@ -171,21 +148,12 @@ class ScoreType(QuestionType):
             "divided by d": dot / d_head,
             "√d_model": dot / math.sqrt(d_model),
         }
-        where = head.kind, head.layer, head.head, i
-        return Question(
-            NUMBER,
-            answer,
-            tolerance=max(0.02 * abs(answer), 0.05),
-            given=given
-            | {
-                "d_head": str(d_head),
-                "key": rows.keys[rows.key(i)],
-                "dot product": f"{dot:.1f}".replace("-", "−"),
-            },
-            shown={"answer": f"{answer:.2f}".replace("-", "−")},
-            misconceptions=self.mistakes(answers, answer),
-            veil=(Veil("scores", *where),),
-        )
+        given |= {"d_head": str(d_head), "key": rows.keys[rows.key(i)]}
+        given["dot product"] = f"{dot:.1f}".replace("-", "−")
+        shown, veil = {"answer": f"{answer:.2f}".replace("-", "−")}, veil_of("scores", head, i)
+        tolerance = max(0.02 * abs(answer), 0.05)
+        parts = {"given": given, "shown": shown, "veil": veil}
+        return self.number(answer, answers, tolerance=tolerance, **parts)
 
 
 POWERS = {0.0: 1, 0.7: 2, 1.1: 3, 1.4: 4, 1.6: 5}  # score → about e to it
@@ -215,19 +183,9 @@ class SoftmaxType(QuestionType):
     SHARE, MIXTURE = 0.02, 0.05  # tolerances
     TEMPERATURES = ((80, 20, 2), (90, 10, 2), (80, 20, 0.5), (60, 40, 0.5), (75, 25, 0.5))
 
-    def draw(self, draw: Draw) -> Question:
-        return getattr(self, f"_{draw.ask}")(draw)
-
     def _share(self, answer, answers, given, shown) -> Question:
-        return Question(
-            NUMBER,
-            answer,
-            tolerance=self.SHARE,
-            share=True,
-            given=given,
-            shown=shown | {"answer": percent(answer)},
-            misconceptions=self.mistakes(answers, answer),
-        )
+        parts = {"given": given, "shown": shown | {"answer": percent(answer)}}
+        return self.number(answer, answers, tolerance=self.SHARE, share=True, **parts)
 
     def _weight(self, draw: Draw) -> Question:
         for _ in range(MOST_DRAWS):
@@ -313,9 +271,8 @@ class SoftmaxType(QuestionType):
         }
         given = {"probabilities": f"{a}% and {b}%", "temperature": number(t)}
         first, second = (number(p, 3) for p in powers)
-        return self._share(
-            answer, answers, given, {"powers in full": f"{first} ÷ ({first} + {second})"}
-        )
+        shown = {"powers in full": f"{first} ÷ ({first} + {second})"}
+        return self._share(answer, answers, given, shown)
 
     def _ratio(self, draw: Draw) -> Question:
         run, head = draw.run, draw.of_head
@@ -336,15 +293,10 @@ class SoftmaxType(QuestionType):
         given, _ = row_values(run, head, i)
         given |= {"score": f"{first:.1f}", "second score": f"{second:.1f}"}
         answers = {"ratio of scores": first / second, "difference": difference}
-        return Question(
-            NUMBER,
-            answer,
-            tolerance=0.15 * answer,
-            given={name: text.replace("-", "−") for name, text in given.items()},
-            shown={"difference": f"{difference:.1f}", "answer": f"{answer:,.0f}"},
-            misconceptions=self.mistakes(answers, answer),
-            veil=(Veil("row", head.kind, head.layer, head.head, i),),
-        )
+        given = {name: text.replace("-", "−") for name, text in given.items()}
+        shown = {"difference": f"{difference:.1f}", "answer": f"{answer:,.0f}"}
+        parts = {"given": given, "shown": shown, "veil": veil_of("row", head, i)}
+        return self.number(answer, answers, tolerance=0.15 * answer, **parts)
 
     def _mix(self, draw: Draw) -> Question:
         parts = draw.rng.choice([(50, 30, 20), (60, 30, 10), (70, 20, 10), (50, 40, 10)])
@@ -362,17 +314,10 @@ class SoftmaxType(QuestionType):
         else:
             raise NoQuestion(NONE_FOUND)
         shares = [w / 100 for w in weights]
-        return Question(
-            NUMBER,
-            answer,
-            tolerance=self.MIXTURE,
-            given={
-                "weights": ", ".join(f"{w}%" for w in weights),
-                "values": ", ".join(map(number, values)),
-            },
-            shown={"sum in full": sum_of_products(shares, values, answer)},
-            misconceptions=self.mistakes(answers, answer),
-        )
+        given = {"weights": ", ".join(f"{w}%" for w in weights)}
+        given["values"] = ", ".join(map(number, values))
+        shown = {"sum in full": sum_of_products(shares, values, answer)}
+        return self.number(answer, answers, tolerance=self.MIXTURE, given=given, shown=shown)
 
 
 class ShapeType(QuestionType):
@@ -406,13 +351,7 @@ class ShapeType(QuestionType):
                 "heads for size": float(config.n_heads),
                 "times for divided": float(config.d_model * config.n_heads),
             }
-            return Question(
-                NUMBER,
-                answer,
-                shown={"answer": number(answer)},
-                misconceptions=self.mistakes(answers, answer),
-                veil=veil,
-            )
+            return self.number(answer, answers, shown={"answer": number(answer)}, veil=veil)
         if draw.ask == "scores of one head":
             n, d = len(run.queries(draw.of_head)), run.base.query[draw.of_head.kind].shape[-1]
             if draw.of_head.kind == "cross":
@@ -436,15 +375,7 @@ class ShapeType(QuestionType):
                 "one text only": shape(n, n),
                 "d_head for keys": shape(n, run.base.query["cross"].shape[-1]),
             }
-        return Question(
-            CHOOSE,
-            answer,
-            choices_of(draw.rng, answer, [*answers.values()]),
-            given=given,
-            shown={"answer": answer},
-            misconceptions=self.mistakes(answers, answer),
-            veil=veil,
-        )
+        return self.choose(draw, answer, answers, given=given, veil=veil)
 
 
 def position_encoding(position: int, i: int, d: int, base: float = 10_000) -> float:
@@ -467,9 +398,6 @@ class PositionType(QuestionType):
     }
     D, D_ALIKE, TOLERANCE, LEAST_LEAD = 4, 32, 0.02, 0.1
 
-    def draw(self, draw: Draw) -> Question:
-        return self._entry(draw) if draw.ask == "entry" else self._most_alike(draw)
-
     def _entry(self, draw: Draw) -> Question:
         d = self.D
         for _ in range(MOST_DRAWS):
@@ -488,15 +416,10 @@ class PositionType(QuestionType):
                 break
         else:
             raise NoQuestion(NONE_FOUND)
-        return Question(
-            NUMBER,
-            answer,
-            tolerance=self.TOLERANCE,
-            given={"position": str(position), "dimension": str(i), "d": str(d)},
-            shown={"answer": f"{answer:.2f}".replace("-", "−")},
-            misconceptions=self.mistakes(answers, answer),
-            veil=(Veil("positions"),),
-        )
+        given = {"position": str(position), "dimension": str(i), "d": str(d)}
+        shown = {"answer": f"{answer:.2f}".replace("-", "−")}
+        parts = {"given": given, "shown": shown, "veil": (Veil("positions"),)}
+        return self.number(answer, answers, tolerance=self.TOLERANCE, **parts)
 
     def _most_alike(self, draw: Draw) -> Question:
         pairs = [(x, y) for x in range(5) for y in range(x)]
@@ -519,12 +442,5 @@ class PositionType(QuestionType):
         best = names[ranked[0]]
         answers = {"farthest": names[4, 0]}
         others = [names[pair] for pair in ranked[1:]]
-        return Question(
-            CHOOSE,
-            best,
-            choices_of(draw.rng, best, [*answers.values()], others),
-            given={"positions": ", ".join(map(str, positions)), "d": str(self.D_ALIKE)},
-            shown={"answer": best},
-            misconceptions=self.mistakes(answers, best),
-            veil=(Veil("positions"),),
-        )
+        given = {"positions": ", ".join(map(str, positions)), "d": str(self.D_ALIKE)}
+        return self.choose(draw, best, answers, others, given=given, veil=(Veil("positions"),))

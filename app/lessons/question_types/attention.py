@@ -15,7 +15,6 @@ from headlight.app.lessons.question import (
     Question,
     QuestionType,
     Veil,
-    choices_of,
 )
 from headlight.app.lessons.question import distance_of_rows as distance
 from headlight.app.lessons.sentence_run import (
@@ -58,8 +57,8 @@ def row_values(run: SentenceRun, head: NamedHead, i: int) -> tuple[dict, dict]:
     return given, shown
 
 
-def veil_of_row(head: NamedHead, i: int) -> tuple[Veil, ...]:
-    return (Veil("row", head.kind, head.layer, head.head, i),)
+def veil_of(what: str, head: NamedHead, i: int) -> tuple[Veil, ...]:
+    return (Veil(what, head.kind, head.layer, head.head, i),)
 
 
 class RowType(QuestionType):
@@ -82,15 +81,6 @@ class RowType(QuestionType):
         "one back": "You went back. A row predicts the next token.",
     }
 
-    def draw(self, draw: Draw) -> Question:
-        asks = {
-            "largest key": self._largest_key,
-            "largest row": self._largest_row,
-            "predicted token": self._predicted_token,
-            "most crossings": self._most_crossings,
-        }
-        return asks[draw.ask](draw)
-
     def _largest_key(self, draw: Draw) -> Question:
         run, head, rows = draw.run, draw.of_head, draw.rows()
         weights, names = run.weights(head), names_of(run.keys(head))
@@ -107,16 +97,8 @@ class RowType(QuestionType):
         answers = {name: names[j] for name, j in answers.items() if j in allowed}
         answer = names[rows.key(i)]
         shown["steps back"] = str(i - rows.key(i))
-        choices = choices_of(draw.rng, answer, [*answers.values()], [names[j] for j in allowed])
-        return Question(
-            CHOOSE,
-            answer,
-            choices,
-            given=given,
-            shown=shown,
-            misconceptions=self.mistakes(answers, answer),
-            veil=veil_of_row(head, i),
-        )
+        more, veil = [names[j] for j in allowed], veil_of("row", head, i)
+        return self.choose(draw, answer, answers, more, given=given, shown=shown, veil=veil)
 
     def _down_the_column(self, run: SentenceRun, head: NamedHead, i: int) -> int | None:
         """The wrong answer of a student who reads down the column of row i's word instead of
@@ -158,15 +140,10 @@ class RowType(QuestionType):
             if row is not None and 0 <= row < len(labels)
         }
         others = [labels[row] for row in np.argsort(-weights[:, j], kind="stable")]
-        return Question(
-            CHOOSE,
-            labels[i],
-            choices_of(draw.rng, labels[i], [*answers.values()], others),
-            given={"column": names_of(keys)[j]},
-            shown={"row": labels[i], "weight": percent(weights[i, j])},
-            misconceptions=self.mistakes(answers, labels[i]),
-            veil=(Veil("column", head.kind, head.layer, head.head, j),),
-        )
+        given = {"column": names_of(keys)[j]}
+        shown = {"row": labels[i], "weight": percent(weights[i, j])}
+        veil = veil_of("column", head, j)
+        return self.choose(draw, labels[i], answers, others, given=given, shown=shown, veil=veil)
 
     def _predicted_token(self, draw: Draw) -> Question:
         run, head, base = draw.run, draw.of_head, draw.run.base
@@ -184,33 +161,20 @@ class RowType(QuestionType):
         answers = {"read for predicted": row, "one back": queries[i - 1]}
         best = np.argsort(-base.logits[i], kind="stable")[1:4]
         more = [after, *run.checkpoint.outputs(best, repeat(base.preceding[i]))]
-        return Question(
-            CHOOSE,
-            answer,
-            choices_of(draw.rng, answer, [*answers.values()], more),
-            given=given | {"row": names_of(queries)[i]},
-            shown={"next": answer},
-            misconceptions=self.mistakes(answers, answer),
-            veil=(Veil("next tokens", place=i),),
-        )
+        given["row"] = names_of(queries)[i]
+        shown, veil = {"next": answer}, (Veil("next tokens", place=i),)
+        return self.choose(draw, answer, answers, more, given=given, shown=shown, veil=veil)
 
     def _most_crossings(self, draw: Draw) -> Question:
-        run = draw.run
-        if not run.writes:
-            raise NoQuestion("This model writes no translation.")
+        run = draw.writing
         crossed = crossings(run.links)
         words = names_of(run.checkpoint.align(run.sentence).target)
         if not crossed or max(crossed) == 0 or crossed.count(max(crossed)) > 1:
             raise NoQuestion("Several lines tie for most crossings. Try another sentence.")
         ranked = sorted(range(len(crossed)), key=lambda n: -crossed[n])
         best, *others = [words[run.links[n][1]] for n in ranked]
-        return Question(
-            CHOOSE,
-            best,
-            choices_of(draw.rng, best, [], others),
-            shown={"answer": best, "crossings": str(max(crossed))},
-            veil=(Veil("lines"),),
-        )
+        shown = {"answer": best, "crossings": str(max(crossed))}
+        return self.choose(draw, best, {}, others, shown=shown, veil=(Veil("lines"),))
 
 
 def crossings(links: list[tuple[int, int]]) -> list[int]:
@@ -256,15 +220,11 @@ class SharesType(QuestionType):
         order = np.argsort(-row, kind="stable")
         j, k = int(order[0]), int(order[min(1, len(order) - 1)])
         given, shown = row_values(run, head, i)
-        veil = veil_of_row(head, i)
+        veil = veil_of("row", head, i)
         if draw.ask == "paint":
+            mistakes = self._painted(run, head, i)
             return Question(
-                PAINT,
-                row,
-                given=given,
-                shown=shown,
-                misconceptions=self._painted(run, head, i),
-                veil=veil,
+                PAINT, row, given=given, shown=shown, misconceptions=mistakes, veil=veil
             )
         if draw.ask == "covered weight":
             answer = row[j]
@@ -278,7 +238,6 @@ class SharesType(QuestionType):
             others = (f"{names[x]} {100 * row[x]:.1f}%" for x in range(len(row))
                       if x != j and allowed[i, x])  # fmt: skip
             given["others"] = ", ".join(others)
-            veil = (Veil("row", head.kind, head.layer, head.head, i),)
         elif draw.ask == "weight after hiding":
             answer = row[k] / (1 - row[j])
             answers = {
@@ -288,7 +247,7 @@ class SharesType(QuestionType):
             }
             names = "key", "weight", "second key", "second weight"
             given |= {name: shown.pop(name) for name in names}
-            veil = (Veil("change", head.kind, head.layer, head.head, i),)
+            veil = veil_of("change", head, i)
         else:
             answer = 1.0
             answers = {
@@ -296,16 +255,9 @@ class SharesType(QuestionType):
                 "half for the first": 0.5,
             }
         shown["answer"] = percent(answer)
-        return Question(
-            NUMBER,
-            float(answer),
-            tolerance=0 if draw.ask == "only key" else LIMITS["tolerance"],
-            share=True,
-            given=given,
-            shown=shown,
-            misconceptions=self.mistakes(answers, answer),
-            veil=veil,
-        )
+        tolerance = 0 if draw.ask == "only key" else LIMITS["tolerance"]
+        parts = {"given": given, "shown": shown, "veil": veil}
+        return self.number(answer, answers, tolerance=tolerance, share=True, **parts)
 
     def _painted(self, run: SentenceRun, head: NamedHead, i: int) -> tuple[Misconception, ...]:
         """Here a misconception is a test of the painted row."""
@@ -362,15 +314,8 @@ class NamedHeadType(QuestionType):
         }  # fmt: skip
         veil = (Veil("names"),)
         if draw.ask != "which":
-            return Question(
-                FIND,
-                frozenset(fits),
-                shown=shown,
-                misconceptions=self.mistakes(
-                    {name: some for name, some in answers.items() if some}, None
-                ),
-                veil=veil,
-            )
+            mistakes = self.mistakes({name: some for name, some in answers.items() if some}, None)
+            return Question(FIND, frozenset(fits), shown=shown, misconceptions=mistakes, veil=veil)
         label = {h: f"{h[0]} layer {h[1] + 1} head {h[2] + 1}" for h in scores}
         unlike = [h for h in sorted(scores) if scores[h].get(pattern, 1) <= self.CLEARLY_NOT]
         if len(unlike) < 1:
@@ -381,12 +326,6 @@ class NamedHeadType(QuestionType):
             name: next((label[h] for h in unlike if h in some), None)
             for name, some in answers.items()
         }
-        return Question(
-            CHOOSE,
-            right,
-            choices_of(draw.rng, right, [*mistaken.values()], [label[h] for h in unlike]),
-            given={"pattern": pattern},
-            shown=shown | {"answer": right},
-            misconceptions=self.mistakes(mistaken, right),
-            veil=veil,
-        )
+        more, shown["answer"] = [label[h] for h in unlike], right
+        parts = {"given": {"pattern": pattern}, "shown": shown, "veil": veil}
+        return self.choose(draw, right, mistaken, more, **parts)

@@ -58,21 +58,8 @@ class NextTokenType(QuestionType):
         ((60, 20, 10, 6, 4), 85),
     )
 
-    def draw(self, draw: Draw) -> Question:
-        asks = {
-            "greedy": self._greedy,
-            "greedy or beam": self._greedy_or_beam,
-            "product": self._product,
-            "best of a tree": self._tree,
-            "candidates": self._candidates,
-            "kept by top p": self._top_p,
-        }
-        return asks[draw.ask](draw)
-
     def _greedy(self, draw: Draw) -> Question:
-        run = draw.run
-        if not run.writes:
-            raise NoQuestion("This model writes no translation.")
+        run = draw.writing
         greedy = run.generation()
 
         def clear(i):
@@ -90,25 +77,14 @@ class NextTokenType(QuestionType):
             "off by one": greedy.tokens[i + 1] if i + 1 < len(greedy.tokens) else END,
         }
         ranked = np.sort(greedy.probabilities[i])[::-1]
-        return Question(
-            CHOOSE,
-            names[0],
-            choices_of(draw.rng, names[0], [*answers.values()], names[1:]),
-            given={"beginning": text(greedy.tokens[:i])},
-            shown={
-                "answer": names[0],
-                "probability": percent(ranked[0]),
-                "second": names[1],
-                "second probability": fine_percent(ranked[1]),
-            },
-            misconceptions=self.mistakes(answers, names[0]),
-            veil=(Veil("next tokens", place=i), Veil("decoding")),
-        )
+        given = {"beginning": text(greedy.tokens[:i])}
+        shown = {"answer": names[0], "probability": percent(ranked[0]), "second": names[1]}
+        shown["second probability"] = fine_percent(ranked[1])
+        veil = Veil("next tokens", place=i), Veil("decoding")
+        return self.choose(draw, names[0], answers, names[1:], given=given, shown=shown, veil=veil)
 
     def _greedy_or_beam(self, draw: Draw) -> Question:
-        run = draw.run
-        if not run.writes:
-            raise NoQuestion("This model writes no translation.")
+        run = draw.writing
         parting = run.parting()
         greedy, beam = run.generation(), run.generation(Beam(4))
         texts = text(greedy.tokens), text(beam.tokens)
@@ -120,10 +96,11 @@ class NextTokenType(QuestionType):
         tokens = [run.checkpoint.outputs(path, preceding)[0] if path else END for path in paths]
         probabilities = greedy.probabilities[min(parting, len(greedy.probabilities) - 1)]
         chances = [percent(probabilities[path[0]]) if path else "0%" for path in paths]
-        return Question(
-            CHOOSE,
+        return self.choose(
+            draw,
             texts[1],
-            choices,
+            {"greedy plans ahead": texts[0]},
+            choices=choices,
             given={"first text": choices[0], "second text": choices[1]},
             shown={
                 "common beginning": text(greedy.tokens[:parting]),
@@ -134,19 +111,7 @@ class NextTokenType(QuestionType):
                 "greedy total": fine_percent(math.exp(greedy.score)),
                 "beam total": fine_percent(math.exp(beam.score)),
             },
-            misconceptions=self.mistakes({"greedy plans ahead": texts[0]}, texts[1]),
             veil=(Veil("decoding"),),
-        )
-
-    def _number(self, answer, answers, given, shown, tolerance=0.0, share=False) -> Question:
-        return Question(
-            NUMBER,
-            float(answer),
-            tolerance=tolerance,
-            share=share,
-            given=given,
-            shown=shown,
-            misconceptions=self.mistakes(answers, answer),
         )
 
     def _product(self, draw: Draw) -> Question:
@@ -159,9 +124,10 @@ class NextTokenType(QuestionType):
             raise NoQuestion(NONE_FOUND)
         given = {"probabilities": ", ".join(map(percent, p))}
         full = " · ".join(map(number, p)) + f" = {number(math.prod(p), 3)}"
-        return self._number(math.prod(p), answers, given, {"product in full": full}, 0.01, True)
+        parts = {"given": given, "shown": {"product in full": full}}
+        return self.number(math.prod(p), answers, tolerance=0.01, share=True, **parts)
 
-    def _tree(self, draw: Draw) -> Question:
+    def _best_of_a_tree(self, draw: Draw) -> Question:
         for _ in range(MOST_DRAWS):
             a = draw.rng.choice([60, 55, 52])
             after_a = draw.rng.choice([55, 60, 45, 35])
@@ -183,18 +149,9 @@ class NextTokenType(QuestionType):
             f"after B, C has {after_b}% and D {100 - after_b}%."
         )
         products = "; ".join(f"{name}: {percent(p / 1e4)}" for name, p in paths.items())
-        return Question(
-            CHOOSE,
-            ranked[0],
-            choices_of(draw.rng, ranked[0], [greedy], [*paths]),
-            given={"tree": tree},
-            shown={
-                "all products": products,
-                "greedy first": "A",
-                "greedy product": percent(paths[greedy] / 1e4),
-            },
-            misconceptions=self.mistakes({"greedy's path": greedy}, ranked[0]),
-        )
+        wrong, shown = {"greedy's path": greedy}, {"all products": products, "greedy first": "A"}
+        shown["greedy product"] = percent(paths[greedy] / 1e4)
+        return self.choose(draw, ranked[0], wrong, [*paths], given={"tree": tree}, shown=shown)
 
     def _candidates(self, draw: Draw) -> Question:
         width, size = draw.rng.choice([2, 3, 4, 5]), draw.rng.choice([10, 20, 50, 100])
@@ -204,9 +161,10 @@ class NextTokenType(QuestionType):
             "power": float(size**width),
         }
         given = {"width": str(width), "size": str(size)}
-        return self._number(width * size, answers, given, {"answer": number(width * size)})
+        shown = {"answer": number(width * size)}
+        return self.number(width * size, answers, given=given, shown=shown)
 
-    def _top_p(self, draw: Draw) -> Question:
+    def _kept_by_top_p(self, draw: Draw) -> Question:
         shares, p = draw.rng.choice(self.TAILS)
         sums = np.cumsum(shares)
         answer = int((sums < p).sum()) + 1
@@ -217,7 +175,7 @@ class NextTokenType(QuestionType):
         running = ", ".join(f"{s}%" for s in sums[:answer])
         given = {"probabilities": ", ".join(f"{s}%" for s in shares), "p": f"{p}%"}
         shown = {"running sums": running, "answer": str(answer)}
-        return self._number(answer, answers, given, shown)
+        return self.number(answer, answers, given=given, shown=shown)
 
 
 class WithoutType(QuestionType):
@@ -240,18 +198,6 @@ class WithoutType(QuestionType):
     AMOUNTS = ("all of them", "about half", "almost none")
     OFTEN = ("all", "more than half", "half or fewer")
 
-    def draw(self, draw: Draw) -> Question:
-        if draw.ask == "still right":
-            return self._still_right(draw)
-        if not draw.run.writes:
-            raise NoQuestion("This model writes no translation.")
-        asks = {
-            "written": self._written,
-            "most needed": self._most_needed,
-            "agreement": self._agreement,
-        }
-        return asks[draw.ask](draw)
-
     def _still_right(self, draw: Draw) -> Question:
         run, head = draw.run, draw.of_head
         if head.kind != "decoder" or run.writes:
@@ -263,22 +209,14 @@ class WithoutType(QuestionType):
             raise NoQuestion("Type a longer group of different letters, twice.")
         answer = self.AMOUNTS[0 if share >= 0.9 else 1 if share >= 0.3 else 2]
         without, _ = run.right_repeats("decoder.1=off")
-        return Question(
-            CHOOSE,
-            answer,
-            self.AMOUNTS,
-            given={"repeated": str(total)},
-            shown={
-                "right before": str(before),
-                "right after": str(after),
-                "right without layer 1": str(without),
-            },
-            misconceptions=self.mistakes({"others stand in": self.AMOUNTS[0]}, answer),
-            veil=(Veil("change"),),
-        )
+        shown = {"right before": str(before), "right after": str(after)}
+        shown["right without layer 1"] = str(without)
+        wrong, given = {"others stand in": self.AMOUNTS[0]}, {"repeated": str(total)}
+        parts = {"given": given, "shown": shown, "veil": (Veil("change"),)}
+        return self.choose(draw, answer, wrong, choices=self.AMOUNTS, **parts)
 
     def _written(self, draw: Draw) -> Question:
-        run, head = draw.run, draw.of_head
+        run, head = draw.writing, draw.of_head
         if head.kind != "cross":
             raise NoQuestion("This question needs a cross-attention head.")
         i = draw.row(lambda i: i + head.shift < len(run.tgt))
@@ -324,18 +262,14 @@ class WithoutType(QuestionType):
             "probability after": fine_percent(math.exp(after)),
             "moved": percent(float(total_variation(weights, run.weights(head)[None, None])[0, 0])),
         }
-        return Question(
-            CHOOSE,
-            answer,
-            choices_of(draw.rng, answer, [t for n, t in texts.items() if n != name], [as_trained]),
-            given=given | {"heads in cross": str(heads.shape[0] * heads.shape[1])},
-            shown=shown,
-            misconceptions=self.mistakes(answers, answer),
-            veil=(Veil("change"),),
-        )
+        given["heads in cross"] = str(heads.shape[0] * heads.shape[1])
+        others = [t for n, t in texts.items() if n != name]
+        choices = choices_of(draw.rng, answer, others, [as_trained])
+        parts = {"given": given, "shown": shown, "veil": (Veil("change"),)}
+        return self.choose(draw, answer, answers, choices=choices, **parts)
 
     def _most_needed(self, draw: Draw) -> Question:
-        run, wanted = draw.run, draw.keys.get("token", "any")
+        run, wanted = draw.writing, draw.keys.get("token", "any")
         tests = {
             "attention and removal agree": lambda n: n.by_attention == n.by_removal,
             "attention and removal differ": lambda n: n.by_attention != n.by_removal,
@@ -374,31 +308,26 @@ class WithoutType(QuestionType):
             "attention": percent(float(token.attention.max())),
         }
         others = [names[x] for x in np.argsort(-token.attention, kind="stable")]
-        return Question(
-            CHOOSE,
+        return self.choose(
+            draw,
             answer,
-            choices_of(draw.rng, answer, [*answers.values()], others),
+            answers,
+            others,
             given=given,
             shown=shown,
-            misconceptions=self.mistakes(answers, answer),
             veil=(Veil("needed words", place=token.row),),
         )
 
     def _agreement(self, draw: Draw) -> Question:
-        needed = draw.run.needed
+        needed = draw.writing.needed
         if not needed:
             raise NoQuestion("The model writes nothing here. Try another sentence.")
         n, same = len(needed), sum(x.by_attention == x.by_removal for x in needed)
         answer = self.OFTEN[0 if same == n else 1 if same > n / 2 else 2]
-        return Question(
-            CHOOSE,
-            answer,
-            self.OFTEN,
-            given={"n": str(n)},
-            shown={"agree": str(same)},
-            misconceptions=self.mistakes({"always agree": self.OFTEN[0]}, answer),
-            veil=(Veil("needed words"),),
-        )
+        wrong = {"always agree": self.OFTEN[0]}
+        given, shown = {"n": str(n)}, {"agree": str(same)}
+        parts = {"given": given, "shown": shown, "veil": (Veil("needed words"),)}
+        return self.choose(draw, answer, wrong, choices=self.OFTEN, **parts)
 
 
 def best_clue(run: SentenceRun, i: int, j: int) -> int | None:

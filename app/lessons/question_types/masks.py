@@ -13,7 +13,6 @@ from headlight.app.lessons.question import (
     Question,
     QuestionType,
     Veil,
-    choices_of,
 )
 from headlight.app.lessons.question_types.attention import row_values
 from headlight.app.lessons.sentence_run import NoQuestion, names_of
@@ -57,15 +56,6 @@ class MaskType(QuestionType):
         "half of all": "Nearly. The diagonal belongs to the allowed half.",
     }
 
-    def draw(self, draw: Draw) -> Question:
-        asks = {
-            "paint": self._paint,
-            "row as booleans": self._booleans,
-            "allowed in a row": self._in_a_row,
-            "allowed in all": self._in_all,
-        }
-        return asks[draw.ask](draw)
-
     def _paint(self, draw: Draw) -> Question:
         kind = draw.keys.get("mask") or draw.rng.choice(PAINTABLE_MASKS)
         length = draw.keys.get("length") or draw.rng.randint(4, 8)
@@ -90,7 +80,7 @@ class MaskType(QuestionType):
             veil=(Veil("masks"),),
         )
 
-    def _booleans(self, draw: Draw) -> Question:
+    def _row_as_booleans(self, draw: Draw) -> Question:
         length = draw.keys.get("length") or draw.rng.randint(4, 8)
         i = 2 if draw.keys.get("row") == "third" else draw.rng.randint(1, length - 2)
         truth = mask_of("causal", length)
@@ -100,22 +90,15 @@ class MaskType(QuestionType):
             "rows for columns": booleans(truth[:, i]),
         }
         answer = booleans(truth[i])
-        return Question(
-            CHOOSE,
-            answer,
-            choices_of(draw.rng, answer, [*answers.values()]),
-            given={"length": number(length), "row number": number(i + 1)},
-            shown={"answer": answer},
-            misconceptions=self.mistakes(answers, answer),
-            veil=(Veil("masks"),),
-        )
+        given = {"length": number(length), "row number": number(i + 1)}
+        return self.choose(draw, answer, answers, given=given, veil=(Veil("masks"),))
 
     def _of_decoder(self, draw: Draw) -> tuple[int, tuple[Veil, ...]]:
         if "decoder" not in draw.run.base.attention:
             raise NoQuestion("This model has no decoder, so no causal mask.")
         return len(draw.run.tgt), (Veil("masks", "decoder"),)
 
-    def _in_a_row(self, draw: Draw) -> Question:
+    def _allowed_in_a_row(self, draw: Draw) -> Question:
         n, veil = self._of_decoder(draw)
         rows = draw.rows().fitting(draw.keys.get("row", "any"))
         # Near the ends the wrong counts would coincide with the right one.
@@ -128,16 +111,10 @@ class MaskType(QuestionType):
         before = given.pop("before")
         answer = float(i + 1)
         answers = {"itself left out": float(i), "later ones": float(n - i), "all": float(n)}
-        return Question(
-            NUMBER,
-            answer,
-            given=given,
-            shown={"answer": number(answer), "before": before},
-            misconceptions=self.mistakes(answers, answer),
-            veil=veil,
-        )
+        shown = {"answer": number(answer), "before": before}
+        return self.number(answer, answers, given=given, shown=shown, veil=veil)
 
-    def _in_all(self, draw: Draw) -> Question:
+    def _allowed_in_all(self, draw: Draw) -> Question:
         n, veil = self._of_decoder(draw)
         if n < 3:
             raise NoQuestion("This text is too short. Try a longer sentence.")
@@ -147,11 +124,5 @@ class MaskType(QuestionType):
             "without the diagonal": n * (n - 1) / 2,
             "all": float(n * n),
         }
-        return Question(
-            NUMBER,
-            answer,
-            given={"length": number(n)},
-            shown={"answer": number(answer)},
-            misconceptions=self.mistakes(answers, answer),
-            veil=veil,
-        )
+        given, shown = {"length": number(n)}, {"answer": number(answer)}
+        return self.number(answer, answers, given=given, shown=shown, veil=veil)

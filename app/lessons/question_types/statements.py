@@ -270,8 +270,8 @@ class StatementType(QuestionType):
 
     def draw(self, draw: Draw) -> Question:
         facts, of_translation, _ = ABOUT[draw.keys.get("about", "")]
-        if of_translation and not draw.run.writes:
-            raise NoQuestion("This model writes no translation.")
+        if of_translation:
+            _ = draw.writing
         conditions, given, shown = facts(draw)
         options = draw.keys["options"]
         true = [o["say"] for o in options if all(conditions[c] for c in conditions_of(o))]

@@ -250,7 +250,7 @@ def test_the_next_sentence_is_taken_where_one_does_not_work(tmp_path):
 
 
 def test_every_control_that_a_lesson_names_is_on_screen():
-    named = re.compile(r"(?:icon[^.]*,|card|under|beside|[Pp]ress|button) \*([^*{]+)\*")
+    named = re.compile(r"(?:icon[^.]*,|card|under|into|[Pp]ress|button) \*([^*{]+)\*")
     app = [
         path.read_text("utf-8")
         for path in (ROOT / "app").rglob("*")

@@ -3,8 +3,6 @@
 import asyncio
 import json
 import re
-import subprocess
-import sys
 import time
 
 import pytest
@@ -12,13 +10,13 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.testclient import TestClient
 
-from headlight.app.server import room_routes, room_stores, rooms
+from headlight.app.server import room_hub, room_routes, room_stores, rooms
 from headlight.app.server.room_hub import Hub, Listener
 from headlight.app.server.room_routes import STUDENT, Attempts
-from headlight.app.server.rooms import ANSWER, ASK, CLOSE, REVEAL, SHOW
+from headlight.app.server.room_stores import AWAY
+from headlight.app.server.rooms import ANSWER, ASK, CLOSE, REVEAL, SHOW, VIEW, Unreachable
 from headlight.app.server.security import SecurityMiddleware
 from tests.app.server.test_rooms import ABOUT, CODE, OTHER, SECRET, begin
-from tests.conftest import ROOT
 from tests.waiting import wait_until
 
 
@@ -26,6 +24,7 @@ from tests.waiting import wait_until
 def hub(store, monkeypatch):
     hub = Hub(store)
     monkeypatch.setattr(room_stores, "PATIENCE", 0.1)
+    monkeypatch.setattr(room_hub, "REST", 0.1)
     monkeypatch.setattr(room_routes, "hub", lambda: hub)
     monkeypatch.setattr(room_routes, "wrong", Attempts(20, 60))
     monkeypatch.setattr(room_routes, "started", Attempts(10, 3600))
@@ -77,8 +76,26 @@ def test_a_new_room_of_an_old_code_begins_anew(hub):
     assert hub.room(CODE).question is None and hub.room(CODE).is_teacher("new")
 
 
+def test_a_view_that_could_not_be_sent_is_sent_once_the_store_answers(hub, monkeypatch):
+    hub.store.create(CODE, begin())
+    hub.append(CODE, VIEW, address="/old")
+
+    def fail(*_) -> None:
+        raise Unreachable(AWAY)
+
+    append = hub.store.append
+    monkeypatch.setattr(hub.store, "append", fail)
+    for address in ("/first", "/latest"):
+        with pytest.raises(Unreachable):
+            hub.append(CODE, VIEW, address=address)
+    assert hub.room(CODE).view == "/old"
+    monkeypatch.setattr(hub.store, "append", append)
+    wait_until(lambda: hub.known[CODE].view == "/latest")
+    assert not hub.unsent and len(hub.store.since(CODE)) == 3
+
+
 def test_a_room_whose_time_is_over_is_deleted_and_then_nothing_runs(hub, monkeypatch):
-    monkeypatch.setattr("headlight.app.server.room_hub.BEAT", 0.1)
+    monkeypatch.setattr("headlight.app.server.room_hub.HEARTBEAT", 0.1)
     hub.store.create(CODE, begin(life=0.5))
     hub.room(CODE)
     assert hub.watcher is not None
@@ -210,21 +227,6 @@ def test_no_message_holds_an_answer(client, hub, is_teacher):
     assert len(texts) >= 5 and texts[-1].startswith("event: end")
     assert SECRET not in "".join(texts)
     assert ("answers" in "".join(texts)) == is_teacher
-
-
-def test_nothing_is_made_until_a_room_is_asked_for(tmp_path):
-    """No store, no thread, no file; and a page that asks for no room pays for one look."""
-    script = (
-        "import headlight.app.shell.screen, headlight.app.server.room_routes\n"
-        "from headlight.app.server.room_hub import hub\n"
-        "import sys, threading\n"
-        "assert hub.cache_info().currsize == 0\n"
-        "assert 'redis' not in sys.modules\n"
-        "assert not any(t.name == 'rooms' for t in threading.enumerate())\n"
-    )
-    environment = {"HEADLIGHT_ROOMS": str(tmp_path / "rooms"), "PATH": ""}
-    subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT, env=environment)
-    assert not [*tmp_path.iterdir()]
 
 
 @pytest.mark.long

@@ -136,7 +136,7 @@ def test_a_student_who_answers_again_and_again_is_heard_no_more():
     }
 
 
-@given(st.text(max_size=8))
+@given(st.text("AOIkf01 -éß", max_size=8))
 def test_codes_as_they_are_typed(typed):
     code = rooms.as_code(typed)
     assert code == "" or re.fullmatch(f"[{rooms.LETTERS}]{{{rooms.LENGTH}}}", code)

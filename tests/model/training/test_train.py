@@ -338,6 +338,9 @@ def test_bad_input_is_one_sentence(tmp_path, capsys):
     with pytest.raises(SystemExit) as caught:
         train.main(["multi30k", "--data", str(tmp_path / "no"), "--out", str(tmp_path / "out2")])
     assert "fetch multi30k" in str(caught.value)
+    with pytest.raises(SystemExit):
+        train.main(["copy", "--out", str(tmp_path / "out3"), "--start", "copy", "--d-ff", "128"])
+    assert "as large as they are" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

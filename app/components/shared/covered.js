@@ -1,8 +1,12 @@
-// The covered pictures of the lessons, each drawn for a room of so many pixels: a map, bars or lines.
+// The covered pictures of lessons/pictures.json, each drawn for a room of so many pixels: a map, bars
+// or lines.
 
-import { ramp } from "../shared/colours.js";
-import { percent } from "../shared/numbers.js";
-import { shape } from "../shared/svg.js";
+import MASKED from "../../masked.json" with { type: "json" };
+import { ramp } from "./colours.js";
+import { element } from "./dom.js";
+import { hatching } from "./heatmap.js";
+import { percent } from "./numbers.js";
+import { shape } from "./svg.js";
 
 const TURN = -55; // degrees of the names of columns
 const SMALLEST = 12; // px of letters
@@ -47,7 +51,7 @@ function map({ rows, columns, cells, covered }, width, height, most, colour) {
     parts.push(shape("path", { class: "around", d: `M${left + wide} ${top + 1}H${x}V${y}Z` }),
       text("?", left + 0.7 * wide * across, top + 0.4 * high * down,
         { class: "asked", "text-anchor": "middle", "font-size": 2.6 * letter }));
-  } else parts.push(...cover(left - 1, top + covered * high - 1, wide * across + 2, high + 2,
+  } else if (covered !== undefined) parts.push(...cover(left - 1, top + covered * high - 1, wide * across + 2, high + 2,
     Math.max(0.9 * high, letter)));
   return [[shape("g", { "font-size": letter }, ...parts)], left + wide * across + right, top + high * down];
 }
@@ -110,10 +114,22 @@ function lines({ source, target, links, covered }, width, height, letter, colour
 
 const DRAWS = { map, bars, lines };
 
-/** A picture for a room, in the middle of it. */
-export function drawing(picture, width, height, letter, palette) {
+/** What is masked, hatched in a colour. */
+function hatched(colour) {
+  const { spacing } = MASKED;
+  const canvas = element("canvas", { width: spacing, height: spacing });
+  const context = canvas.getContext("2d");
+  context.fillStyle = hatching(colour);
+  context.fillRect(0, 0, spacing, spacing);
+  return shape("pattern", { id: "hatched", width: spacing, height: spacing, patternUnits: "userSpaceOnUse" },
+    shape("image", { href: canvas.toDataURL(), width: spacing, height: spacing }));
+}
+
+/** A picture for a room, in the middle of it, with text in `colour`. */
+export function drawing(picture, width, height, letter, palette, colour) {
   const [parts, wide, high] = picture
     ? DRAWS[picture.kind](picture, width, height, letter, ramp(palette))
     : [cover(0, 0, width, height, 3 * letter), width, height];
-  return shape("svg", { width: wide, height: high, "font-size": letter, "aria-hidden": "true" }, ...parts);
+  return shape("svg", { width: wide, height: high, viewBox: `0 0 ${wide} ${high}`, "font-size": letter,
+    "aria-hidden": "true" }, shape("defs", {}, hatched(colour)), ...parts);
 }

@@ -1,10 +1,10 @@
-"""python -m tests.lesson_pictures: writes app/lessons/en/pictures.json, the covered picture of each
-shipped lesson on the page Learn, out of the models that the lessons run on.
+"""python -m tests.covered_pictures: writes app/lessons/pictures.json, the covered pictures of the
+shipped lessons and of the plan for a class, out of the models that they run on.
 
 What is covered is not in the file.
 
 map    `rows` and `columns` by their tokens, `cells` in percent, null where masked; `covered`: a
-       row, which has none, or "future", all that is masked
+       row, which has none, or "future", all that is masked; without it nothing is covered
 bars   `bars`, each a label and a share, null if it is covered; `covered`: the name of further bars,
        all of them covered; `named`: of those that are not; `upright`: without labels
 lines  `source` and `target` words, `links` between them by place; `covered`: a
@@ -20,12 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from headlight.app.lessons.lesson import SHIPPED_LESSONS, load_folder
+from headlight.app.lessons.covered import FILE
+from headlight.app.lessons.lesson import load_folder
 from headlight.app.lessons.sentence_run import SentenceRun
 from headlight.model import Beam, load
 from headlight.model.analysis.alignment import ordinary_words
+from tests import claims
 
-FILE = SHIPPED_LESSONS / "pictures.json"
 Picture = dict[str, Any]
 
 
@@ -110,9 +111,9 @@ def decoding(run: SentenceRun) -> Picture:
     return {"kind": "bars", "bars": bars}
 
 
-def explanation(run: SentenceRun) -> Picture:
-    """Of the first token: the words with the most attention."""
-    needed = run.needed[0]
+def explanation(run: SentenceRun, word: str = "") -> Picture:
+    """Of a word of the translation, or of the first: the source words with the most attention."""
+    needed = next(each for each in run.needed if word in ("", run.tgt[each.row + 1]))
     best = needed.attention.argsort()[::-1][:3]
     bars = [[needed.words[i], round(float(needed.attention[i]), 2)] for i in best]
     return {"kind": "bars", "bars": bars, "named": "by attention", "covered": "by removal"}
@@ -129,21 +130,78 @@ OF_LESSONS: dict[str, Callable[[SentenceRun], Picture]] = {
 }
 
 
-def pictures() -> dict[str, Picture]:
+def map_of(sentence: str, head: str, covered: int | None = None) -> Picture:
+    """The map of a head, without a row. A row of cross-attention has the name of the word that is
+    written there."""
+    weights, rows, columns = claims.head_values(sentence, head, "attention")
+    if not head.startswith("encoder"):
+        rows = [*rows[1:], "</s>"]
+    picture = {"kind": "map", "rows": rows, "columns": columns, "cells": percents(weights)}
+    if covered is not None:
+        picture["cells"][covered] = []
+        picture["covered"] = covered
+    return picture
+
+
+def row_of_scores() -> Picture:
+    """The largest of a row by softmax; the first is what the class computes."""
+    row = sorted(claims.row(claims.S, "cross.3.3", "de").items(), key=lambda share: -share[1])[:4]
+    return {
+        "kind": "bars",
+        "bars": [[row[0][0], None], *([key, round(x, 2)] for key, x in row[1:])],
+    }
+
+
+def future() -> Picture:
+    weights, rows, _ = claims.head_values(claims.S, "decoder.1.1", "attention")
+    cells = percents(weights, np.tri(len(rows), dtype=bool))
+    return {"kind": "map", "rows": [], "columns": [], "cells": cells, "covered": "future"}
+
+
+def without_head() -> Picture:
+    bars = [["all heads", round(claims.probability(claims.S), 2)], ["without 3.3", None]]
+    return {"kind": "bars", "bars": bars}
+
+
+def while_it_learns() -> Picture:
+    """What *red* gets in the row of *rouge*, by training step."""
+    return {"kind": "bars", "bars": [[f"step {step:,}", None] for step in (256, 1024, 4096)]}
+
+
+def beams() -> Picture:
+    found = round(claims.probability(claims.P, claims.french(claims.P)), 3)
+    return {"kind": "bars", "bars": [["greedy", found], ["5 beams", None]]}
+
+
+def of_plan() -> list[Picture | None]:
+    """A picture a step, in the order of class_plan.yaml; None: the class's own sentences."""
+    both = ("A cat chases a dog.", "A dog chases a cat.")
+    return [
+        map_of(claims.S, "cross.3.3", covered=8),
+        row_of_scores(),
+        future(),
+        {"kind": "bars", "bars": [[sentence, None] for sentence in both]},
+        without_head(),
+        map_of(claims.S, "encoder.2.4"),
+        beams(),
+        while_it_learns(),
+        explanation(SentenceRun(claims.en_fr(), "en-fr", "I saw an old house."), "une"),
+        None,
+    ]
+
+
+def pictures() -> dict[str, Any]:
     """All pictures, as the file has them."""
     loaded = cache(load)
-    drawn = {
+    lessons = {
         lesson.name: OF_LESSONS[lesson.name](lesson.open(loaded)) for lesson in load_folder()[0]
     }
-    return json.loads(json.dumps(drawn))
+    return json.loads(json.dumps({"lessons": lessons, "plan": of_plan()}))
 
 
 def main() -> int:
-    lines = (
-        f" {json.dumps(name)}: {json.dumps(picture, ensure_ascii=False)}"
-        for name, picture in pictures().items()
-    )
-    FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    written = json.dumps(pictures(), ensure_ascii=False, separators=(",", ":"))
+    FILE.write_text(written + "\n", encoding="utf-8")
     return 0
 
 
