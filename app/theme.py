@@ -341,6 +341,10 @@ STYLE = f"""
     position: absolute; clip-path: inset(50%);
   }}
 }}
+.st-key-swap_effect {{ gap: 0.3rem; overflow: visible; padding-bottom: 6px; }}
+.st-key-swap_effect :is(p, li) {{ font-size: 0.9rem; line-height: 1.4; margin-bottom: 0.4rem; }}
+.st-key-swap_effect [data-testid="stMarkdownContainer"] {{ margin: 0; }}
+.st-key-swap_effect .stElementContainer:has(.stPlotlyChart) {{ padding-top: 0; }}
 .st-key-numbers_panel p {{ margin-bottom: 0.5rem; }}
 .st-key-top_bar .stHorizontalBlock.st-key-controls {{ overflow-x: auto; }}
 .st-key-walk_row :is(p, label, input, button) {{ font-size: {SMALL}; }}
@@ -484,6 +488,7 @@ html {{ font-size: 20px !important; }}
 :root:has(.st-key-remote) {{ --hl-foot: {REMOTE}px; }}
 .st-key-panel {{ max-height: calc(100vh - {PRESENT_STATE + 12}px); }}
 .st-key-room_panel {{ zoom: 1.15; }}
+.st-key-swap_effect [data-testid="stCaptionContainer"] {{ display: none; }}
 :root:not([data-bar]) .st-key-all_heads {{ display: none; }}
 [data-bar] .st-key-finding p {{ font-size: {FINDING_LETTERS}px; }}
 [data-bar] .st-key-finding:not(:empty) {{ min-height: {FINDING}px; }}

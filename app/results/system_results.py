@@ -37,6 +37,7 @@ def lineage_of(view: ModelView, run: Run) -> dict[str, lineage.SwapEffect]:
         return lineage.effects(models, torch.tensor([text.ids]), text.tokens)
 
 
+@per_run()
 def lineage_figure(view: ModelView, run: Run, name: str) -> tuple[Pass, list[Block]]:
     """The model of one stop of the line as blocks, and what it reads, without numbers: every side
     reads the first text of the run."""

@@ -248,6 +248,13 @@ RESIDUAL_CONTROLS = (
 )
 ARCHITECTURE_CONTROLS = (
     Setting(
+        "block",
+        "Open block",
+        options.SELECTED_ATTENTION,
+        "select",
+        "In the selected layer. You can also click a block.",
+    ),
+    Setting(
         "all_layers",
         "All layers",
         False,

@@ -98,7 +98,6 @@ class Memo:
     acts: list[dict[str, Any]] = field(default_factory=list)  # whose previews the grid waits for
 
     # Pages
-    block: tuple | None = None  # open in the architecture; empty where all are closed
     opened_on: tuple | None = None  # the head that was selected when its table was opened
     pack: Any = None  # the bundle opened on Export
     recording: str = ""  # the name of one that was dropped there last

@@ -23,20 +23,13 @@ from headlight.model.sites import ProbedModel, Side, Site
 from headlight.model.transformer import MultiHeadAttention
 
 
-def in_numbers(trace: Pass, block: Block) -> list[tuple[str, str]]:
-    """Names and numbers of a block: its shapes and parameters."""
-    of_text = block.stack == OUTPUT and trace.predicted.predicts == "class"
-    facts = [(f"output ({'text' if of_text else 'tokens'} × width)", times(block.shape))]
-    if block.weights:
-        facts.append(("weights (head × query × key)", times(block.weights)))
-    parameters = f"{block.parameters:,}" if block.parameters else "none"
-    if block.shares:
-        parameters += f", shared with the {block.shares}"
-    return [*facts, ("parameters", parameters)]
-
-
 def explained(model, trace: Pass, block: Block) -> str:
-    """What a block does, in a sentence or two."""
+    """What a block does, and whose parameters it shares."""
+    shares = f" It shares parameters with the {block.shares}." * bool(block.shares)
+    return _explained(model, trace, block) + shares
+
+
+def _explained(model, trace: Pass, block: Block) -> str:
     if block.stack == OUTPUT:
         return _output(model.generator, trace.predicted, block.part)
     side = next(side for side in model.sides() if side.stack == block.stack)
@@ -73,7 +66,8 @@ def _attention(attention: MultiHeadAttention, site: Site, trace: Pass, block: Bl
     }[block.keys]
     sentences = [
         "Each head compares queries with keys. Its output is the mean of the values, weighted "
-        f"by these matches: {keys}."
+        f"by these matches: {keys}.",
+        f"Weights: {times(block.weights)} (head × query × key).",
     ]
     if site.n_key_heads < site.n_heads:
         shared = site.n_heads // site.n_key_heads
@@ -166,13 +160,6 @@ def parameter_shares(shown: Sequence[Block]) -> dict[str, float]:
         name: sum(block.parameters for block in shown if counts(block)) / total
         for name, counts in parts.items()
     }
-
-
-def model_in_brief(model: ProbedModel, shown: Sequence[Block]) -> str:
-    """What the closed figure shows."""
-    total, sides = sum(block.parameters for block in shown), sides_of(model).values()
-    depth = " and ".join(f"{len(side.layers)} {side.stack} layers" for side in sides)
-    return f"**{depth}**, {total:,} parameters: tokens enter below, predictions leave above."
 
 
 def model_in_numbers(model, shown: Sequence[Block], trace: Pass) -> str:

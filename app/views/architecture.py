@@ -1,6 +1,6 @@
 """The whole model as the paper's figure 1; a block opens in place."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from headlight.app import selection
@@ -8,57 +8,47 @@ from headlight.app.components.model_map import model_map
 from headlight.app.results import layer_results, passes
 from headlight.app.shell import frame
 from headlight.app.state import session, widgets
+from headlight.app.state.options import CLOSED, SELECTED_ATTENTION
 from headlight.app.text import exercises
+from headlight.app.text.part_names import block_title
 from headlight.app.views import _blocks, _unfolded
 from headlight.model.analysis.architecture import Block, alike
 from headlight.model.pretrained.contents import ROUNDED
 
-CLOSED = ()  # in place of a block's place: none is open
 
-
-def kind_at(shown: Sequence[Block], block: Block) -> str:
+def kind_at(shown: Iterable[Block], block: Block) -> str:
     """The attention that stands for a block: the block itself, or the last attention before it in
     its layer."""
-    if block.layer is None:
-        return ""
-    layer = [
-        block_of_layer
-        for block_of_layer in shown
-        if (block_of_layer.stack, block_of_layer.layer) == (block.stack, block.layer)
-    ]
     kinds = {
-        block_of_layer.sublayer: block_of_layer.kind
-        for block_of_layer in layer
-        if block_of_layer.kind
+        other.sublayer: other.kind
+        for other in shown
+        if other.kind and (other.stack, other.layer) == (block.stack, block.layer)
     }
     return kinds.get(block.sublayer) or next(reversed(kinds.values()), "")
 
 
-def place(block: Block) -> tuple[str, int | None, str, str]:
-    """The block's identity."""
-    return block.stack, block.layer, block.sublayer, block.part
-
-
-def choose(shown: Sequence[Block], block: Block | None) -> None:
+def choose(titles: Mapping[Block, str], block: Block | None) -> None:
     """Open a block, and select its layer on all pages; or close the open one. A callback."""
-    if block and (kind := kind_at(shown, block)):
-        layer = (block.layer or 0) + 1
-        if (kind, layer) != (session.values()["kind"], session.values()["layer"]):
-            session.choose(kind=kind, layer=layer, head=1)
-    session.memo().block = place(block) if block else CLOSED
+    chosen = {}
+    if block and (kind := kind_at(titles, block)):
+        chosen = {"kind": kind, "layer": (block.layer or 0) + 1}
+        if chosen.items() - session.values().items():
+            chosen["head"] = 1
+    title = titles[block] if block else CLOSED
+    session.choose(**chosen, block=SELECTED_ATTENTION if block and block.kind else title)
 
 
-def opened(shown: Sequence[Block], in_focus: tuple[str, int]) -> Block | None:
-    """The clicked block while its layer is selected, or else the selected attention; None while all
+def opened(titles: Mapping[Block, str], title: str) -> Block | None:
+    """The block of a title in the selected layer, or else the selected attention; None while all
     are closed."""
-    clicked = session.memo().block
-    if clicked == CLOSED:
+    if title == CLOSED:
         return None
-    for block in shown:
-        kind = kind_at(shown, block)
-        if place(block) == clicked and (not kind or (kind, block.layer) == in_focus):
+    in_focus = session.values()["kind"], session.values()["layer"] - 1
+    for block in titles:
+        kind = kind_at(titles, block)
+        if titles[block] == title and (not kind or (kind, block.layer) == in_focus):
             return block
-    return next(block for block in shown if (block.kind, block.layer) == in_focus)
+    return next(block for block in titles if (block.kind, block.layer) == in_focus)
 
 
 def page() -> None:
@@ -66,27 +56,28 @@ def page() -> None:
     run = selection.run()
     view = selection.view(run)
     trace, shown = passes.trace_of(view, run), layer_results.blocks_of(view, run)
-    in_focus = session.values()["kind"], session.values()["layer"] - 1
-    block = opened(shown, in_focus)
     stacks = [side.stack for side in trace.sides.values()]
     repeated = any(len(run) > 1 for stack in stacks for run in alike(shown, stack))
+    titles = {block: block_title(trace, block) for block in shown}
+    others = dict.fromkeys(title for block, title in titles.items() if not block.kind)
     with frame.explanation():
+        title = widgets.draw("block", options=(SELECTED_ATTENTION, CLOSED, *others))
         all_layers = repeated and widgets.draw("all_layers")
-    unfolded = None
-    if block:
+    unfolded, in_numbers = None, _blocks.model_in_numbers(view.model, shown, trace)
+    if block := opened(titles, title):
         inside = _unfolded.unfolded(view, run, trace, block, kind_at(shown, block))
         unfolded = block, inside
-        frame.finding(_unfolded.finding(trace, block, inside))
+        frame.finding(f"**{inside.title}**: {inside.finding}")
     else:
-        frame.finding(_blocks.model_in_brief(view.model, shown))
+        frame.finding(in_numbers)
     model_map(
         shown,
         trace,
         _blocks.most_probable(view.checkpoint, trace),
         unfolded,
-        in_focus[1],
+        session.values()["layer"] - 1,
         all_layers,
-        on_choose=partial(choose, shown),
+        on_choose=partial(choose, titles),
         on_all_layers=lambda value: session.choose(all_layers=value),
         here="model",
     )
@@ -96,6 +87,6 @@ def page() -> None:
         "its output and its parameters. Click a block to open it, and again to close it.",
         exercises.largest_part(_blocks.parameter_shares(shown)),
     )
-    frame.explanation().markdown(_blocks.model_in_numbers(view.model, shown, trace))
+    frame.explanation().markdown(in_numbers)
     if view.checkpoint.card.get("rounded"):
         frame.notices().info(ROUNDED)

@@ -33,8 +33,15 @@ NAMES = {  # swap → Block.part → what the block is called from then on
     "rotary": {"self_attn": "Masked Attention, rotary"},
     "groups": {"self_attn": "Grouped-Query Attention, rotary"},
 }
-CHART = 235  # px
+LEAST = 150  # px; a chart is higher where the figure beside it is
 REACHED = {"pre-norm": "GPT-2", "groups": "Llama"}  # swap → the system that the model is then
+NOTES = {
+    "Attention moved": "how much of a decoder row's attention weight the swap moves to other "
+    "tokens, as a mean over rows, heads and layers. 0% is none of it, 100% all.",
+    "Random weights": "no model here is trained, but each keeps the weights of the one before it "
+    "in all other parts. So the new part alone makes the difference. Whether it is an improvement "
+    "shows only after training.",
+}
 
 
 def page() -> None:
@@ -42,58 +49,59 @@ def page() -> None:
     effects = system_results.lineage_of(view, run)
     with frame.explanation():
         name = widgets.draw("swap")
-    line = [PAPER_MODEL, *LINE]
-    swap_line(stops(effects), name, on_choose=lambda chosen: session.choose(swap=chosen))
+    swap_line(stops(effects), name, NOTES, on_choose=lambda chosen: session.choose(swap=chosen))
     trace, shown = system_results.lineage_figure(view, run, name)
-    changed = []
+    was, gone = {}, []
     if name in LINE:
-        before = line[line.index(name) - 1]
-        changed = different(
-            titled(*system_results.lineage_figure(view, run, before), names(before)),
-            titled(trace, shown, names(name)),
-        )
+        swap, before = LINE[name], [PAPER_MODEL, *LINE][[*LINE].index(name)]
+        old_trace, old = system_results.lineage_figure(view, run, before)
+        was, gone = compared(trace, (old, names(before)), (shown, names(name)))
+        if gone:
+            trace, shown = old_trace, merged(old, shown)
+        frame.finding(f"{in_words(swap)}. {swap.why}")
+    else:
+        frame.finding(f"A Llama is the Transformer of 2017 with {len(effects)} parts swapped")
     # The same two columns at every stop: the figure is then the same one, and glides.
-    left, right = st.columns([1, 1] if name in LINE else [2, 1], gap="medium")
+    left, right = st.columns([3, 2], gap="medium")
     with left:
-        model_map(shown, trace, ("", []), names=names(name), changed=changed)
-    with right:
+        model_map(shown, trace, ("", []), names=names(name), was=was, gone=gone)
+    with right.container(key="swap_effect", height="stretch"):
         if name in LINE:
             _draw_effect(LINE[name], effects[name])
         else:
             st.markdown(
                 f"{SIZES['n_encoder_layers']} + {SIZES['n_decoder_layers']} layers of "
-                f"{SIZES['n_heads']} heads, {SIZES['d_model']} numbers per token, "
-                f"{next(iter(effects.values())).parameters[0]:,} parameters. "
+                f"{SIZES['n_heads']} heads, {SIZES['d_model']} numbers per token. "
                 "**Next change** swaps the first of the ten parts."
             )
-    if name in LINE:
-        frame.finding(in_words(LINE[name]))
-    else:
-        frame.finding(f"A Llama is the Transformer of 2017 with {len(effects)} parts swapped")
+            st.markdown("\n".join(f"- {swap.year}: {swap.becomes}" for swap in LINE.values()))
     frame.explain(
-        "Each stop replaces one more part of the paper's model. The line says how the number of "
-        "parameters changes, and how much attention moved. That is the share of the decoder's "
-        "weight that went elsewhere because of this swap, as a mean over layers. All models have "
+        "Each stop replaces one more part of the paper's model. What is new is framed; the dashed "
+        "block beside it is the part that it replaces, and what is pale is gone. All models have "
         f"{SIZES['n_decoder_layers']} layers of {SIZES['n_heads']} heads and random weights that "
-        "are the same every time. Before and after have the same weights, except for the replaced "
-        "part. The paper's model reads your sentence as source and target. The last model, with "
-        f"{N_KEY_HEADS} key heads, is a Llama.",
+        "are the same every time. The paper's model reads your sentence as source and target. The "
+        f"last model, with {N_KEY_HEADS} key heads, is a Llama.",
         exercises.TWICE,
     )
 
 
 def _draw_effect(swap: Swap, effect: SwapEffect) -> None:
     curves = effect.curves
-    st.markdown(swap.finding.format(**curves.numbers))
+    st.markdown(f"{swap.finding.format(**curves.numbers)}\n\n**{swap.title}**")
     drawn = charts.lines(curves.lines, charts.Axis(curves.across, curves.places), curves.up)
-    drawn.update_layout(height=CHART, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"})
-    figure(
-        drawn,
-        key="swap_figure",
-        alt=f"{swap.title}: {', '.join(curves.lines)}",
-        projector=session.values()["projector"],
-    )
-    st.caption(f"{swap.title}. {effect_in_words(swap, effect)}")
+    legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+    drawn.update_layout(legend=legend, height=LEAST)
+    # Turned only where they would overlap.
+    drawn.update_xaxes(tickangle=None, tickfont={"size": 13}, title={"standoff": 6})
+    with st.container(key="swap_box", height="stretch"):
+        figure(
+            drawn,
+            key="swap_figure",
+            alt=f"{swap.title}: {', '.join(curves.lines)}",
+            projector=session.values()["projector"],
+            fills=True,
+        )
+    st.caption(effect_in_words(swap, effect))
 
 
 def names(stop: str) -> dict[str, str]:
@@ -103,33 +111,47 @@ def names(stop: str) -> dict[str, str]:
     return {part: name for swap in swaps for part, name in NAMES.get(swap, {}).items()}
 
 
-def titled(
-    trace: Pass, shown: Sequence[Block], named: Mapping[str, str]
-) -> list[tuple[Block, tuple[str, int]]]:
-    """Each block with its name and, in a layer, its parameters: those of an embedding also change
-    when another stack no longer shares it."""
-    return [
-        (
-            block,
-            (
-                named.get(block.part) or part_names.block_name(trace, block),
-                0 if block.layer is None else block.parameters,
-            ),
-        )
-        for block in shown
-    ]
+Named = tuple[Sequence[Block], Mapping[str, str]]  # a model's blocks, and `names`
 
 
-def different(
-    before: Sequence[tuple[Block, tuple[str, int]]], after: Sequence[tuple[Block, tuple[str, int]]]
-) -> list[Block]:
-    """The blocks that are new, or of which something else is said."""
+def compared(
+    trace: Pass, before: Named, after: Named
+) -> tuple[dict[Block, tuple[Block, str] | None], list[Block]]:
+    """Each new block with the one that it replaces and the name of that, None where there was none;
+    and the blocks that are gone. A block is new if its name changes or, in a layer, its parameters:
+    those of an embedding also change when another stack no longer shares it."""
 
-    def place(block: Block) -> tuple:
-        return block.stack, block.layer, block.sublayer, block.part
+    def title(block: Block, named: Mapping[str, str]) -> str:
+        return named.get(block.part) or part_names.block_name(trace, block)
 
-    said = {place(block): words for block, words in before}
-    return [block for block, words in after if said.get(place(block)) != words]
+    (old, old_names), (shown, new_names) = before, after
+    known = {_role(block): block for block in old}
+    was = {}
+    for block in shown:
+        earlier = known.pop(_role(block), None)
+        if earlier is None:
+            was[block] = None
+        elif (name := title(earlier, old_names)) != title(block, new_names) or (
+            block.layer is not None and block.parameters != earlier.parameters
+        ):
+            was[block] = earlier, name
+    return was, list(known.values())
+
+
+def merged(before: Sequence[Block], after: Sequence[Block]) -> list[Block]:
+    """The blocks of a model with those that are gone, each behind the one that it stood behind."""
+    shown, roles = [*after], [_role(block) for block in after]
+    for at, block in enumerate(before):
+        if (role := _role(block)) not in roles:
+            index = roles.index(_role(before[at - 1])) + 1 if at else 0
+            shown.insert(index, block)
+            roles.insert(index, role)
+    return shown
+
+
+def _role(block: Block) -> tuple:
+    """What a block is in any of the models: a norm is the same before a sublayer and after it."""
+    return block.stack, block.layer, block.sublayer, block.part.removeprefix("add_")
 
 
 def in_words(step: Swap) -> str:

@@ -407,6 +407,7 @@ class Swap:
 
     year, source   of the paper that brought it into Transformers, or made it usual there
     was, becomes   both in words; part: its class in our code
+    why            the reason that its authors or their successors give
     put            makes the model behind it of a view of the model before it
     measure        what it changes; title: of that figure; finding: its numbers in a sentence
     """
@@ -415,6 +416,7 @@ class Swap:
     source: str
     was: str
     becomes: str
+    why: str
     part: str
     put: Callable[..., ProbedModel]
     measure: Callable[..., Curves]  # of both models, ids and tokens
@@ -428,6 +430,8 @@ LINE = {
         "Liu et al. 2018, Radford et al. 2018",
         "encoder and decoder",
         "one stack of decoder layers without cross-attention",
+        "Any text can then train the model: each token predicts the next, and no translations are "
+        "needed.",
         "headlight.model.variants.DecoderOnly",
         decoder_alone,
         read_ahead,
@@ -442,6 +446,8 @@ LINE = {
         "Radford et al. 2018, Devlin et al. 2018",
         "sinusoids",
         "one learned vector per position",
+        "Training, not a formula, then decides what a position means. The paper had found both "
+        "equally good.",
         "headlight.model.variants.LearnedPositions",
         learned_positions,
         near_positions,
@@ -456,6 +462,8 @@ LINE = {
         "Radford et al. 2018, Devlin et al. 2018",
         "token embeddings × √d_model",
         "unscaled token embeddings",
+        "Learned position vectors start as short as word vectors, so words need no factor to stand "
+        "out.",
         "torch.nn.Embedding",
         unscaled,
         word_lengths,
@@ -469,6 +477,8 @@ LINE = {
         "Hendrycks and Gimpel 2016, Radford et al. 2018",
         "ReLU",
         "GELU",
+        "Where ReLU gives zero, it passes no gradient. GELU is smooth, and made fewer errors in "
+        "its authors' tests.",
         "headlight.model.families.parts.ActivatedFeedForward",
         gelu,
         activations,
@@ -481,6 +491,8 @@ LINE = {
         "Radford et al. 2019, Xiong et al. 2020",
         "norm after each sum",
         "norm before each sublayer, plus one after the last",
+        "Norms on the residual path make deep models hard to train. With that path free, gradients "
+        "reach every layer.",
         "headlight.model.variants.PreNormEncoderLayer",
         pre_norm,
         lengths,
@@ -494,6 +506,7 @@ LINE = {
         "Zhang and Sennrich 2019, Touvron et al. 2023",
         "LayerNorm",
         "RMSNorm",
+        "It works as well without subtracting the mean, and takes less time.",
         "headlight.model.families.parts.RMSNorm",
         rms_norm,
         means,
@@ -504,9 +517,11 @@ LINE = {
     ),
     "no biases": Swap(
         2019,
-        "Raffel et al. 2019 (in their code), Touvron et al. 2023",
+        "Raffel et al. 2019 (in their code), Chowdhery et al. 2022, Touvron et al. 2023",
         "layers with biases",
         "projections and feed-forwards without biases",
+        "Biases add little beside large matrices. PaLM found large models more stable to train "
+        "without them.",
         "torch.nn.Linear(…, bias=False)",
         no_biases,
         biases,
@@ -520,6 +535,8 @@ LINE = {
         "Shazeer 2020, Touvron et al. 2023",
         "GELU between two matrices",
         "SwiGLU: two projections multiplied, then a third matrix",
+        "With as many parameters it predicted text better than ReLU and GELU. Its author offers no "
+        "explanation.",
         "headlight.model.families.parts.GatedFeedForward",
         gated,
         products,
@@ -534,6 +551,8 @@ LINE = {
         "Su et al. 2021, Touvron et al. 2023",
         "positions added to the embeddings",
         "queries and keys rotated by their positions",
+        "Often only the distance between two tokens matters. Rotation makes scores depend on just "
+        "that.",
         "headlight.model.families.rotary.RotaryScores",
         rotary,
         shifted_scores,
@@ -547,6 +566,8 @@ LINE = {
         "Ainslie et al. 2023, Touvron et al. 2023",
         "one key and value head per query head",
         "groups of query heads that share one",
+        "A model that writes stores the keys and values of all tokens. Fewer heads of them take "
+        "less memory, at almost the same quality.",
         "headlight.model.families.parts.GroupedQueryAttention",
         grouped,
         kept,

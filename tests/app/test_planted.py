@@ -170,9 +170,8 @@ def check_family() -> None:
     forget_all()
     page = opened(model="tiny")
     assert not page.error and page.session_state["model"] == "tiny"
-    page = opened("model", model="tiny", kind="decoder", layer="1")
-    page.session_state["_memo"].block = "decoder", 0, "self_attn", "norm"
-    page.run()
+    block = "Decoder norm before self-attention"
+    page = opened("model", model="tiny", kind="decoder", layer="1", block=block)
     told = " ".join(text.value for text in page.markdown)
     assert "The norm divides by the largest number." in told, told
     assert catalog.examples("tiny") == catalog.examples("like-gpt2") != []

@@ -1,7 +1,5 @@
 """Every preset in the app, on every page, with the user's sentence; and the way to Llama."""
 
-from itertools import pairwise
-
 import pytest
 import torch
 
@@ -94,10 +92,10 @@ def test_each_swap_is_told_with_what_it_changes(effects):
         app.switch_page("lineage").run()
         assert not app.exception and not app.error
         shown = [text.value for text in (*app.markdown, *app.caption)]
-        assert from_2017_to_llama.in_words(step) in shown, swap
-        assert step.finding.format(**effects[swap].curves.numbers) in shown, swap
-        words = from_2017_to_llama.effect_in_words(step, effects[swap])
-        assert f"{step.title}. {words}" in shown, swap
+        assert f"{from_2017_to_llama.in_words(step)}. {step.why}" in shown, swap
+        numbers = step.finding.format(**effects[swap].curves.numbers)
+        assert f"{numbers}\n\n**{step.title}**" in shown, swap
+        assert from_2017_to_llama.effect_in_words(step, effects[swap]) in shown, swap
     assert "10 parts swapped" in " ".join(show("lineage", picture="One part after another"))
 
 
@@ -114,22 +112,30 @@ def test_the_line_counts_what_the_model_of_each_stop_has(effects):
 
 
 def test_the_figure_of_each_stop_counts_and_frames_what_its_swap_changes(default, effects):
-    """All blocks' parameters are the model's; what is new is what the swap is called after."""
+    """All blocks' parameters are the model's; what is new is what the swap is called after, and
+    the figure has what is gone at its place."""
     run = Run((default.tokenizer.encode(TEXT),) * 2)
     view, seen = catalog.view_of(DEFAULT_MODEL, FINAL, "cpu"), {}
     for name in (lineage.PAPER_MODEL, *lineage.LINE):
         trace, shown = system_results.lineage_figure(view, run, name)
-        seen[name] = from_2017_to_llama.titled(trace, shown, from_2017_to_llama.names(name))
+        seen[name] = trace, shown, from_2017_to_llama.names(name)
         counted = sum(block.parameters for block in shown)
         assert counted == (
             effects[name].parameters[1]
             if name in effects
             else effects["decoder only"].parameters[0]
         )
-    parts = {
-        name: {block.part for block in from_2017_to_llama.different(seen[before], seen[name])}
-        for before, name in pairwise(seen)
-    }
+    parts, removed = {}, {}
+    for (_, old, old_names), (name, (trace, shown, names)) in zip(
+        seen.values(), [*seen.items()][1:], strict=False
+    ):
+        was, gone = from_2017_to_llama.compared(trace, (old, old_names), (shown, names))
+        parts[name] = {block.part for block in was}
+        if gone:
+            removed[name] = {(block.stack, block.sublayer) for block in gone}
+            merged = from_2017_to_llama.merged(old, shown)
+            assert [block for block in merged if block not in gone] == shown
+            assert [block.part for block in merged] == [block.part for block in old]
     assert parts == {
         "decoder only": set(),
         "learned positions": {"position"},
@@ -141,4 +147,9 @@ def test_the_figure_of_each_stop_counts_and_frames_what_its_swap_changes(default
         "SwiGLU": {"feed_forward"},
         "rotary": {"self_attn"},
         "groups": {"self_attn"},
+    }
+    encoder = {("encoder", sublayer) for sublayer in ("", "self_attn", "feed_forward")}
+    assert removed == {
+        "decoder only": encoder | {("decoder", "cross_attn")},
+        "rotary": {("decoder", "")},
     }

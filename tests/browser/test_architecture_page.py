@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import expect
 
-from headlight.app.components.model_map import FOLD, Unfolded, model_map
+from headlight.app.components.model_map import Unfolded, model_map
 from headlight.app.views._blocks import most_probable
 from headlight.model import Masks, checkpoint, presets
 from headlight.model.analysis.architecture import blocks
@@ -54,12 +54,13 @@ class MountedMap(Map):
         self.show(next(one for one in self.blocks if (one.kind, one.layer) == (kind, 1)))
 
     def show(self, chosen, all_layers=False):
+        unfolded = Unfolded("What it is", "", "What it does.", ("Open it", "inside", {}))
         self.mounted(
             model_map,
             self.blocks,
             self.trace,
             most_probable(self.checkpoint, self.trace),
-            chosen and (chosen, Unfolded("", "What it does.", (), ("Open it", "inside", {}))),
+            chosen and (chosen, unfolded),
             1,
             all_layers,
             on_choose=print,
@@ -122,7 +123,7 @@ def test_keys_open_a_block_and_close_it(figure):
     layer = [block for block in figure.blocks if (block.stack, block.layer) == ("decoder", 1)]
     figure.show(next(block for block in layer if block.part == "feed_forward"))
     press("Enter")
-    assert figure.sent() == [("chosen", FOLD)]
+    assert figure.sent() == [("chosen", "decoder.0.feed_forward.feed_forward")]
     expect(figure.opened).to_have_count(0)
     figure.names.first.focus()
     press("Enter")
@@ -180,7 +181,12 @@ def expect_open(visit, part, words):
 def test_a_block_opens_in_place_and_its_page_at_its_layer(visit):
     figure = Map(visit.open(f"{UNEVEN}&kind=cross&layer=2").page)
     cross, feed_forward = "decoder.0.cross_attn.cross_attn", "encoder.0.feed_forward.feed_forward"
-    expect_open(visit, cross, "Multi-Head Attention, layer 2")
+    expect_open(visit, cross, "Cross-attention, layer 2 of 5: 4 heads attend from target to source")
+    expect(figure.block(cross)).to_contain_text("Cross-attention, layer 2 of 5")
+    key = figure.map.locator(".key span")
+    expect(key).to_have_text(
+        ["row: target (query)", "column: source (key)", "framed: named above", "weight 0%  100%"]
+    )
     heads = figure.map.locator("a.picture")
     expect(heads).to_have_count(4)
     closed = figure.block(feed_forward).bounding_box()["height"]
@@ -189,6 +195,8 @@ def test_a_block_opens_in_place_and_its_page_at_its_layer(visit):
     visit.settle()
     assert figure.block(feed_forward).bounding_box()["height"] > 2 * closed
     expect(heads).to_have_count(0)  # one at a time
+    visit.open(visit.page.url.removeprefix(f"{visit.address}/"))
+    expect_open(visit, feed_forward, "Encoder feed forward, layer 2 of 2: each token activates")
     figure.block(feed_forward).click(position={"x": 9, "y": 9})
     expect(figure.opened).to_have_count(0)
     expect(visit.page.locator(".st-key-finding")).to_contain_text("5 decoder layers")
@@ -197,7 +205,7 @@ def test_a_block_opens_in_place_and_its_page_at_its_layer(visit):
     visit.settle()
     assert "all_layers=true" in visit.page.url
     figure.block("decoder.3.cross_attn.cross_attn").click()
-    expect_open(visit, "decoder.3.cross_attn.cross_attn", "Multi-Head Attention, layer 4")
+    expect_open(visit, "decoder.3.cross_attn.cross_attn", "Cross-attention, layer 4 of 5")
     visit.settle()
     figure.map.locator("a.go").click()
     expect(visit.page.get_by_role("heading", name="Inside a head")).to_be_visible()

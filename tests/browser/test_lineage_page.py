@@ -20,16 +20,19 @@ def test_one_change_after_another(visit):
     expect(figure.locator('[data-part^="encoder"]').first).to_be_visible()
     line.get_by_role("button", name="Next change").click()
     expect(page.locator(".st-key-finding")).to_contain_text("one stack of decoder layers")
-    expect(figure.locator('.frame > svg:not([aria-hidden]) [data-part^="encoder"]')).to_have_count(
-        0
-    )
+    encoder = figure.locator('[data-part^="encoder"]')
+    expect(encoder.and_(figure.locator(".gone"))).to_have_count(6)
+    expect(figure.get_by_role("img", name="Gone: Multi-Head Attention")).to_have_count(2)
     visit.settle()
     page.locator("body").press("ArrowRight")
     expect(changed).to_have_text([r"Learned Positions5 × 128 · 131,072"], use_inner_text=False)
+    expect(figure.locator(".was")).to_have_text(["Positional Encoding5 × 128"])
+    expect(encoder).to_have_count(0)
     visit.settle()
     stops.nth(5).click()
     expect(page.locator(".st-key-finding")).to_contain_text("norm before each sublayer")
     expect(changed).to_have_count(3)
+    expect(figure.locator(".was")).to_have_text(["Add & Norm5 × 128 · 6 × 256"] * 2)
     visit.settle()
     assert "swap=pre-norm" in page.url
     stops.nth(5).press("ArrowLeft")
@@ -40,7 +43,7 @@ def test_one_change_after_another(visit):
 def test_an_old_address_opens_at_its_part(visit):
     page = visit.open(f"{LINEAGE}&picture=One+part&swap=rotary").page
     expect(page.locator(".st-key-swap_line [aria-current=step]")).to_contain_text("rotary")
-    expect(page.locator(".st-key-model_map")).not_to_contain_text("Positions")
+    expect(page.locator(".st-key-model_map .gone[role]")).to_contain_text(["Learned Positions"])
 
 
 @pytest.mark.parametrize("page", ["lineage?swap=groups", "model"])

@@ -120,7 +120,11 @@ MATTERS = {
         pattern=("all_heads=true", "previous token"),
     ),
     "model": without(
-        of_a_run(layer=("all_layers=true", 3), all_layers=("", True)),
+        of_a_run(
+            layer=("all_layers=true&layer=2", 3),
+            all_layers=("", True),
+            block=("", "Decoder embedding"),
+        ),
         *("head", "causal", "src_padding", "tgt_padding", "memory_padding", "pad_to"),
     ),
     "inside": of_a_run("at=Softmax", at=("", "Values"), without=("", ["scaling"])),
@@ -241,7 +245,7 @@ class Screen:
             return "display"
         boxes = {"device": "more"} | dict.fromkeys(OF_A_HEAD, "head_picker")
         boxes |= {"target": "output", "hold": "output"}
-        boxes |= {"swap": "explained", "all_layers": "explained"}
+        boxes |= dict.fromkeys(("swap", "block", "all_layers"), "explained")
         boxes |= dict.fromkeys(("changes", *OTHER_RUN), "what_if")
         boxes |= dict.fromkeys(("beginning", "branches"), "branches_box")
         if key.startswith("score") and self.page.locator(".st-key-display").count():

@@ -4,11 +4,11 @@
 import MASKED from "../../masked.json" with { type: "json" };
 import { unpack } from "../head_grid/cells.js";
 import { meeting } from "../head_grid/meeting.js";
-import { opensElsewhere, pageWith } from "../shared/address.js";
+import { pageWith } from "../shared/address.js";
 import { pixelColours } from "../shared/colours.js";
 import { asOneStop, element, onRecolour, outwards, painted, roomBelow } from "../shared/dom.js";
 import { hatching, pixelSheet } from "../shared/heatmap.js";
-import { lead } from "../shared/lead.js";
+import { leadsTo } from "../shared/lead.js";
 import { places } from "../shared/places.js";
 import { weightOf } from "../shared/weights.js";
 
@@ -157,14 +157,7 @@ class Gallery {
     node.replaceChildren(element("span", { class: "map" }, map),
       element("span", { class: "text" }, element("b", {}, name), element("span", {}, caption)),
       element("span", { class: "bar" }, length));
-    const take = () => (node.href = this.address(head));
-    take();
-    for (const event of ["pointerdown", "focus", "contextmenu"]) node.addEventListener(event, take);
-    node.onclick = (event) => {
-      if (opensElsewhere(event)) return;
-      event.preventDefault();
-      lead(this.address(head));
-    };
+    leadsTo(node, () => this.address(head));
     return { node, head };
   }
 

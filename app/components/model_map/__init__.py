@@ -1,8 +1,9 @@
 """The model as the paper's figure 1; a click unfolds a block in place."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import cycle
+from types import MappingProxyType
 
 import streamlit as st
 from streamlit.components.v2 import component
@@ -13,6 +14,7 @@ from headlight.app.text import formats, part_names
 from headlight.model.analysis.architecture import LAYER_OUTPUTS, OUTPUT, Block, alike
 from headlight.model.probing.trace import Pass
 
+KINDS = "encoder", "decoder", "cross"  # the same colours in any model, whichever of them it has
 # colours of blocks other than attention; kinds of attention take theirs from the other end
 COLOURS = {
     "embedding": theme.LINES[8],
@@ -26,7 +28,6 @@ COLOURS = {
 }
 NORMS = theme.LINES[10]
 SHOWN = 100  # tokens of a text that are drawn
-FOLD = "-"  # what the browser sends when the open block is clicked
 
 
 @dataclass(frozen=True)
@@ -47,17 +48,26 @@ class BlockPicture:
 
 
 @dataclass(frozen=True)
-class Unfolded:
-    """What an open block shows. `where`: its layer in words; `text`: what it does; `facts`: names
-    and numbers; `pictures`, with `joins`: what their outputs pass through on the way out; `link`:
-    the text, the path and the settings of the page that shows more."""
+class Inside:
+    """The pictures in an open block. `key`: what rows, columns and colours are, in HTML; `joins`:
+    what their outputs pass through on the way out."""
 
-    where: str
-    text: str
-    facts: Sequence[tuple[str, str]]
-    link: tuple[str, str, Mapping[str, str | int]]
-    pictures: Sequence[BlockPicture] = ()
+    pictures: Sequence[BlockPicture]
+    key: Sequence[str]
     joins: str = ""
+
+
+@dataclass(frozen=True)
+class Unfolded:
+    """What an open block shows. `title`: what it is; `finding`: what it does with this sentence;
+    `text`: what it does with any; `link`: the text, the path and the settings of the page that
+    shows more."""
+
+    title: str
+    finding: str
+    text: str
+    link: tuple[str, str, Mapping[str, str | int]]
+    inside: Inside | None = None
 
 
 _mount = component(
@@ -77,7 +87,8 @@ def model_map(
     on_choose: Callable[[Block | None], None] | None = None,
     on_all_layers: Callable[[bool], None] | None = None,
     names: Mapping[str, str] | None = None,
-    changed: Sequence[Block] = (),
+    was: Mapping[Block, tuple[Block, str] | None] = MappingProxyType({}),
+    gone: Collection[Block] = (),
     here: str = "",
 ) -> None:
     """`shown`: the blocks of the traced model; `output`: the title and the labels of its
@@ -85,8 +96,8 @@ def model_map(
     `all_layers`; such a block stands for the one in `layer`, if that is among them. Callbacks:
     `on_choose` gets a newly opened block, or None where the open one was closed; without it blocks
     cannot be opened; `on_all_layers` gets the other value of `all_layers`. `names`: Block.part → a
-    name, where another than the paper's; `changed`: blocks that are framed as new; `here`: the
-    page's path."""
+    name, where another than the paper's; `was`: a block that is new → what stood there before and
+    its name, or None; `gone`: blocks that are no longer there; `here`: the page's path."""
     runs = {side.stack: alike(shown, side.stack) for side in trace.sides.values()}
     groups = {
         stack: [[block] for run in of_stack for block in run] if all_layers else of_stack
@@ -106,36 +117,45 @@ def model_map(
         if name(block) not in by_name or block.layer == layer:
             by_name[name(block)] = block
 
+    open_name = opened and name(opened[0])
+
     def hear():
         event = st.session_state["model_map"]
-        if on_choose and event.chosen == FOLD:
-            on_choose(None)
-        elif on_choose and event.chosen in by_name:
-            on_choose(by_name[event.chosen])
+        if on_choose and event.chosen in by_name:
+            on_choose(None if event.chosen == open_name else by_name[event.chosen])
         elif on_all_layers and event.all_layers is not None:
             on_all_layers(event.all_layers)
 
-    colours = COLOURS | dict(zip(trace.kinds, cycle(theme.LINES), strict=False))
+    kinds = dict.fromkeys((*KINDS, *trace.kinds))
+    colours = COLOURS | dict(zip(kinds, cycle(theme.LINES), strict=False))
+
+    def numbers_of(block: Block) -> str:
+        count, numbers = len(together(block)) or 1, formats.times(block.shape)
+        if block.parameters:
+            return f"{numbers} · {f'{count} × ' * (count > 1)}{block.parameters:,}"
+        return numbers + " · shared" * bool(block.shares)
 
     def drawing(block: Block) -> dict:
-        count = len(together(block)) or 1
-        title, numbers = part_names.block_name(trace, block), formats.times(block.shape)
-        title = (names or {}).get(block.part, title)
-        if block.parameters:
-            numbers += f" · {f'{count} × ' * (count > 1)}{block.parameters:,}"
-        elif block.shares:
-            numbers += " · shared"
+        title = (names or {}).get(block.part) or part_names.block_name(trace, block)
+        numbers, before = numbers_of(block), was.get(block)
         return {
             "id": name(block),
             "part": block.part,
             "sublayer": block.sublayer,
             "name": title,
             "numbers": numbers,
-            "label": f"{title}, {block.stack}{_of_layers(together(block))}: output {numbers}"
+            "label": "Gone: " * (block in gone)
+            + f"{title}, {block.stack}{_of_layers(together(block))}: output {numbers}"
             + " parameters" * bool(block.parameters),
             "colour": colours.get(block.kind or block.part, NORMS),
             "attends": bool(block.kind),
-            "changed": block in changed,
+            "mark": "changed" if block in was else "gone" if block in gone else "",
+            "was": before
+            and {
+                "name": before[1],
+                "numbers": numbers_of(before[0]),
+                "at_sum": before[0].part != block.part,
+            },
             # a stack, and whether attention reads the output of its layers or its embeddings
             "keys": block.keys
             and [trace.sides_of(block.kind)[1].stack, block.keys == LAYER_OUTPUTS],
@@ -144,18 +164,21 @@ def model_map(
     def frame(run: list[int], side) -> dict:
         depth, many = len(side.layers), len(run) > 1
         blocks = [b for b in shown if b.stack == side.stack and b.layer == run[0]]
-        several = len(runs[side.stack]) < depth
+        repeats = len(runs[side.stack]) < depth
         title = f"{len(run)} ×" if many or depth == 1 else f"layer {run[0] + 1}"
         label = f"{side.stack}, {title}: " + (
             "draw identical layers once" if all_layers else "draw all layers"
         )
+        chooses = on_all_layers and repeats and (many or all_layers)
         return {
             "title": title,
-            "label": label if on_all_layers and several and (many or all_layers) else "",
+            "label": label if chooses else "",
             "blocks": [drawing(block) for block in blocks],
         }
 
     predicted = trace.predicted.stack
+    example = next((block for block in shown if block.kind), shown[0])
+    several = len(together(example)) > 1
     data = {
         "stacks": [
             {
@@ -172,10 +195,19 @@ def model_map(
             }
             for side in trace.sides.values()
         ],
+        "means": [
+            *zip(
+                numbers_of(example).split(" · "),
+                ("output, tokens × width", "parameters" + ", layers × each" * several),
+                strict=False,
+            ),
+            *[("framed", "new"), ("dashed", "before")][: 2 * bool(was)],
+            *[("pale", "gone")][: len(gone)],
+        ],
         "all": all_layers,
         "focus": theme.FOCUS,
         "opens": on_choose is not None,
-        "opened": opened and {"id": name(opened[0]), **asdict(opened[1])},
+        "opened": opened and {"id": open_name, **asdict(opened[1])},
         "here": here,
     }
     _mount(data=data, key="model_map", on_chosen_change=hear, on_all_layers_change=hear)

@@ -2,33 +2,36 @@
 // each other, and an arrow from what a stack gives to every attention elsewhere that attends to it.
 // A click opens a block in place. What changes glides from its old place to the new one.
 
-import { opensElsewhere, pageWith } from "../shared/address.js";
+import { pageWith } from "../shared/address.js";
 import { element } from "../shared/dom.js";
 import { keysOf } from "../shared/keys.js";
-import { lead } from "../shared/lead.js";
+import { leadsTo } from "../shared/lead.js";
 import { shape } from "../shared/svg.js";
 
 // In units of the picture, which is then made as large as there is room.
 const LETTER = 14.5;
-const SMALL = 12;
+const SMALL = 13;
 const BOX = 21; // height of a box of one line
 const LINE = 16; // of each further one
 const PAD = 8;
+const AIRIEST = 3.5; // times the length of an arrow, where there is height for it
 const WIDEST = 330; // a box
-const LEAST = 230; // a box narrower than that gives the margins up
+const LEAST = 212; // a box narrower than that gives the margins up
 const MARGIN = 66; // for a stack's name and N ×
 const RESIDUAL = 22; // from a box to the arrow around it
 const CHANNEL = 50; // between two stacks
 const SUM = 7; // radius of ⊕
 const ROW = 20; // of tokens
+const LETTERS = 14; // Q, K and V beside their arrows
 const FORK = 46; // from the stem to its outer tines
+const BEFORE = 236; // the part that a block replaces, beside it
+const ASIDE_BEFORE = 24; // from the frame to it
 
 const OPEN = 620; // an open block with pictures, at most
 const ASIDE = 200; // px that what explains it needs
 const BUTTON = 44; // px that the button needs
 const PER_ROW = 8; // pictures in it
 const MAP = 88; // their height; of two rows each has less
-const FOLD = "-"; // instead of a block: none is open
 
 const GLIDE = 650; // ms
 const PACE = 0.2; // units of the picture that the dot travels in a millisecond
@@ -40,17 +43,21 @@ const LOWEST = 280; // px; in a lower window the page scrolls
 const BAR = 16; // px of a scroll bar
 
 const ruler = element("canvas").getContext("2d");
+const widths = new Map(); // font and words → pixels
 
 class Figure {
   constructor(root, tell) {
     this.root = root;
     this.tell = tell;
+    this.items = []; // the blocks, for the arrow keys
     this.svg = shape("svg", { role: "group" });
     this.button = element("button", { type: "button", class: "play" });
     this.button.onclick = () => this.play(!this.playing);
     this.caption = element("span", { class: "caption", role: "status" });
     this.about = element("div", { class: "about" });
-    this.acts = element("div", { class: "acts" }, element("div", {}, this.button, this.caption));
+    this.player = element("div", {}, this.button, this.caption);
+    this.legend = element("p", { class: "legend" });
+    this.acts = element("div", { class: "acts" }, this.player, this.legend);
     this.below = element("div", { class: "below" });
     this.frame = element("div", { class: "frame" }, this.acts, this.svg, this.below);
     this.svg.onclick = (event) => this.press(event.target.closest("[role=button]"));
@@ -66,7 +73,10 @@ class Figure {
     const above = host.closest(".stMainBlockContainer");
     if (above) this.observer.observe(above);
     window.addEventListener("resize", (this.refit = () => this.fit()));
-    document.fonts.ready.then(() => this.draw());
+    document.fonts.ready.then(() => {
+      widths.clear();
+      this.draw();
+    });
   }
 
   /** Another model, or another block that is open. */
@@ -74,7 +84,9 @@ class Figure {
     const before = this.stacks && this.now();
     Object.assign(this, model);
     this.frame.style.setProperty("--hl-focus", this.focus);
-    this.acts.hidden = !this.opens;
+    this.player.hidden = !this.opens;
+    this.legend.replaceChildren(...this.means.map(([example, words]) =>
+      element("span", {}, element("b", {}, example), `: ${words}`)));
     this.svg.setAttribute("aria-label", this.opens ? "The model. Use the arrow keys to move from block to " +
       "block, Enter to open or close one." : "The model");
     this.draw();
@@ -97,9 +109,15 @@ class Figure {
     [this.width, this.highest] = this.room();
     this.layout(this.width);
     this.lie();
-    // Made smaller to fit the height, it leaves room at its sides: for wider boxes.
+    // Made smaller to fit the height, it leaves room at its sides: for wider boxes. Or there is
+    // height left: for longer arrows.
     const scale = this.scale();
+    const left = this.highest / scale - this.size[1];
     if (scale < 1 && scale * this.size[0] < this.width) this.layout(this.width / scale);
+    else if (left > 0 && this.wide && !this.all) {
+      const { arrows } = this.columns.reduce((a, b) => (a.top < b.top ? a : b));
+      this.layout(this.width, Math.min(1 + left / arrows, AIRIEST));
+    }
     const [width, height] = this.size;
     this.svg.setAttribute("viewBox", `0 ${2 - height} ${width} ${height}`);
     this.svg.style.width = `${Math.floor(this.scale() * width)}px`;
@@ -108,12 +126,10 @@ class Figure {
     this.frame.style.maxHeight = this.wide ? `${this.highest + above}px` : "";
     const active = this.root.getRootNode().activeElement;
     const focused = this.svg.contains(active) && active.dataset.part;
-    const ofLayers = focused && active.classList.contains("name");
     this.svg.replaceChildren(shape("g", { class: "lines" }, ...this.lines), ...this.nodes);
     this.below.replaceChildren(...(this.wide || !this.detail ? [] : [this.detail]));
     this.mark();
-    const again = ofLayers ? this.svg.querySelector(".name[role]") : this.node(focused) ?? this.items[0].node;
-    if (focused) again?.focus({ preventScroll: true });
+    if (focused) (this.node(focused) ?? this.items[0].node).focus({ preventScroll: true });
     if (this.all) this.reveal();
   }
 
@@ -129,7 +145,7 @@ class Figure {
     this.acts.classList.toggle("beside", floats(BUTTON));
     this.highest = this.room()[1];
     const width = beside > ASIDE ? beside - 24 : beside + scale * (second?.frame ?? 0) - 24;
-    this.acts.style.width = isFree ? `${Math.min(width, 480)}px` : "";
+    this.acts.style.width = floats(BUTTON) ? `${Math.min(width, 480)}px` : "";
     if (!this.detail) return this.about.remove();
     if (isFree) this.acts.append(this.about);
     else this.detail.append(this.about);
@@ -137,10 +153,14 @@ class Figure {
   }
 
   /** Everything, in a width. */
-  layout(width) {
+  layout(width, air = 1) {
     const count = this.stacks.length;
+    this.air = air;
     const room = (margin) => (width - (count - 1) * CHANNEL) / count - margin - RESIDUAL - 14;
     this.wide = room(MARGIN) >= LEAST;
+    const replaces = this.stacks.flatMap(blocksOf).some(({ was }) => was);
+    this.replaced = replaces && room(MARGIN + ASIDE_BEFORE + BEFORE) >= LEAST ? ASIDE_BEFORE + BEFORE : 0;
+    width -= this.replaced;
     this.margin = this.wide ? MARGIN : 0;
     this.box = this.wide ? Math.min(room(MARGIN), WIDEST) : Math.max(room(0) / 0.85, 140);
     // An open block has what the other stacks leave.
@@ -148,28 +168,33 @@ class Figure {
     this.openBox = Math.max(this.box, Math.min(width - others - MARGIN - RESIDUAL - 14, OPEN));
     this.lines = [];
     this.nodes = [];
-    this.items = []; // the blocks, for the arrow keys
+    this.items = [];
     this.bridges = [];
     let start = 0;
     this.columns = this.stacks.map((stack, i) => {
       const column = this.column(stack, i, start);
+      if (blocksOf(stack).every(gone)) {
+        this.lines = [shape("g", { class: "gone" }, ...this.lines)];
+        this.nodes = [shape("g", { class: "gone" }, ...this.nodes)];
+      }
       start += this.margin + column.box + RESIDUAL + 14 + CHANNEL;
       return column;
     });
     for (const bridge of this.bridges) this.bridge(bridge, this.columns);
     const top = Math.min(...this.columns.map(({ top }) => top)) - 2;
-    this.size = [start - CHANNEL, 2 - top];
+    this.size = [start - CHANNEL + this.replaced, 2 - top];
   }
 
   column(stack, index, start) {
     const mirrored = index > 0; // residual arrows and N × stand outside, arrows across between
-    const blocks = [stack.before, ...stack.frames.map(({ blocks }) => blocks), stack.after, stack.answers].flat();
+    const blocks = blocksOf(stack);
     const box = this.wide && blocks.some((block) => this.isOpen(block)) ? this.openBox : this.box;
     const left = start + (mirrored ? 8 : this.margin + 6 + RESIDUAL);
     const at = {
       index, mirrored, box, middle: left + box / 2,
       frame: mirrored ? start : start + this.margin,
       frameWidth: box + RESIDUAL + 14,
+      arrows: 0, // their length in all
       way: [], // of the dot: {x, y, id of the block that it passes}
     };
     let y = this.tokens(stack.input, at, -ROW, "input");
@@ -205,18 +230,19 @@ class Figure {
   /** The sum of the embeddings and the positional encoding, which comes from outside. */
   positions(block, at, y) {
     const end = at.middle + (at.mirrored ? 1 : -1) * (SUM + 14);
-    const far = this.box / 2 + RESIDUAL + 6 + this.margin;
+    const far = at.box / 2 + RESIDUAL + 6 + this.margin;
     const outer = at.middle + (at.mirrored ? far : -far);
     const [left, width] = [Math.min(end, outer), Math.abs(end - outer)];
     const height = this.height(block, width);
     const gap = Math.max(6, height / 2 - SUM + 3);
     const middle = y - gap - SUM;
     this.stem(at, y, gap);
-    this.sum(at.middle, middle);
+    this.sum(at.middle, middle, gone(block));
     this.pass(at, at.middle, middle, block);
-    this.boxed(block, left, middle - height / 2, width, height, at.index);
-    this.path(`M${end},${middle} H${at.middle + (at.mirrored ? 1 : -1) * SUM}`);
-    this.tip(at.middle + (at.mirrored ? 1 : -1) * SUM, middle, at.mirrored ? "left" : "right");
+    this.boxed(block, left, middle - height / 2, width, height, at);
+    const edge = at.middle + (at.mirrored ? 1 : -1) * SUM;
+    this.path(`M${end},${middle} H${edge}`, gone(block));
+    this.tip(edge, middle, at.mirrored ? "left" : "right", gone(block));
     return this.stem(at, middle - SUM, gap - 4);
   }
 
@@ -252,7 +278,7 @@ class Figure {
     });
     const hit = shape("rect", { ...box, rx: 6, class: "hit" });
     const attributes = label
-      ? { role: "button", tabindex: "0", "aria-label": label, "data-part": label }
+      ? { role: "button", tabindex: "0", "aria-label": label, "data-part": `${at.index} layers` }
       : {};
     this.nodes.push(shape("g", { class: "name", ...attributes }, hit, ...texts));
   }
@@ -260,11 +286,11 @@ class Figure {
   /** Sublayer, then the sum and its norm in one box, as in the paper. */
   postNorm([sublayer, norm], at, y) {
     const start = y - 4;
-    y = this.queries(sublayer, at, y, 15, 8);
+    y = this.queries(sublayer, at, y, 15, 6);
     y = this.block(sublayer, at, y);
     y = this.stem(at, y, 3);
     const top = this.block(norm, at, y);
-    const [middle, edge] = [(y + top) / 2, this.edge(at, norm, at.mirrored)];
+    const [middle, edge] = [(y + top) / 2, this.edge(at, at.mirrored)];
     this.residual(at, start, middle, edge, sublayer);
     this.pass(at, at.middle, middle);
     this.pass(at, at.middle, top, norm);
@@ -275,10 +301,11 @@ class Figure {
   preNorm([norm, sublayer], at, y) {
     const start = y - 3;
     y = this.block(norm, at, this.arrow(at, y, 9));
-    y = this.queries(sublayer, at, y, sublayer.attends && !sublayer.keys ? 9 : 7, 3);
+    y = this.queries(sublayer, at, y, 7, 3);
     y = this.block(sublayer, at, y);
     const middle = this.stem(at, y, 4) - SUM;
     this.sum(at.middle, middle);
+    if (norm.was?.at_sum) this.replaces(norm.was, at, middle, at.middle + SUM);
     this.residual(at, start, middle, at.middle + (at.mirrored ? SUM : -SUM), sublayer);
     this.pass(at, at.middle, middle);
     return middle - SUM;
@@ -286,36 +313,40 @@ class Figure {
 
   /** The stream around a sublayer. */
   residual(at, start, middle, edge, sublayer) {
-    const around = this.edge(at, sublayer, at.mirrored) + (at.mirrored ? 1 : -1) * (RESIDUAL - 8);
-    this.path(`M${at.middle},${start} H${around} V${middle} H${edge}`, "residual");
+    const around = this.edge(at, at.mirrored) + (at.mirrored ? 1 : -1) * (RESIDUAL - 8);
+    this.path(`M${at.middle},${start} H${around} V${middle} H${edge}`, `residual ${gone(sublayer)}`);
     this.tip(edge, middle, at.mirrored ? "left" : "right");
     this.pass(at, at.middle, start);
     this.pass(at, around, start);
     this.pass(at, around, middle, sublayer);
   }
 
-  /** The right or the left edge of a block. */
-  edge(at, block, isRight) {
-    return at.middle + ((isRight ? 1 : -1) * this.across(at, block)) / 2;
-  }
-
-  across(at, block) {
-    return this.isOpen(block) ? at.box : this.box;
+  /** The right or the left edge of the blocks. */
+  edge({ middle, box }, isRight) {
+    return middle + ((isRight ? 1 : -1) * box) / 2;
   }
 
   pass({ way }, x, y, block = null) {
-    way.push({ x, y, block });
+    way.push({ x, y, block, jumps: !way.length });
   }
 
   /** What enters a sublayer from below: queries, keys and values, or the first alone. */
   queries(sublayer, at, y, height, fork) {
-    if (sublayer.keys) this.bridges.push({ at, y: y - height - BOX / 2, sublayer });
-    if (!sublayer.attends || sublayer.keys) return this.arrow(at, y, height);
+    const end = this.arrow(at, y, sublayer.attends ? fork + LETTERS : height);
+    const letter = (name, x) => this.lines.push(this.text(name, x + 5, end + 12, SMALL, "start", `qkv ${gone(sublayer)}`));
+    if (!sublayer.attends) return end;
+    if (sublayer.keys) {
+      this.bridges.push({ at, y: end - BOX / 2, sublayer });
+      letter("Q", at.middle);
+      return end;
+    }
     const [left, right] = [at.middle - FORK, at.middle + FORK];
-    this.path(`M${left},${y - height} V${y - fork} H${right} V${y - height}`);
-    this.tip(left, y - height, "up");
-    this.tip(right, y - height, "up");
-    return this.arrow(at, y, height);
+    this.path(`M${left},${end} V${y - fork} H${right} V${end}`);
+    for (const [name, x] of [["V", left], ["K", at.middle], ["Q", right]]) {
+      this.tip(x, end, "up");
+      letter(name, x);
+    }
+    return end;
   }
 
   /** Keys and values from another stack. */
@@ -325,15 +356,15 @@ class Figure {
     const onwards = from.index < at.index;
     // Each source has its own line between the stacks.
     const across = (onwards ? at : from).frame - CHANNEL * (onwards ? 0.62 : 0.38);
-    const edge = this.edge(at, sublayer, !onwards);
+    const edge = this.edge(at, !onwards);
     const out = output ? `M${from.middle},${from.given + 5} V${from.given}` :
       `M${from.middle},${from.embedded}`;
-    this.path(`${out} H${across} V${y} H${edge}`, "bridge");
+    this.path(`${out} H${across} V${y} H${edge}`, `bridge ${gone(sublayer)}`);
     from.bridge ??= [[from.middle, from.given], [across, from.given], [across, y], [edge, y]]
       .map(([x, y]) => ({ x, y, block: null }));
-    this.tip(edge, y, onwards ? "right" : "left");
+    this.tip(edge, y, onwards ? "right" : "left", gone(sublayer));
     this.lines.push(this.text("K, V", edge + (onwards ? -12 : 12), y - 5, SMALL,
-      onwards ? "end" : "start", "keys"));
+      onwards ? "end" : "start", `qkv ${gone(sublayer)}`));
   }
 
   /** A row of tokens behind the name of the text, as many as there is room for. */
@@ -359,11 +390,11 @@ class Figure {
   }
 
   block(block, at, y) {
-    const width = this.across(at, block);
+    const width = at.box;
     const height = this.height(block, width);
     const inside = this.wide && this.isOpen(block) ? this.inside(width) : 0;
     const left = at.middle - width / 2;
-    this.boxed(block, left, y - height - inside, width, height + inside, at.index);
+    this.boxed(block, left, y - height - inside, width, height + inside, at);
     if (inside) {
       const place = { x: left + PAD, y: y - inside, width: width - 2 * PAD, height: inside };
       this.nodes.push(shape("foreignObject", place, this.detail));
@@ -372,7 +403,7 @@ class Figure {
   }
 
   isOpen({ id }) {
-    return this.opened?.id === id;
+    return Boolean(id) && this.opened?.id === id;
   }
 
   /** The height of what is in the open block, in a box of this width. */
@@ -384,46 +415,31 @@ class Figure {
     return height;
   }
 
-  /** What an open block shows. */
-  unfolded({ pictures, joins, text, facts, link }) { // and what explains it, in `about`
-    const rows = Math.ceil(pictures.length / PER_ROW);
-    const columns = Math.ceil(pictures.length / (this.isNarrow() ? Math.ceil(pictures.length / 4) : rows));
-    const shown = element("div", { class: "pictures", style: `--columns: ${columns || 1}; ` +
-      `--map: ${Math.round(MAP / (rows > 1 ? 1.5 : 1))}px` }, ...pictures.map((one) => this.picture(one)));
+  /** What an open block shows, and in `about` what explains it. */
+  unfolded({ inside, text, link }) {
     const [title, path, settings] = link;
-    this.about.replaceChildren(element("p", {}, text), element("p", {}, ...facts.map(([name, number]) =>
-      element("span", {}, element("b", {}, number), ` ${name}`))),
-    this.leadsTo(element("a", { class: "go" }, `${title} →`), path, settings));
-    return element("div", { class: "open" }, ...(joins ? [element("div", { class: "joins" }, joins)] : []),
-      ...(pictures.length ? [shown] : []));
+    this.about.replaceChildren(element("p", {}, text),
+      leadsTo(element("a", { class: "go" }, `${title} →`), () => pageWith(path, settings, this.here)));
+    if (!inside) return element("div", { class: "open" });
+    const { pictures, joins, key } = inside;
+    const rows = Math.ceil(pictures.length / (this.frame.clientWidth < 640 ? 4 : PER_ROW));
+    const columns = Math.ceil(pictures.length / rows) || 1;
+    const shown = element("div", { class: "pictures", style: `--columns: ${columns}; ` +
+      `--map: ${Math.round(MAP / (rows > 1 ? 1.5 : 1))}px` }, ...pictures.map((one) => this.picture(one)));
+    const meaning = element("div", { class: "key" });
+    meaning.innerHTML = key.map((one) => `<span>${one}</span>`).join("");
+    return element("div", { class: "open" }, ...(joins ? [element("div", { class: "joins" }, joins)] : []), shown, meaning);
   }
 
-  picture({ title, caption, source, row, rows, opens, is_off: isOff, selected }) {
+  picture({ title, caption, source, row, rows, opens, is_off: isOff, selected }) { // a link where it opens
     const map = element("span", { class: "map" }, element("img", { src: source, alt: "" }));
     if (row >= 0) map.append(element("i", { style: `top: ${(100 * row) / rows}%; height: ${100 / rows}%` }));
-    const label = [title, isOff ? "off" : caption && (opens ? caption.replace(" → ", " attends most to ") : caption)];
     const parts = [element("span", { class: "title" }, element("b", {}, title), element("span", {}, caption)), map];
     const kind = ["picture", isOff && "off", selected && "selected"].filter(Boolean).join(" ");
     if (!opens) return element("span", { class: kind }, ...parts);
-    const node = element("a", { class: kind, "aria-label": label.filter(Boolean).join(", ") }, ...parts);
-    return this.leadsTo(node, "", opens);
-  }
-
-  /** A link to another page of the app. */
-  leadsTo(node, path, settings) {
-    const take = () => (node.href = pageWith(path, settings, this.here));
-    take();
-    for (const event of ["pointerdown", "focus", "contextmenu"]) node.addEventListener(event, take);
-    node.onclick = (event) => {
-      if (opensElsewhere(event)) return;
-      event.preventDefault();
-      lead(pageWith(path, settings, this.here));
-    };
-    return node;
-  }
-
-  isNarrow() {
-    return this.frame.clientWidth < 640;
+    const label = `${title}, ${caption.replace(" → ", " attends most to ")}`;
+    const node = element("a", { class: kind, "aria-label": label }, ...parts);
+    return leadsTo(node, () => pageWith("", opens, this.here));
   }
 
   height(block, width) {
@@ -432,7 +448,9 @@ class Figure {
 
   /** The lines of a box: name and numbers beside each other, else the words of the name as they
    * fit, then the numbers. */
-  wrapped({ name, numbers }, width) {
+  wrapped(block, width) {
+    const { numbers } = block;
+    const name = this.isOpen(block) ? this.opened.title : block.name;
     const room = width - 2 * PAD;
     if (this.measure(name, LETTER, 600) + 12 + this.measure(numbers, SMALL, 400) <= room)
       return [[name, numbers]];
@@ -445,9 +463,25 @@ class Figure {
     return [...lines.map((line) => [line, ""]), ["", numbers]];
   }
 
-  boxed(block, x, y, width, height, column) {
-    const lines = this.wrapped(block, width);
-    const texts = lines.flatMap(([name, numbers], i) => {
+  boxed(block, x, y, width, height, at) {
+    const node = this.drawBox(block, { role: this.opens ? "button" : "img", "data-part": block.id, class: block.mark,
+      "aria-label": block.label, style: `--kind: ${block.colour}` }, x, y, width, height);
+    this.items.push({ node, column: at.index, y: y + height / 2 });
+    if (block.was && !block.was.at_sum) this.replaces(block.was, at, y + height / 2, x + width);
+  }
+
+  /** What stood in the place of a block, beside the only stack. */
+  replaces(was, at, middle, edge) {
+    if (!this.replaced) return;
+    const [x, height] = [at.frame + at.frameWidth + ASIDE_BEFORE, this.height(was, BEFORE)];
+    this.drawBox(was, { role: "img", class: "was", "aria-label": `Before: ${was.name}, ${was.numbers}` },
+      x, middle - height / 2, BEFORE, height);
+    this.path(`M${x},${middle} H${edge}`, "turn");
+    this.tip(edge, middle, "left");
+  }
+
+  drawBox(words, attributes, x, y, width, height) {
+    const texts = this.wrapped(words, width).flatMap(([name, numbers], i) => {
       const baseline = y + 15.5 + i * LINE;
       return [
         name && this.text(name, x + PAD, baseline, LETTER, "start", "strong"),
@@ -455,11 +489,9 @@ class Figure {
           name ? "end" : "start", "", width - 2 * PAD),
       ].filter(Boolean);
     });
-    const node = shape("g", { role: this.opens ? "button" : "img", "data-part": block.id,
-      class: block.changed ? "changed" : "", "aria-label": block.label, style: `--kind: ${block.colour}` },
-    shape("rect", { x, y, width, height, rx: 5 }), ...texts);
+    const node = shape("g", attributes, shape("rect", { x, y, width, height, rx: 5 }), ...texts);
     this.nodes.push(node);
-    this.items.push({ node, column, y: y + height / 2 });
+    return node;
   }
 
   text(words, x, y, size, anchor, kind, widest = Infinity) {
@@ -470,118 +502,74 @@ class Figure {
   }
 
   measure(words, size, weight) {
-    ruler.font = `${weight} ${size}px ${this.family}`;
-    return ruler.measureText(words).width;
+    const font = `${weight} ${size}px ${this.family}`;
+    const key = `${font} ${words}`;
+    if (!widths.has(key)) {
+      ruler.font = font;
+      widths.set(key, ruler.measureText(words).width);
+    }
+    return widths.get(key);
   }
 
   // What moves
 
-  /** Where everything is, in pixels of the frame. */
+  /** Where the blocks are, in pixels of the frame. */
   now() {
-    const frame = this.frame.getBoundingClientRect();
-    const svg = this.svg.getBoundingClientRect();
-    const old = this.svg.cloneNode(true);
-    old.querySelectorAll(".lines, foreignObject, .dot").forEach((node) => node.remove());
-    const places = new Map(this.items.map(({ node }) => [node.dataset.part, this.rect(node, frame)]));
-    return { old, places, left: svg.left - frame.left, top: svg.top - frame.top, width: svg.width, height: svg.height };
+    return new Map(this.items.map(({ node }) => [node.dataset.part, this.rect(node)]));
   }
 
-  rect(node, frame) {
-    const { left, top, width, height } = node.firstChild.getBoundingClientRect();
+  rect(node) {
+    const [{ left, top, width, height }, frame] = [node.firstChild, this.frame].map((one) => one.getBoundingClientRect());
     return { left: left - frame.left, top: top - frame.top, width, height };
   }
 
-  /** Blocks glide from where they were; what is new appears, and what is gone fades. */
-  glide({ old, places, left, top, width, height }) {
-    const frame = this.frame.getBoundingClientRect();
+  /** Blocks glide from where they were, and what is new appears. */
+  glide(places) {
     const [timing, scale] = [{ duration: GLIDE, easing: "ease" }, this.scale()];
     for (const { node } of this.items) {
-      const from = places.get(node.dataset.part);
-      if (!from) {
-        node.animate([{ opacity: 0 }, { opacity: 1 }], timing);
-        continue;
-      }
-      const to = this.rect(node, frame);
-      const [x, y] = [(from.left - to.left) / scale, (from.top - to.top) / scale];
-      const start = `translate(${x}px, ${y}px) scale(${from.width / to.width}, ${from.height / to.height})`;
-      node.animate([{ transform: start }, { transform: "none" }], timing);
-      places.delete(node.dataset.part);
+      const [from, to] = [places.get(node.dataset.part), this.rect(node)];
+      const [x, y] = from ? [(from.left - to.left) / scale, (from.top - to.top) / scale] : [];
+      node.animate(from
+        ? [{ transform: `translate(${x}px, ${y}px) scale(${from.width / to.width}, ${from.height / to.height})` },
+          { transform: "none" }]
+        : [{ opacity: 0 }, {}], timing);
     }
-    const late = [{ opacity: 0 }, { opacity: 0, offset: 0.6 }, { opacity: 1 }];
-    for (const node of this.svg.querySelectorAll(".lines, foreignObject")) node.animate(late, timing);
-    for (const node of old.querySelectorAll("[data-part], .input, .output, .name"))
-      if (!places.has(node.dataset.part)) node.remove();
-    if (!places.size) return;
-    old.setAttribute("aria-hidden", "true");
-    old.removeAttribute("aria-label");
-    for (const node of old.querySelectorAll("[role]"))
-      for (const name of ["role", "tabindex", "data-part"]) node.removeAttribute(name);
-    old.style.cssText = `position: absolute; pointer-events: none; left: ${left}px; top: ${top}px; ` +
-      `width: ${width}px; height: ${height}px`;
-    this.frame.append(old);
-    old.animate([{ opacity: 1 }, { opacity: 0 }], timing).onfinish = () => old.remove();
+    const late = [{ opacity: 0 }, { opacity: 0, offset: 0.6 }, {}];
+    for (const node of this.svg.querySelectorAll(".lines, .was, foreignObject")) node.animate(late, timing);
   }
 
-  /** The way of the dot: up each stack in turn, and along the bridge between them. */
-  way() {
-    return this.columns.flatMap(({ way, bridge }) => [...way, ...(bridge ?? [])]
-      .map((point, i) => Object.assign(point, { jumps: i === 0 })));
-  }
-
-  /** A dot travels along the residual stream; where nothing is to glide it goes from block to
-   * block. */
+  /** A dot travels along the residual stream, up each stack in turn and along the bridge between
+   * them; where nothing is to glide it goes from block to block. */
   play(on) {
-    if (!on && !this.playing) return this.names();
-    cancelAnimationFrame(this.playing?.frame);
     clearTimeout(this.playing?.timer);
     this.playing?.dot.remove();
     this.playing = null;
     this.light(null);
-    this.names();
-    if (!on) return;
-    const dot = shape("circle", { class: "dot", r: SUM });
-    this.svg.append(dot);
-    this.playing = { dot, way: this.way(), at: 0 };
-    this.names();
-    if (isStill()) this.stepOn();
-    else this.playing.frame = requestAnimationFrame((time) => this.travel(time, time));
+    if (on) {
+      const way = this.columns.flatMap(({ way, bridge }) => [...way, ...(bridge ?? [])]);
+      const dot = shape("circle", { class: "dot", r: SUM });
+      this.svg.append(dot);
+      this.playing = { dot, way: isStill() ? way.filter(({ block }) => block) : way };
+      this.step(null);
+    }
+    this.button.replaceChildren(on ? "❚❚ Stop" : "▶ Follow a token", element("kbd", {}, "space"));
+    if (!on) this.caption.textContent = "";
   }
 
-  names() {
-    this.button.textContent = "";
-    this.button.append(this.playing ? "❚❚ Stop" : "▶ Follow a token", element("kbd", {}, "space"));
-    if (!this.playing) this.caption.textContent = "";
-  }
-
-  travel(time, since) {
-    const { way, at, dot } = this.playing;
-    const [from, to] = [way[at], way[at + 1]];
+  step(from) {
+    const { dot, way } = this.playing;
+    const to = way.shift();
     if (!to || !this.frame.isConnected) return this.play(false);
-    const length = to.jumps ? 0 : Math.hypot(to.x - from.x, to.y - from.y);
-    const share = length ? Math.min(((time - since) * PACE) / length, 1) : 1;
-    dot.setAttribute("cx", from.x + share * (to.x - from.x));
-    dot.setAttribute("cy", from.y + share * (to.y - from.y));
+    const length = !from || to.jumps ? 0 : Math.hypot(to.x - from.x, to.y - from.y);
+    const duration = isStill() ? STEP : length / PACE;
+    dot.style.transition = `transform ${isStill() ? 0 : duration}ms linear`;
+    dot.style.transform = `translate(${to.x}px, ${to.y}px)`;
     this.light(to.block);
-    if (share === 1) this.playing.at++;
-    const start = share === 1 ? time : since;
-    this.playing.frame = requestAnimationFrame((now) => this.travel(now, start));
-  }
-
-  stepOn() {
-    const { way, dot } = this.playing;
-    while (way[this.playing.at] && !way[this.playing.at].block) this.playing.at++;
-    const point = way[this.playing.at++];
-    if (!point || !this.frame.isConnected) return this.play(false);
-    dot.setAttribute("cx", point.x);
-    dot.setAttribute("cy", point.y);
-    this.light(point.block);
-    this.playing.timer = setTimeout(() => this.stepOn(), STEP);
+    this.playing.timer = setTimeout(() => this.step(to), duration);
   }
 
   /** Marks the block that the dot passes. */
   light(block) {
-    if (this.lit === block) return;
-    this.lit = block;
     for (const { node } of this.items) node.classList.toggle("lit", node.dataset.part === block?.id);
     if (block) this.caption.textContent = block.name;
   }
@@ -596,19 +584,20 @@ class Figure {
   }
 
   arrow(at, y, length) {
-    this.tip(at.middle, y - length, "up");
-    return this.stem(at, y, length);
+    at.arrows += length;
+    this.tip(at.middle, y - this.air * length, "up");
+    return this.stem(at, y, this.air * length);
   }
 
-  tip(x, y, towards) {
+  tip(x, y, towards, kind = "") {
     const d = { up: "l-3.5,5 h7 z", left: "l5,-3.5 v7 z", right: "l-5,-3.5 v7 z" }[towards];
-    this.path(`M${x},${y} ${d}`, "tip");
+    this.path(`M${x},${y} ${d}`, `tip ${kind}`);
   }
 
   /** ⊕ */
-  sum(x, y) {
-    this.lines.push(shape("circle", { cx: x, cy: y, r: SUM }));
-    this.path(`M${x - SUM},${y} h${2 * SUM} M${x},${y - SUM} v${2 * SUM}`);
+  sum(x, y, kind = "") {
+    this.lines.push(shape("circle", { cx: x, cy: y, r: SUM, class: kind }));
+    this.path(`M${x - SUM},${y} h${2 * SUM} M${x},${y - SUM} v${2 * SUM}`, kind);
   }
 
   // Where it stands
@@ -663,12 +652,9 @@ class Figure {
     this.play(false);
     node.focus({ preventScroll: true });
     const part = node.dataset.part;
-    if (this.opened?.id !== part) {
-      for (const item of this.items) item.node.setAttribute("aria-expanded", item.node === node);
-      return this.tell("chosen", part); // what is in it comes from the server
-    }
-    this.update({ opened: null });
-    this.tell("chosen", FOLD);
+    if (this.opened?.id === part) this.update({ opened: null });
+    else for (const item of this.items) item.node.setAttribute("aria-expanded", item.node === node);
+    this.tell("chosen", part); // what is in it comes from the server
   }
 
   pageKey(event) {
@@ -708,6 +694,9 @@ class Figure {
   }
 }
 
+const blocksOf = ({ before, frames, after, answers }) =>
+  [before, ...frames.map(({ blocks }) => blocks), after, answers].flat();
+const gone = ({ mark }) => (mark === "gone" ? mark : ""); // a class
 const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 const figures = new WeakMap(); // where → figure
 

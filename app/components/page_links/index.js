@@ -1,8 +1,8 @@
 // Links that keep the address of every setting, also in a new tab.
 
-import { opensElsewhere } from "../shared/address.js";
+import { fromRoot } from "../shared/address.js";
 import { element } from "../shared/dom.js";
-import { lead } from "../shared/lead.js";
+import { leadsTo } from "../shared/lead.js";
 
 export default function ({ data, parentElement }) {
   const nav = parentElement.querySelector("nav");
@@ -10,20 +10,12 @@ export default function ({ data, parentElement }) {
   if (nav.drawn === drawn) return; // a link that is being clicked stays
   nav.drawn = drawn;
   nav.setAttribute("aria-label", data.title);
-  const root = location.pathname.replace(/\/+$/, "").slice(0, -data.here.length || undefined);
   const logo = data.logo ? [element("img", { alt: "Headlight", src: data.logo })] : [];
   const links = data.links.map(({ label, path, current }) => {
-    const page = `${root.replace(/\/+$/, "")}/${path}`;
-    const link = element("a", { href: page, ...(current && { "aria-current": "page" }) }, label);
-    const take = () => (link.href = page + location.search); // as it is by now
-    for (const event of ["pointerdown", "focus", "contextmenu"]) link.addEventListener(event, take);
-    link.onclick = (event) => {
-      if (opensElsewhere(event)) return;
-      event.preventDefault();
-      link.closest("[popover]")?.hidePopover();
-      lead(page + location.search);
-    };
-    return link;
+    const page = fromRoot(path, data.here);
+    const link = element("a", { ...(current && { "aria-current": "page" }) }, label);
+    link.addEventListener("click", () => link.closest("[popover]")?.hidePopover());
+    return leadsTo(link, () => page + location.search);
   });
   nav.replaceChildren(...logo, ...(data.logo ? folded(data, links) : links));
 }

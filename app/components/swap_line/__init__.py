@@ -1,6 +1,6 @@
 """The way from the paper to Llama as a line of stops, one for each swapped part."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import streamlit as st
@@ -31,13 +31,16 @@ class Stop:
     share: float
 
 
-def swap_line(stops: Sequence[Stop], chosen: str, on_choose: Callable[[str], None]) -> None:
-    """Draw the line; `on_choose` gets the name of the stop that is clicked."""
+def swap_line(
+    stops: Sequence[Stop], chosen: str, notes: Mapping[str, str], on_choose: Callable[[str], None]
+) -> None:
+    """Draw the line. `notes`: words on the page → what they mean. `on_choose` gets the name of the
+    stop that is clicked."""
 
     def hear():
         name = st.session_state[KEY].chosen
         if name in {stop.name for stop in stops}:
             on_choose(name)
 
-    data = {"stops": [asdict(stop) for stop in stops], "chosen": chosen}
+    data = {"stops": [asdict(stop) for stop in stops], "chosen": chosen, "notes": [*notes.items()]}
     _mount(data=data, key=KEY, on_chosen_change=hear)

@@ -11,8 +11,10 @@ class Line {
     this.next.onclick = () => this.go(this.at < this.stops.length - 1 ? this.at + 1 : 0);
     this.frame = element("div", { class: "frame" }, element("div", { class: "names", "aria-hidden": "true" },
       element("span", {}, "parameters"), element("span", {}, "attention moved")), this.list, this.next);
+    this.notes = element("p", {});
     root.querySelector(".frame")?.remove(); // the style beside it stays
-    root.append(this.frame);
+    root.querySelector("p")?.remove();
+    root.append(this.frame, this.notes);
     keysOf(this.frame, ({ key }) => {
       const by = { ArrowLeft: -1, ArrowRight: 1 }[key];
       if (by && this.stops[this.at + by]) this.go(this.at + by);
@@ -20,7 +22,8 @@ class Line {
     });
   }
 
-  update({ stops, chosen }) {
+  update({ stops, chosen, notes }) {
+    this.notes.replaceChildren(...notes.flatMap(([words, text]) => [element("b", {}, words), `: ${text} `]));
     const text = JSON.stringify(stops);
     if (text !== this.text) {
       [this.text, this.stops] = [text, stops];
