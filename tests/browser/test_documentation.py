@@ -3,7 +3,6 @@
 import pytest
 
 from tests import documentation
-from tests.browser.conftest import on_paper
 from tests.markup import Markup
 
 pytestmark = pytest.mark.long
@@ -65,13 +64,3 @@ def test_the_search_works_from_a_folder(site, refusing):
     found.filter(has_text="Formats").wait_for()
     assert search.input_value() == "apostrophe"
     assert not asked
-
-
-def test_the_teaching_plan_is_printed_on_two_sheets(site, refusing):
-    page, _ = refusing
-    page.goto((site / "teach-with-it.html").as_uri())
-    first, second = on_paper(page)
-    assert "1. A row is a set of shares" in first and "Exit question" in first
-    assert second.startswith("The plan for 90 minutes") and "More for the teacher" in second
-    assert "Ask /?step=16" in second  # the address of a link
-    assert "Get started" not in first  # of the menu
