@@ -153,7 +153,7 @@ def row_of_scores() -> Picture:
 
 
 def future() -> Picture:
-    weights, rows, _ = claims.head_values(claims.S, "decoder.1.1", "attention")
+    weights, rows, _ = claims.head_values(claims.S, "decoder.1.3", "attention")
     cells = percents(weights, np.tri(len(rows), dtype=bool))
     return {"kind": "map", "rows": [], "columns": [], "cells": cells, "covered": "future"}
 

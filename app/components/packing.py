@@ -81,7 +81,8 @@ class GridOptions:
     `now`: what the changed model writes, in such parts, as differences from what it wrote before.
     `named`: whether the page names the selected head elsewhere.
     `cell`: the row of the selected head, and the column, that are selected, each −1 where none
-    is."""
+    is. `opened`: how many addresses have decided all settings: each lets go of what was
+    selected."""
 
     focus: Mapping
     show: str
@@ -107,6 +108,7 @@ class GridOptions:
     named: bool = False
     session: str = ""
     heard: int = 0
+    opened: int = 0
 
 
 def order(values: np.ndarray, text: Callable[[float], str], largest_first: bool = False) -> dict:

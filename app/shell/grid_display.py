@@ -61,6 +61,7 @@ def grid_options(model_view: ModelView, run: Run) -> GridOptions:
         in_lesson=running_lesson.running() is not None,
         session=session.memo().session,
         heard=session.memo().heard,
+        opened=session.memo().opened,
     )
 
 

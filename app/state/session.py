@@ -95,6 +95,7 @@ class Memo:
     # Browser
     sent: dict[str, Any] = field(default_factory=dict)  # see `is_new_to_browser`
     heard: int = 0  # the number of the last selection in the grid
+    opened: int = 0  # addresses that have decided all settings, see `obey`
     acts: list[dict[str, Any]] = field(default_factory=list)  # whose previews the grid waits for
 
     # Pages
@@ -227,6 +228,7 @@ def settle(page: str) -> None:
         }
     _follow_the_model(chosen, notes.text_model)
     notes.context = here = settings.valid(chosen, catalog, from_address)
+    notes.opened += notes.obeys
     if notes.obeys:  # what no widget draws, too: it would come back with the next run
         choose(**{key: value for key, value in here.values.items() if key not in chosen})
         for key in SETTINGS.keys() - chosen.keys() - here.values.keys() - from_address.keys():

@@ -43,11 +43,12 @@ TEXT = """() => {
   };
   return walk(document.body).replace(/\\s+/g, " ");
 }"""
-# The head in the large picture, and whether any head is drawn as switched off.
+# The head in the large picture, whether any head is drawn as switched off, and whether a row or a
+# column is selected.
 DRAWN = """() => {
-  const { focus, off } = window.headlight.grid.look;
+  const { look: { focus, off }, pinned } = window.headlight.grid;
   return [`kind=${focus.kind}&layer=${focus.layer + 1}&head=${focus.head + 1}`,
-    Object.values(off ?? {}).some((heads) => heads.length)];
+    Object.values(off ?? {}).some((heads) => heads.length), Boolean(pinned)];
 }"""
 
 
@@ -68,9 +69,10 @@ def test_the_plan_is_walked_with_two_buttons_in_one_tab(visit):
         asked = parse_qs(urlsplit(slide.at).query).keys() | {"projector", "plan"}
         assert parse_qs(urlsplit(page.url).query).keys() <= asked, number
         if "kind=" in slide.at and slide.at.startswith("?"):
-            head, is_off = page.evaluate(DRAWN)
+            head, is_off, is_pinned = page.evaluate(DRAWN)
             assert head in slide.at, number
             assert is_off == ("off" in slide.at), number
+            assert is_pinned == bool(asked & {"follow", "to"}), number
         assert page.evaluate("document.querySelector('.stMain').scrollTop") == 0
         if number < len(slides):
             page.keyboard.press("PageDown")

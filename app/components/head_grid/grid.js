@@ -131,7 +131,7 @@ export class Grid extends GridState {
     const before = this.look;
     this.given = look;
     this.takeLook(look);
-    const rest = (l) => JSON.stringify({ ...l, focus: null, heard: null, cell: null });
+    const rest = (l) => JSON.stringify({ ...l, focus: null, heard: null, opened: null, cell: null });
     const isAlike = before && rest(before) === rest(this.look);
     if (!isAlike) this.strip?.forget();
     if (this.drawn && isAlike) this.point();

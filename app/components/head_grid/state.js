@@ -66,6 +66,10 @@ export class GridState {
     const late = look.heard < this.count && performance.now() - this.when < PATIENCE;
     this.look = late && before ? { ...look, focus: before.focus } : look;
     const said = [look, before].map((l) => JSON.stringify(l?.said ?? []));
+    if (before && look.opened !== before.opened) { // the cell of the address counts, or none
+      this.known.clear();
+      this.pinned = null;
+    }
     if (said[0] !== said[1]) this.answering = look.said.length > 0;
     this.cover();
     this.restore();
