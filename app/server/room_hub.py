@@ -22,7 +22,7 @@ REST = 1.0  # seconds until a store that failed is asked again
 
 @dataclass(eq=False)
 class Listener:
-    """A page that waits for changes of its room."""
+    """A page that waits until its room changes."""
 
     code: str
     is_teacher: bool

@@ -22,7 +22,7 @@ class Turns:
 
     @contextmanager
     def turn(self) -> Iterator[Callable[[], None]]:
-        """One run of a page. What it gives is called once the picture is drawn."""
+        """One run of a page. Call what it yields once the picture is drawn."""
         is_picture = True
 
         def give_way() -> None:

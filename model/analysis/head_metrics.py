@@ -260,7 +260,7 @@ def most_telling_row(weights: np.ndarray, rows: Sequence[str], keys: Sequence[st
 
 
 def is_word(token: str) -> bool:
-    """Whether a token has a letter or a digit and is no special one."""
+    """Whether a token contains a letter or a digit and is not special."""
     return any(map(str.isalnum, token)) and not re.fullmatch(r"<.+>|\[.+\]", token)
 
 

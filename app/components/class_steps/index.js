@@ -1,9 +1,9 @@
 // The steps of a class as a list, and the one that is unfolded. On paper all are.
 
-import { fromRoot, opensElsewhere } from "../shared/address.js";
+import { fromRoot } from "../shared/address.js";
 import { drawing } from "../shared/covered.js";
 import { element, onRecolour, painted } from "../shared/dom.js";
-import { lead } from "../shared/lead.js";
+import { leadsTo } from "../shared/lead.js";
 
 const NAMES = { ask: "Ask", show: "Show" };
 
@@ -11,31 +11,24 @@ const written = (parts) => parts.map(([text, tag]) => (tag ? element(tag, {}, te
 
 /** A link that opens a picture of the plan. */
 function opens({ kind, address, step }, here, title) {
-  const href = fromRoot(address, here);
-  const link = element("a", { href, class: kind, "aria-label": `${NAMES[kind]}: step ${step}, ${title}` }, NAMES[kind]);
-  link.onclick = (event) => {
-    if (opensElsewhere(event)) return;
-    event.preventDefault();
-    lead(href);
-  };
-  return link;
+  const named = { class: kind, "aria-label": `${NAMES[kind]}: step ${step}, ${title}` };
+  return leadsTo(element("a", named, NAMES[kind]), () => fromRoot(address, here));
 }
 
 const SIZE = [300, 210]; // px, of a picture
 const LETTER = 13; // px
 
-/** A step unfolded. What answers its questions is of the class `after`, and its notes are too. */
+/** A step unfolded. */
 function details({ title, minutes, write, notes }, number, slides, here) {
   const board = write.length ? [element("dt", {}, "Write"), element("dd", {}, ...written(write))] : [];
   return element("section", { "aria-label": `Step ${number}` },
     element("h2", {}, `${number}. ${title}`, element("small", {}, `minutes ${minutes}`)),
     element("span", { class: "picture" }),
     element("dl", {}, ...board, ...slides.flatMap((slide) => {
-      const after = slide.kind === "show" ? " after" : "";
-      return [element("dt", {}, opens(slide, here, title)),
-        element("dd", { class: `${slide.kind}${after}` }, ...written(slide.words))];
+      const name = element("dt", {}, opens(slide, here, title));
+      return [name, element("dd", { class: slide.kind }, ...written(slide.words))];
     })),
-    ...notes.map(([name, words]) => element("p", { class: "after" }, element("b", {}, `${name}. `), ...written(words))));
+    ...notes.map(([name, words]) => element("p", { class: "note" }, element("b", {}, `${name}. `), ...written(words))));
 }
 
 export default function ({ data, parentElement }) {

@@ -539,7 +539,7 @@ class Figure {
   }
 
   /** A dot travels along the residual stream, up each stack in turn and along the bridge between
-   * them; where nothing is to glide it goes from block to block. */
+   * them; without motion it jumps from block to block. */
   play(on) {
     clearTimeout(this.playing?.timer);
     this.playing?.dot.remove();
