@@ -167,7 +167,7 @@ def _named(named: str) -> tuple:
     if not Path(file).is_file():
         raise CannotOpen(f"There is no script {file}.")
     # Not as a program: what it does only then is left out.
-    sys.path.insert(0, str(Path(file).resolve().parent))
+    sys.path.insert(0, str(Path(file).absolute().parent))
     found = runpy.run_path(file)
     if name not in found:
         raise CannotOpen(f"{file} has nothing called {name}.")

@@ -15,12 +15,13 @@ if "headlight" not in sys.modules and PACKAGE.is_file():  # of a checkout, insta
     sys.modules["headlight"] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(sys.modules["headlight"])
 
-from headlight.app.server import embedding, manifest, room_routes  # noqa: E402
+from headlight.app.server import arguments, manifest, room_routes  # noqa: E402
 from headlight.app.server.inject_style import InjectStyle  # noqa: E402
 from headlight.app.server.security import SecurityMiddleware  # noqa: E402
 from headlight.app.startup import lifespan  # noqa: E402
 
-embedding.ancestors()  # a site that is none ends the start in a sentence
+arguments.print_anywhere()
+arguments.given(is_start=True)  # what is wrong with them ends the start in a sentence
 between = [Middleware(SecurityMiddleware), Middleware(InjectStyle)]
 routes = [*manifest.ROUTES, *room_routes.ROOM_ROUTES]
 app = st.App(HERE / "router.py", routes=routes, middleware=between, lifespan=lifespan)

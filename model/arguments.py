@@ -26,6 +26,15 @@ def parser_of(command: str, doc: str | None) -> Parser:
     )
 
 
+def may_change_shipped(parser: argparse.ArgumentParser) -> None:
+    """Adds the explicit yes that `checkpoint.keep_shipped` asks for."""
+    parser.add_argument(
+        "--change-shipped",
+        action="store_true",
+        help="write the results into a model that came with Headlight",
+    )
+
+
 def whole(name: str, value: object, least: int, most: int | None = None) -> None:
     """Raises ValueError unless the value is a whole number in this range, ends included."""
     if not (

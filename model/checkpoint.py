@@ -5,6 +5,7 @@ Face's layout (pretrained/folder.py)."""
 import dataclasses
 import hashlib
 import json
+import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -94,6 +95,21 @@ def folder_of(name: str | Path) -> Path:
     except OSError as error:
         why = reason(error)
     raise FileNotFoundError(f"There is no checkpoint {short(name)}: {why}.")
+
+
+def is_shipped(name: str | Path) -> bool:
+    """Whether a model came with Headlight. Raises FileNotFoundError where there is none."""
+    return Path(os.path.realpath(folder_of(name))).is_relative_to(os.path.realpath(SHIPPED))
+
+
+def keep_shipped(name: str | Path, is_meant: bool, instead: str = "") -> None:
+    """Raises FileExistsError, in a sentence, for a model that came with Headlight, unless its user
+    means to change it. `instead`: what else could be done, as a command would be given."""
+    if is_shipped(name) and not is_meant:
+        raise FileExistsError(
+            f"{short(name)} came with Headlight. Give {instead}--change-shipped to write into its "
+            "folder, or copy the folder."
+        )
 
 
 def write_card(name: str | Path, card: dict) -> None:

@@ -39,8 +39,9 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         aside.replace(target)
     except BaseException as error:
         aside.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename == str(aside):
-            error.filename = str(path)  # nobody knows the other
+        # Nobody knows the other name; what fails while it writes, as on a full disk, has none.
+        if isinstance(error, OSError) and error.errno and error.filename in (None, str(aside)):
+            error.filename = str(path)
         raise
 
 

@@ -231,7 +231,7 @@ def main(arguments: list[str] | None = None) -> None:
     if not source.is_file():
         sys.exit(f"There is no exercise {short(args.name)!r}. Choose from {', '.join(names)}.")
     try:
-        students, solutions = write(source, args.into.resolve())
+        students, solutions = write(source, args.into.absolute())
     except ValueError as error:
         sys.exit(str(error))
     print(f"For students: {students}\nNot for students: {solutions}")

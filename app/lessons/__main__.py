@@ -11,6 +11,7 @@ from headlight.app.lessons.answers import Marker, report
 from headlight.app.lessons.check import check
 from headlight.app.lessons.lesson import SHIPPED_LESSONS, load_folder
 from headlight.app.lessons.lesson_file import LONGEST_PATH, LessonError
+from headlight.app.server.arguments import print_anywhere
 from headlight.model.arguments import Parser
 from headlight.model.checkpoint import load
 from headlight.model.files import replace_file
@@ -20,6 +21,7 @@ from headlight.model.surveys.tables import BYTE_ORDER_MARK
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit status: 0 if all is well, else 1."""
+    print_anywhere()
     parser = Parser(prog="headlight lessons", description="Lessons and answers.")
     commands = parser.add_subparsers(dest="command", required=True)
     checking = commands.add_parser("check", help="list the mistakes in lessons, with line numbers")

@@ -13,7 +13,8 @@ from importlib import import_module, metadata
 from pathlib import Path
 
 import headlight
-from headlight.app.server import embedding, room_stores
+from headlight.app.server import room_stores
+from headlight.app.server.arguments import EMBED_IN, add_to, print_anywhere
 
 # Started by name, like main.py below: both stand above the server. name → module, help
 COMMANDS = {
@@ -59,6 +60,7 @@ An exercise to start from: headlight assignment attention --into DIR. Shapes: do
 
 def main(arguments: Sequence[str] | None = None) -> int | None:
     arguments = sys.argv[1:] if arguments is None else list(arguments)
+    print_anywhere()
     if not hasattr(headlight, "__version__"):  # the other package's file
         print(OTHER_PACKAGE, file=sys.stderr)
         return 1
@@ -87,16 +89,16 @@ def main(arguments: Sequence[str] | None = None) -> int | None:
         os.environ[room_stores.WHERE] = args.rooms
     if args.live:
         return import_module("headlight.app.in_process").live(args.live, args.port)
-    options = ["--models", args.models] if args.models else []
+    options = ["--models", str(args.models)] if args.models else []
     if args.lessons:
-        options += ["--lessons", args.lessons]
+        options += ["--lessons", str(args.lessons)]
     if args.check:
-        file = Path(args.check).resolve()
+        file = args.check.absolute()
         if why := _problem(file):
             print(why, file=sys.stderr)
             return 2
         options += ["--check", str(file)]
-    options += [text for site in args.embed_in for text in (embedding.FLAG, site)]
+    options += [text for site in args.embed_in for text in (EMBED_IN, site)]
     if args.serve:
         from headlight.app.server import serve
 
@@ -167,13 +169,9 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--version", action="version", version=headlight.__version__)
     parser.add_argument("--port", type=int, default=8501)
-    parser.add_argument("--models", metavar="DIR", help="a folder with your own models")
-    parser.add_argument("--lessons", metavar="FOLDER", help="a folder with your own lessons")
+    add_to(parser)
     parser.add_argument(
         "--live", metavar="SCRIPT:NAME", help="a model in memory, as your script calls it"
-    )
-    parser.add_argument(
-        "--check", metavar="FILE", help="judge your parts of the Transformer whenever you save them"
     )
     parser.add_argument("--serve", action="store_true", help="for a class: open to the network")
     parser.add_argument(
@@ -188,7 +186,6 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         metavar="ADDRESS",
         help="with --serve on several machines: a Redis in which they share rooms, redis://HOST",
     )
-    embedding.add_flag(parser)
     return parser.parse_args(arguments)
 
 

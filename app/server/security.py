@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
-from headlight.app.server import embedding
+from headlight.app.server import arguments
 from headlight.app.server.limits import LARGEST_UPLOAD, TOO_LARGE
 from headlight.app.server.streamlit_internals import config, runtime
 
@@ -163,7 +163,7 @@ def policies(host: str) -> dict[str, str]:
     policy = dict(POLICY)
     if HOST.fullmatch(host):  # some browsers do not count WebSockets as 'self'
         policy["connect-src"] += f" ws://{host} wss://{host}"
-    hosts = embedding.ancestors()
+    hosts = arguments.given().embed_in
     policy["frame-ancestors"] = " ".join((policy["frame-ancestors"], *hosts))
     # X-Frame-Options knows no list; the policy counts alone where it is left out.
     return ({} if hosts else {"X-Frame-Options": "SAMEORIGIN"}) | {

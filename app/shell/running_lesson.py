@@ -1,15 +1,12 @@
 """The lesson that runs in this session: its step, its question, the answers so far, and what is
 veiled until the question is answered. The browser keeps the answers, see `to_browser`."""
 
-import argparse
 import json
 import re
 import secrets
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +24,7 @@ from headlight.app.lessons.lesson import SHIPPED_LESSONS, LiveLesson, Step, load
 from headlight.app.lessons.lesson_file import LessonError
 from headlight.app.lessons.question import DO, FIND, NUMBER, READ, Question, Veil
 from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun
+from headlight.app.server import arguments
 from headlight.app.shell import class_remote
 from headlight.app.state import catalog, session
 from headlight.app.state.cache import once
@@ -169,9 +167,7 @@ def memo() -> LessonMemo:
 
 @once
 def _loaded() -> tuple[dict[str, LiveLesson], list[LessonError]]:
-    parser = argparse.ArgumentParser(allow_abbrev=False)
-    parser.add_argument("--lessons", type=Path, help="a folder of your own lessons")
-    more = parser.parse_known_args(sys.argv[1:])[0].lessons
+    more = arguments.given().lessons
     lessons, errors = load_folder(SHIPPED_LESSONS)
     if more:
         own, wrong = load_folder(more)

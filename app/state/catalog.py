@@ -5,12 +5,10 @@ A folder given by `--models` may be broken in any way. An error in one model is 
 model is chosen; the others stay usable.
 """
 
-import argparse
 import hashlib
 import json
 import math
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -21,6 +19,7 @@ import streamlit as st
 import torch
 from safetensors import safe_open
 
+from headlight.app.server import arguments
 from headlight.app.state.cache import ByteBoundedCache, forget_all, once
 from headlight.app.state.dropped import YOURS, dropped
 from headlight.app.state.lines import lines_of
@@ -111,13 +110,7 @@ class ModelView:
 @once
 def folders() -> dict[str, Path]:
     """Name → folder of every trained model, or file of recordings."""
-    parser = argparse.ArgumentParser(prog="streamlit run app/main.py --", allow_abbrev=False)
-    parser.add_argument(
-        "--models",
-        type=Path,
-        help="folder of model folders, as written by `headlight train` or `pretrained add`",
-    )
-    more = parser.parse_known_args(sys.argv[1:])[0].models
+    more = arguments.given().models
     parents = [SHIPPED, *([more] if more else [])]
     paths = [folder for parent in parents for folder in sorted(parent.glob("*")) if _is_one(folder)]
     paths.sort(key=lambda folder: folder != SHIPPED / DEFAULT_MODEL)

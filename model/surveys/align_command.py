@@ -37,7 +37,8 @@ from headlight.model.analysis.alignment import (
     Links,
     aligning_kind,
 )
-from headlight.model.checkpoint import Checkpoint, add_to_card
+from headlight.model.arguments import may_change_shipped
+from headlight.model.checkpoint import Checkpoint, add_to_card, keep_shipped
 from headlight.model.files import replacing
 from headlight.model.messages import MOST_OF_REASON, reason, short
 from headlight.model.surveys.alignments import ALIGNMENT_FILES, aligned, influenced
@@ -59,7 +60,7 @@ ROWS = {"read": JUST_READ, "predicted": PREDICTED}
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
-    parser = parser_of_texts("align", __doc__)
+    parser = parser_of_texts("align", __doc__, needs_out=False)
     parser.add_argument(
         "--by", metavar="LAYER.HEAD", help="one head, such as 1.2, instead of the best ones"
     )
@@ -77,6 +78,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--back", metavar="MODEL", help="a model for the other direction, with --gold"
     )
+    may_change_shipped(parser)
     args = parser.parse_args(arguments)
     if args.gold is None:
         if args.choose or args.back:
@@ -193,6 +195,8 @@ def compare(args: argparse.Namespace) -> None:
     pairs = read_gold(args.gold)
     if args.choose and len(pairs) < 2:
         raise DataError(f"{args.gold}: one pair is not enough to choose heads and to measure them.")
+    for name in filter(None, (args.model, args.back) if args.choose else ()):
+        keep_shipped(name, args.change_shipped)
     rest = pairs[len(pairs) // 2 :] if args.choose else pairs
     there = measured(args.model, pairs, args)
     models = {args.model: there}

@@ -23,8 +23,8 @@ import argparse
 import shutil
 from pathlib import Path
 
-from headlight.model.arguments import parser_of
-from headlight.model.checkpoint import Checkpoint, folder_of, parameters_sha256
+from headlight.model.arguments import may_change_shipped, parser_of
+from headlight.model.checkpoint import Checkpoint, folder_of, keep_shipped, parameters_sha256
 from headlight.model.memory import keep_freed_memory
 from headlight.model.messages import reason
 from headlight.model.surveys.importance import ACCURACY, BLEU, EXACT_MATCH, examples_of
@@ -61,6 +61,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         "--seed", type=int, default=0, help="random seed of the bootstrap and the test"
     )
     parser.add_argument("--device", default="cpu", help="cpu (default), cuda …")
+    may_change_shipped(parser)
     args = parser.parse_args(arguments)
     if args.file and args.data:
         parser.error("give either a --file or the --data of the task")
@@ -140,6 +141,8 @@ def _signature(measure: str) -> str:
 
 def main(arguments: list[str] | None = None) -> None:
     args = parse(arguments)
+    for name in [] if args.out else args.models:
+        keep_shipped(name, args.change_shipped, "--out FILE, or ")
     keep_freed_memory()
     try:
         processes = Processes.launched(args.device)

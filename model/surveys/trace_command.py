@@ -139,7 +139,9 @@ def run(
             writing.result()
 
 
-def parser_of_texts(command: str, doc: str | None) -> argparse.ArgumentParser:
+def parser_of_texts(
+    command: str, doc: str | None, needs_out: bool = True
+) -> argparse.ArgumentParser:
     """Of a command that writes a file about a sentence, or about a file of them."""
     parser = parser_of(command, doc)
     parser.add_argument("model", help="name of a shipped model, or a folder")
@@ -148,7 +150,7 @@ def parser_of_texts(command: str, doc: str | None) -> argparse.ArgumentParser:
         "--target", metavar="TEXT", help="its target (default: the model writes one)"
     )
     parser.add_argument("--file", type=Path, help="many sentences, one per line")
-    parser.add_argument("--out", type=Path, metavar="FILE")
+    parser.add_argument("--out", type=Path, required=needs_out, metavar="FILE")
     return parser
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from headlight.model.arguments import parser_of
 from headlight.model.checkpoint import Checkpoint, load
@@ -41,6 +40,8 @@ def in_line(text: str) -> str:
 
 def back_translated(checkpoint: Checkpoint, texts: list[str], how: Sampling) -> list[Example]:
     """(sampled translation, text) pairs; texts with an empty translation are left out."""
+    from tqdm import tqdm
+
     model, tokenizer = checkpoint.model, checkpoint.tokenizer
     generator = torch.Generator(next(model.parameters()).device).manual_seed(how.seed)
     choose = partial(drawn, how=how, generator=generator)

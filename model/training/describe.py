@@ -28,8 +28,8 @@ from headlight.model.analysis import alignment
 from headlight.model.analysis.alignment import HeadAlignment
 from headlight.model.analysis.domain import SPLIT, SURPRISE, Domain, split_share
 from headlight.model.analysis.head_metrics import measured, most_telling, over_sentences
-from headlight.model.arguments import parser_of
-from headlight.model.checkpoint import Checkpoint, add_to_card, load, write_means
+from headlight.model.arguments import may_change_shipped, parser_of
+from headlight.model.checkpoint import Checkpoint, add_to_card, keep_shipped, load, write_means
 from headlight.model.decoding.search import greedy_decode
 from headlight.model.masks import Masks
 from headlight.model.probing.patching import recorded
@@ -152,10 +152,12 @@ def main(arguments: list[str] | None = None) -> None:
         "--data", type=Path, metavar="DIR", help="data of its task (for pairs: FILE.tsv)"
     )
     parser.add_argument("--file", type=Path, help="sentences, for a model without a task")
+    may_change_shipped(parser)
     args = parser.parse_args(arguments)
     if args.file and args.data:
         parser.error("give either a --file or the --data of the task")
     try:
+        keep_shipped(args.checkpoint, args.change_shipped)
         card = load(args.checkpoint).card
         if args.file:
             description = describe_heads(args.checkpoint, read(args.file)[:MOST_TRACED])
@@ -163,7 +165,7 @@ def main(arguments: list[str] | None = None) -> None:
             description = describe(args.checkpoint, tasks.of_card(card, args.data))
         else:
             raise DataError("This model's card names no task. Give a --file of sentences.")
-    except (DataError, CannotRead, FileNotFoundError) as error:
+    except (DataError, CannotRead, FileNotFoundError, FileExistsError) as error:
         sys.exit(str(error))
     if domain := Domain.of_card(description):
         ranges = ", ".join(

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from headlight.model.arguments import Parser
+from headlight.model.arguments import Parser, may_change_shipped
 from headlight.model.card import with_scores
-from headlight.model.checkpoint import Checkpoint, load, write_card
+from headlight.model.checkpoint import Checkpoint, is_shipped, load, write_card
 from headlight.model.decoding.search import beam_search, greedy_decode
 from headlight.model.masks import Masks
 from headlight.model.probing.sites import device_of
@@ -156,6 +156,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--validation", action="store_true",
                         help="use the validation data; the card is not changed")  # fmt: skip
+    may_change_shipped(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object per test set")
     args = parser.parse_args(arguments)
     if args.beam < 1:
@@ -182,5 +183,9 @@ def run(args) -> None:
             figures = "  ".join(f"{k} {v:.2f}" for k, v in score.items() if isinstance(v, float))
             seconds = time.perf_counter() - start
             print(f"{name}  {score['decode']}  {figures}  ({seconds:.1f} s)", flush=True)
-    if not args.validation:
-        write_card(args.checkpoint, with_scores(card, scores))
+    if args.validation:
+        return
+    if is_shipped(args.checkpoint) and not args.change_shipped:
+        print("--change-shipped would write this into its card.", file=sys.stderr)
+        return
+    write_card(args.checkpoint, with_scores(card, scores))

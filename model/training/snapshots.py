@@ -17,8 +17,8 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 from torch.nn import functional
 
-from headlight.model.arguments import parser_of
-from headlight.model.checkpoint import load
+from headlight.model.arguments import may_change_shipped, parser_of
+from headlight.model.checkpoint import keep_shipped, load
 from headlight.model.files import replace_file
 from headlight.model.messages import reason
 from headlight.model.pretrained.weights import CannotLoad
@@ -145,8 +145,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser = parser_of("snapshots", __doc__)
     parser.add_argument("folder", type=Path, help="a folder written by `train`")
     parser.add_argument("--data", type=Path, metavar="DIR", help="data of the task, for the scores")
+    may_change_shipped(parser)
     args = parser.parse_args(arguments)
     try:
+        keep_shipped(args.folder, args.change_shipped)
         make(args.folder, tasks.of_card(load(args.folder).card, args.data))
-    except (DataError, FileNotFoundError) as error:
+    except (DataError, FileNotFoundError, FileExistsError) as error:
         sys.exit(str(error))

@@ -22,15 +22,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
-from accelerate import Accelerator
-from accelerate.utils import broadcast_object_list, set_seed
 from safetensors import SafetensorError
 from safetensors.torch import load as from_bytes
 from safetensors.torch import save as to_bytes
 from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.modules.dropout import _DropoutNd
-from tqdm import tqdm
 
 from headlight.model import checkpoint, presets
 from headlight.model.arguments import parser_of
@@ -149,6 +146,9 @@ class Training:
         d_ff: int | None = None,
     ):
         self.task, self.recipe, self.folder, self.seed = task, recipe, Path(folder), seed
+        from accelerate import Accelerator  # part of the extra `train`: --help does without
+        from accelerate.utils import set_seed
+
         self.accelerator = Accelerator(mixed_precision=precision, cpu=cpu)
         examples = task.examples()
         check_shares(recipe.shares, task.sets_of("train"))
@@ -261,6 +261,8 @@ class Training:
 
     def train(self, save_every: int = 1000) -> None:
         """Go on from where `progress` stands to the end, or until patience ends."""
+        from tqdm import tqdm
+
         acc, progress, recipe = self.accelerator, self.progress, self.recipe
         bar = tqdm(
             total=self.last, initial=progress.step, unit="step",
@@ -299,6 +301,8 @@ class Training:
 
     def finish_epoch(self) -> dict:
         """Validate, keep this epoch's weights, write the checkpoint, save the state."""
+        from accelerate.utils import broadcast_object_list
+
         acc, progress, now = self.accelerator, self.progress, self.progress.epoch
         model = acc.unwrap_model(self.model)
         first = max(1, now - self.recipe.average + 1)

@@ -1,12 +1,18 @@
 """headlight: one door for every command."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from headlight.app.server.command import COMMANDS as OF_APP
 from headlight.app.server.command import main as headlight_main
 from headlight.model import commands as door
+from headlight.model.checkpoint import SHIPPED
 from headlight.model.pretrained.weights import CannotLoad
+from tests.conftest import ROOT
 
 
 def test_it_lists_every_command(capsys):
@@ -17,12 +23,34 @@ def test_it_lists_every_command(capsys):
     assert all(f"  {name} " in listed for name in door.COMMANDS)
 
 
-@pytest.mark.parametrize("name", door.COMMANDS)
-def test_every_command_explains_itself(name, capsys):
-    with pytest.raises(SystemExit) as end:
-        door.main([name, "--help"])
-    assert end.value.code == 0
-    assert f"usage: headlight {name}" in capsys.readouterr().out
+SHORT = ("lessons check", "ascii")  # in `make test`
+EVERY = [
+    *door.COMMANDS, *OF_APP, "", "check", "data fetch", "lessons", "lessons check",
+    "lessons report", "pretrained add", "pretrained list",
+]  # fmt: skip
+NOT_HERE = "import sys; sys.modules.update(dict.fromkeys({names!r}))"
+OF_TRAINING = ("accelerate", "pooch", "sacrebleu", "tqdm")  # the extra `train`
+
+
+@pytest.mark.parametrize(
+    ("name", "encoding"),
+    [
+        pytest.param(name, encoding, marks=[] if (name, encoding) == SHORT else pytest.mark.long)
+        for name in EVERY
+        for encoding in ("cp1252", "ascii")
+    ],
+)
+def test_every_command_explains_itself_in_any_console(name, encoding, tmp_path):
+    """As a process, where its own module is the first to read the arguments, in an installation
+    that cannot train."""
+    (tmp_path / "sitecustomize.py").write_text(NOT_HERE.format(names=OF_TRAINING))
+    consoles = {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0", "PYTHONPATH": str(tmp_path)}
+    ended = subprocess.run(
+        [sys.executable, "-m", "headlight", *name.split(), "--help"],
+        cwd=ROOT, env=os.environ | consoles, capture_output=True, encoding=encoding, check=False,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.startswith(f"usage: headlight {name}".strip())
 
 
 FILES = {  # command → arguments that name a file or folder that is not there
@@ -42,6 +70,18 @@ FILES = {  # command → arguments that name a file or folder that is not there
     "survey --file": ["copy", "--file", "{missing}", "--out", "{out}.parquet"],
     "pretrained": ["add", "{missing}", "--into", "{out}"],
 }
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["describe", "copy"], ["survey", "copy"], ["snapshots", str(SHIPPED / "copy")],
+     ["align", "en-de", "--gold", "GOLD", "--choose"]],
+)  # fmt: skip
+def test_a_shipped_model_is_not_changed_unasked(arguments, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("GOLD").write_text('{"src_words": ["a"], "tgt_words": ["b"], "alignment": [[0, 0]]}\n' * 2)
+    with pytest.raises(SystemExit, match=r"came with Headlight.*--change-shipped"):
+        door.main(arguments)
 
 
 @pytest.mark.parametrize("name", FILES)
