@@ -42,7 +42,7 @@ from headlight.model.pretrained.tokenizers import check_vocabulary
 from headlight.model.pretrained.weights import CannotLoad, Progress
 from headlight.model.probing import sweeps
 from headlight.model.probing.applying import PatchInputs, applied
-from headlight.model.probing.changes import Change, look_ahead, parse
+from headlight.model.probing.changes import Change, look_ahead, parsed
 from headlight.model.probing.long_trace import LongTrace, long_trace
 from headlight.model.probing.patching import check_fits, recorded
 from headlight.model.probing.run import FINAL, Run
@@ -135,7 +135,7 @@ def write_means(name: str | Path, means: Mapping[str, torch.Tensor]) -> None:
     replace_file(folder_of(name) / MEANS, to_bytes(tensors))
 
 
-Changes = str | Sequence[Change]
+Changes = str | Sequence[str | Change]
 
 
 @dataclass(frozen=True)
@@ -196,6 +196,7 @@ class Checkpoint:
     def encode(self, text: str, side: int = 0) -> Encoding:
         """Encode a text for a side of the model, without special tokens but those that are typed in
         it. Raises TooLong for a text that cannot fit, and CannotRead for typed padding."""
+        kind_of("text", text, str, "one str")
         whole("side", side, 0, len(self.model.sides()) - 1)
         tokenizer = self.tokenizer.target if side else self.tokenizer
         of_side, config = self.model.sides()[side], self.model.config
@@ -238,7 +239,7 @@ class Checkpoint:
         if not self.writes:
             return nothing
         first_token(self.model.config)  # raises if there is no token to start from
-        changes, read = _parsed(changes), self.encode(text)
+        changes, read = parsed(changes), self.encode(text)
         run = Run((read, nothing), masks, pad_to, "", FINAL, changes, other)
         src = ids_of(self.model, read_of(self.model, run))[0]
         # A key-value cache implies the causal mask.
@@ -429,11 +430,7 @@ class Checkpoint:
             masks = masks.over(texts[1].ids, self.model.config.pad_id)
         else:
             texts.append(self.encode(target, 1))
-        return Run(tuple(texts), masks, pad_to, changes=_parsed(changes), other=other)
-
-
-def _parsed(changes: Changes) -> tuple[Change, ...]:
-    return parse(changes) if isinstance(changes, str) else tuple(changes)
+        return Run(tuple(texts), masks, pad_to, changes=parsed(changes), other=other)
 
 
 def load(name: str | Path, progress: Progress = lambda count, total: None) -> Checkpoint:

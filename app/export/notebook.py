@@ -7,6 +7,7 @@ show(load("en-de").trace("A dog runs."))
 """
 
 import html
+import reprlib
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from headlight.app.components.packing import GridOptions, answers_of, pack_trace
 from headlight.app.export import paper
 from headlight.app.theme import DIFFERENCES, FOCUS, WEIGHTS
 from headlight.model.analysis.reading import Reading
+from headlight.model.checkpoint import Checkpoint
 from headlight.model.probing.trace import Trace
 from headlight.model.recording.live import record
 from headlight.model.recording.recording import Recording
@@ -76,15 +78,23 @@ def show(
     theme: str = "auto",
     **more: Any,
 ) -> NotebookFigure:
-    """The app's grid of all heads of a trace, or of whatever else `record` takes, with what that
-    takes besides. Layer and head of the selected one count from 1, as on screen;
-    the default is the first head of the last kind of attention. One that is given is drawn large
-    beside the others. `minus`: another trace over the
-    same texts, whose weights are subtracted.
+    """The app's grid of all heads of a trace, of a loaded model and a text (with what its `trace`
+    takes besides), or of whatever else `record` takes, likewise. Layer and head of the selected one
+    count from 1, as on screen; the default is the first head of the last kind of attention. One
+    that is given is drawn large beside the others. `minus`: another trace over the same texts,
+    whose weights are subtracted.
 
-    Raises ValueError for a head that does not exist, or texts that differ.
+    Raises ValueError for a head that does not exist, or texts that differ, and TypeError.
     """
+    if isinstance(what, str):
+        raise TypeError(f"Load the model first: show(load({reprlib.repr(what)}), text).")
+    if isinstance(what, Checkpoint):
+        what, given, more = what.trace(*given, **more), (), {}
     if isinstance(what, Trace):  # then kind, layer and head may stand without their names
+        if more:
+            raise TypeError(f"A trace is shown without {', '.join(more)}.")
+        if len(given) > 3:
+            raise TypeError("Of a trace, show takes kind, layer and head.")
         trace = what
         chosen_head: Any = (*given, *(kind, layer, head)[len(given) :])
         kind, layer, head = chosen_head

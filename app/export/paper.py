@@ -4,6 +4,7 @@ caption."""
 import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
+from numbers import Integral
 from pathlib import Path
 
 import numpy as np
@@ -64,13 +65,14 @@ def place_of(
     numbers = [site.layer + 1 for site in trace.kinds.get(kind, ())]
     layer = next(iter(numbers), 1) if layer is None else layer
     head = 1 if head is None else head
-    if layer not in numbers or not 1 <= head <= trace.attention[kind].shape[1]:
+    is_number = isinstance(head, Integral)
+    if layer not in numbers or not is_number or not 1 <= head <= trace.attention[kind].shape[1]:
         there_are = ", ".join(
             f"{name} ({weights.shape[0]} layers of {weights.shape[1]} heads)"
             for name, weights in trace.attention.items()
         )
         which = f"{short(kind)} layer {short(layer)} head {short(head)}"
-        raise ValueError(f"There is no {which}; there are {short(there_are, MOST_OF_REASON)}")
+        raise ValueError(f"There is no {which}; there are {short(there_are, MOST_OF_REASON)}.")
     return kind, numbers.index(layer), head - 1
 
 

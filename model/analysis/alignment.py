@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from headlight.model.analysis.reading import words
+from headlight.model.by_value import ByValue
 from headlight.model.probing import sweeps
 from headlight.model.probing.applying import PatchInputs
 from headlight.model.probing.run import Run
@@ -31,8 +32,8 @@ Links = frozenset[tuple[int, int]]  # (source word, target word), from 0
 Head = tuple[int, int]  # (layer, head) of the kind that aligns, from 0
 
 
-@dataclass(frozen=True)
-class WordWeights:
+@dataclass(frozen=True, eq=False)
+class WordWeights(ByValue):
     """A weight for each pair of words, (.., target word, source word), without special tokens."""
 
     source: tuple[str, ...]

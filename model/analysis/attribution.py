@@ -29,6 +29,7 @@ from headlight.model.analysis.alignment import ordinary_words
 from headlight.model.analysis.residual import row_shares
 from headlight.model.analysis.statistics import spearman
 from headlight.model.arguments import kind_of, whole
+from headlight.model.by_value import ByValue
 from headlight.model.pause import pause
 from headlight.model.probing import sweeps
 from headlight.model.probing.applying import PatchInputs, applied
@@ -57,8 +58,8 @@ ALIKE = 0.8  # rank correlations from here on count as similar rankings
 SURE = 1.96  # standard errors; by chance, one of a rank correlation is 1 / √(n - 1)
 
 
-@dataclass(frozen=True)
-class Attribution:
+@dataclass(frozen=True, eq=False)
+class Attribution(ByValue):
     """A number for each source word by each method, (word,), read-only, without special tokens.
     "gradient" and "removal" have a sign: below zero a word speaks against the token."""
 

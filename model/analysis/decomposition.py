@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from headlight.model.analysis.residual import row_shares
+from headlight.model.by_value import ByValue
 from headlight.model.probing.applying import PatchInputs, applied
 from headlight.model.probing.capture import inputs_of, outputs_of
 from headlight.model.probing.changes import CannotChange, Patched, Skipped
@@ -62,8 +63,8 @@ class Term:
     head: int | None = None
 
 
-@dataclass(frozen=True)
-class Decomposition:
+@dataclass(frozen=True, eq=False)
+class Decomposition(ByValue):
     """The logit of a token, or the difference of two, and what each term adds to it.
 
     logit       before the softmax, and before the log-softmax of a model that ends in one

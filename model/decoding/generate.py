@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from headlight.model.arguments import kind_of, number, whole
+from headlight.model.by_value import ByValue
 from headlight.model.decoding.fused import without_padding
 from headlight.model.decoding.search import (
     Candidate,
@@ -69,8 +70,8 @@ class Sampling:
 How = Greedy | Beam | Sampling
 
 
-@dataclass(frozen=True)
-class Generation:
+@dataclass(frozen=True, eq=False)
+class Generation(ByValue):
     """The generated text, with the probabilities of each step. Arrays are read-only.
 
     run            the pass over what was written, which a trace of it shows

@@ -24,6 +24,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from headlight.model.arguments import kind_of
 from headlight.model.probing.position_tables import POSITION_KINDS, table_of
 from headlight.model.probing.sites import Part, attention_at
 from headlight.model.sites import ProbedModel, Site
@@ -556,6 +557,17 @@ def parse(line: str) -> tuple[Change, ...]:
                 f"“{part}”: all changes together may name at most {MOST_CELLS:,} cells."
             )
     return tuple(changes)
+
+
+def parsed(changes: str | Iterable[str | Change]) -> tuple[Change, ...]:
+    """Changes as a line, or as lines and values one after the other. Raises CannotChange."""
+    if isinstance(changes, str):
+        return parse(changes)
+    made: list[Change] = []
+    for each in changes:
+        kind_of("changes", each, (str, Change), "a line such as cross.1.2=off, or several")
+        made += parse(each) if isinstance(each, str) else [each]
+    return tuple(made)
 
 
 def written(changes: Iterable[Change]) -> str:

@@ -41,7 +41,7 @@ MOST = 10  # of the likeliest answers that are kept of each row
 MOST_LOGITS = 2**24  # that are in memory at once
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LongTrace(Pass):
     """The trace of a long text. Memory grows with its length times the depth of the model.
 

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from headlight.model.arguments import whole
+from headlight.model.by_value import ByValue
 from headlight.model.card import parameter_count
 from headlight.model.pause import pause
 from headlight.model.probing.applying import PatchInputs, applied_by_row
@@ -87,8 +88,8 @@ class Score:
 Changes = list[tuple[Change, ...]]  # several that are made at once are one
 
 
-@dataclass(frozen=True)
-class Sweep:
+@dataclass(frozen=True, eq=False)
+class Sweep(ByValue):
     """The `score` of a run, and the effect of each of the changes, (change,); several that are made
     at once are one. Of a score of each row both have an axis more, (row,). `missing`: how many
     changes have not been measured yet."""

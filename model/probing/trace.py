@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from headlight.model.arguments import kind_of, whole
+from headlight.model.by_value import ByValue, NamedArrays
 from headlight.model.masks import Masks
 from headlight.model.memory import available
 from headlight.model.probing.applying import PatchInputs, applied
@@ -71,8 +72,8 @@ def too_large(whose: str, lengths: Sequence[int], needed: int, most: int) -> str
     )
 
 
-@dataclass(frozen=True, repr=False)
-class Pass:
+@dataclass(frozen=True, repr=False, eq=False)
+class Pass(ByValue):
     """The part of a trace that is kept for texts of any length. All arrays are read-only float32
     without a batch axis.
 
@@ -101,6 +102,11 @@ class Pass:
     final: dict[str, np.ndarray]
     shifts: Mapping[str, np.ndarray] = field(default_factory=dict, kw_only=True)
     origin: str = field(default="", kw_only=True)
+
+    def __post_init__(self) -> None:
+        for field_ in fields(self):  # by kind of attention, or by side
+            if type(value := getattr(self, field_.name)) is dict:
+                object.__setattr__(self, field_.name, NamedArrays(value))
 
     def __repr__(self) -> str:
         """The tokens alone: the arrays would fill screens."""
@@ -178,7 +184,7 @@ class Pass:
         return self.next_tokens if is_predicted else self.texts[query.name].tokens
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Trace(Pass):
     """The trace of one run, with every number behind attention.
 

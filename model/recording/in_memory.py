@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from headlight.model.arguments import whole
 from headlight.model.checkpoint import Changes, Checkpoint
 from headlight.model.masks import Masks
-from headlight.model.probing.changes import Change, parse
+from headlight.model.probing.changes import Change, parsed
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import Part
 from headlight.model.probing.trace import TooLong, check_memory, read_of
@@ -155,7 +155,7 @@ class InMemory(Checkpoint):
         nothing = Encoding((), (), ())
         if not self.writes:
             return nothing
-        changes = parse(changes) if isinstance(changes, str) else tuple(changes)
+        changes = parsed(changes)
         source = self._ids(self.encode(text))
         with self._changed(changes):
             # With changes each step is a whole pass, in which a call has its place.

@@ -20,7 +20,7 @@ from headlight.model.probing.changes import (
     Temperature,
     WeightChange,
     check,
-    parse,
+    parsed,
 )
 from headlight.model.probing.sites import Part
 from headlight.model.probing.trace import Trace
@@ -134,7 +134,7 @@ def record_model(
     dict or a tuple, with `tokens` as names. `changes`: a line of changes that are made in the pass.
     Raises CannotRecord and CannotChange; the model is afterwards as it was."""
     model = getattr(model, "_orig_mod", model)  # of torch.compile
-    changes = parse(changes) if isinstance(changes, str) else tuple(changes)
+    changes = parsed(changes)
     check_readable(model)
     own = theirs(model)
     if own is None:

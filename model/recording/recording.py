@@ -33,7 +33,7 @@ LARGEST, LONGEST_HEADER = 2**31, 2**24  # bytes of a file: its weights in float3
 MOST_KINDS, MOST_LAYERS, MOST_HEADS = 16, 999, 20_000  # that can be shown
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Recording(Trace):
     """A trace of which only the weights are known, and what was predicted, if anything: all other
     numbers are empty. `notes`: what is unusual about the weights, a sentence each."""

@@ -59,6 +59,29 @@ def test_nothing_is_asked_of_anybody(en_de):
     assert not re.search(r"https?://|//cdn|<link|<img|@import|url\(", page)
 
 
+def test_a_loaded_model_is_shown_over_a_text(en_de):
+    line = "cross.1.2=off"
+    given = en_de.trace("a dog", "ein Hund", changes=line)
+    pages = {
+        show(en_de, "a dog", "ein Hund", changes=changes).page
+        for changes in (line, [line], given.run.changes)
+    }
+    assert pages == {show(given).page}
+
+
+@pytest.mark.parametrize("mistaken", [
+    lambda model, trace: show("en-de", "a dog"),
+    lambda model, trace: show(trace, nonsense=1),
+    lambda model, trace: show(trace, "cross", 1, 1, 1),
+    lambda model, trace: show(trace, head=(1, 2)),
+    lambda model, trace: show(model, ["a dog", "a cat"]),
+    lambda model, trace: show(model, "a dog", changes=["cross.1.2=off", 3]),
+])  # fmt: skip
+def test_what_cannot_be_shown_is_said_in_a_sentence(en_de, mistaken):
+    with pytest.raises((TypeError, ValueError), match=r"^[A-Za-z].*\.$"):
+        mistaken(en_de, en_de.trace("a dog", "ein Hund"))
+
+
 def test_the_page_has_the_colours_of_the_app():
     theme = tomllib.loads((ROOT / "app" / ".streamlit" / "config.toml").read_text())["theme"]
     assert {name: theme[name]["primaryColor"] for name in ("light", "dark")} == PRIMARY

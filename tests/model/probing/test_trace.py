@@ -9,7 +9,7 @@ import torch
 from headlight.model import presets
 from headlight.model.masks import Masks
 from headlight.model.probing.capture import view
-from headlight.model.probing.trace import TooLarge, TooLong, Trace
+from headlight.model.probing.trace import TooLarge, TooLong, Trace, trace
 from headlight.model.tokenizer import Encoding
 from tests.devices import here, within
 from tests.model import common
@@ -119,6 +119,22 @@ def test_a_trace_is_frozen(model):
     for array in found:
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0
+
+
+def test_traces_of_the_same_run_are_equal(model):
+    one = traced(model)
+    again = trace(view(model), one.run)
+    assert one == one and one == again
+    other = trace(model, dataclasses.replace(one.run, masks=Masks(causal=False)))
+    assert one != other and one != "a trace" and one != dataclasses.replace(again, origin="x")
+
+
+def test_a_kind_that_is_not_there_is_said_with_those_that_are(model):
+    trace = traced(model)
+    with pytest.raises(KeyError) as error:
+        _ = trace.attention["self"]
+    assert str(error.value).endswith(", ".join(map(repr, trace.attention)) + ".")
+    assert "self" not in trace.attention and trace.attention.get("self") is None
 
 
 def test_a_trace_outlives_its_model(model):
