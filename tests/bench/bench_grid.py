@@ -118,7 +118,8 @@ def floor():
     atexit.register(server.__exit__, None, None, None)
     opened = browser().new_page(viewport={"width": 1920, "height": 1080})
     opened.goto(address)
-    opened.wait_for_selector("#answer", state="attached", timeout=90_000)
+    opened.get_by_label("Source sentence", exact=True).wait_for(timeout=90_000)  # it comes last
+    opened.wait_for_selector("#answer", state="attached")
     return opened
 
 
