@@ -16,6 +16,7 @@ from statistics import NormalDist
 import yaml
 from torch import nn
 
+from headlight.model.rounding import percent
 from headlight.model.sites import ProbedModel
 
 MEASURES = {"bleu_lc": "BLEU, lowercased", "bleu": "BLEU", "chrf": "chrF",
@@ -187,7 +188,7 @@ def _heads(card: dict, name: str) -> str:
     if alignment := card.get("alignment"):
         rows = [
             {"head that aligns words": _link(name, "cross", layer, head)}
-            | {title: f"{alignment['agreement'][shift][layer][head]:.0%}"
+            | {title: percent(alignment['agreement'][shift][layer][head])
                for shift, title in enumerate(("row that reads the word", "row that predicts it"))}
             for layer, head in alignment["heads"]
         ]  # fmt: skip

@@ -30,9 +30,9 @@ export const hasMoved = (most) => Boolean(most) && Math.abs(most.after - most.be
 export function moved(most, start) {
   if (!hasMoved(most)) return said("no_change");
   const [before, after] = [most.before, most.after].map((share) => percent(share));
-  const isSame = Math.round(100 * most.after) === Math.round(100 * most.before);
-  const bound = (Math.ceil(1000 * Math.abs(most.after - most.before)) / 10).toFixed(1);
-  const how = isSame ? "hardly" : most.after < most.before ? "falls" : "rises";
+  const points = Number((1000 * Math.abs(most.after - most.before)).toFixed(4)); // as in Python
+  const bound = (Math.ceil(points) / 10).toFixed(1);
+  const how = before === after ? "hardly" : most.after < most.before ? "falls" : "rises";
   return said(start, { ...most, moves: filled(SAID[how], { before, after, most: bound }) });
 }
 

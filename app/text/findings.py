@@ -65,11 +65,11 @@ def word(token: str) -> tuple[str, str]:
 
 def moved(row: str, token: str, before: float, after: float, start: str = AFTER) -> Parts:
     """“After *roten*, the probability of *Kleid* falls from 93% to 7%.”"""
-    how = "falls" if after < before else "rises"
-    if abs(round(100 * after) - round(100 * before)) < 1:
-        how = "hardly"
-    most = f"{math.ceil(1000 * abs(after - before)) / 10:.1f}"
-    moves = SAID[how].format(before=percent(before), after=percent(after), most=most)
+    old, new = percent(before), percent(after)
+    how = "hardly" if old == new else "falls" if after < before else "rises"
+    # Without the last digits of a difference of floats, for which 1.0 would be 1.1 at most.
+    most = f"{math.ceil(round(1000 * abs(after - before), 4)) / 10:.1f}"
+    moves = SAID[how].format(before=old, after=new, most=most)
     return said(start, row=row, token=token, moves=moves)
 
 

@@ -216,7 +216,7 @@ def none_matches(rows: Sequence[Mapping], pattern: str) -> str:
     best = rows[0]
     return (
         f"No head reaches {percent(least(pattern))} for “{pattern}”. Nearest: {best['attention']} "
-        f"{best['layer']}.{best['head']}, with {best[SCORE]:.0f}%."
+        f"{best['layer']}.{best['head']}, with {percent(best[SCORE] / 100)}."
     )
 
 

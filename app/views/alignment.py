@@ -23,13 +23,14 @@ from headlight.app.views._word_links import dashed, links_before
 from headlight.model.analysis.alignment import GOLD, HeadAlignment, WordWeights, aligning_kind
 from headlight.model.probing.run import Run
 from headlight.model.rounding import percent
+from headlight.model.sites import Site
 from headlight.model.surveys.alignments import Aligned, csv_lines, pharaoh_lines
-from headlight.model.surveys.survey import IN_WORDS, SIGNIFICANT, Survey
+from headlight.model.surveys.survey import ALIGNMENT, IN_WORDS, SIGNIFICANT, Survey
 
 TABLE = "alignment_table"
 HEIGHT = 240  # pixels
 BARE = {"label_visibility": "collapsed", "width": 160}
-AGREEMENT = "agreement, just read", "agreement, about to be written"  # by shift
+AGREEMENT = "agreement"
 
 
 def page() -> None:
@@ -92,19 +93,22 @@ def page() -> None:
     if view.checkpoint.lacks:
         return  # how well heads align takes a model to find out
 
+    known = measured == view.checkpoint.alignment
+    survey, *_ = head_results.survey_of(view)
+    alike = survey if known and measured.by != GOLD else None
     rows = [
         {
             "layer": site.layer + 1,
             "head": head + 1,
             "aligns": alignment.SHIFT_NAMES[measured.shifts[layer, head]],
-            **{at: 100 * measured.agreement[i][layer][head] for i, at in enumerate(AGREEMENT)},
+            AGREEMENT: 100 * agreement(measured, alike, site, (layer, head)),
             "best set": (layer, head) in map(tuple, measured.heads),
             "settings": dict(kind=kind, layer=site.layer + 1, head=head + 1, aligned_by=SELECTED),
         }
         for layer, site in enumerate(sites)
         for head in range(site.n_heads)
     ]
-    rows.sort(key=lambda row: -max(row[at] for at in AGREEMENT))
+    rows.sort(key=lambda row: -row[AGREEMENT])
     small = st.column_config.NumberColumn(width="small")
     percent = st.column_config.NumberColumn(format="%.0f%%")
     settings = [row["settings"] for row in rows]
@@ -116,11 +120,10 @@ def page() -> None:
         height=HEIGHT,
         on_select=widgets.row_callback(TABLE, settings),
         selection_mode=widgets.ROW_OR_CELL,
-        column_config={"layer": small, "head": small, **dict.fromkeys(AGREEMENT, percent)},
+        column_config={"layer": small, "head": small, AGREEMENT: percent},
         alt="How well each head aligns words",
     )
-    frame.explain(alignment_explained(measured, sites, known=measured == view.checkpoint.alignment))
-    survey, *_ = head_results.survey_of(view)
+    frame.explain(alignment_explained(measured, sites, known))
     are_named = 1 < len(heads) <= alignment.MOST_NAMED
     if survey and are_named and not running_lesson.veils():
         frame.explanation().caption(without_them(survey, heads, sites))
@@ -154,6 +157,16 @@ def without_them(survey: Survey, heads: Sequence[tuple[int, int]], sites) -> str
         f"{name.removesuffix(' (in points)')} {verdict}. Change in {name} (95% interval): "
         f"{listed(losses)}. Significance is corrected for testing {len(survey.of(measure))} heads."
     ).replace("-", "−")
+
+
+def agreement(
+    measured: HeadAlignment, survey: Survey | None, site: Site, at: tuple[int, int]
+) -> float:
+    """How often a head, `at` layer and head of the arrays, links a target word to the right source
+    word: over the sentences of the survey, as on every page that says it, or else as `measured`."""
+    layer, head = at
+    surveyed = survey.head(site.kind, site.layer, head).get(ALIGNMENT) if survey else None
+    return surveyed["value"] if surveyed else measured.agreement[measured.shifts[at]][layer][head]
 
 
 def alignment_explained(measured: HeadAlignment, sites, known: bool) -> str:

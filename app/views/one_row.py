@@ -38,7 +38,7 @@ def head_rows(view: ModelView, run: Run, trace: Pass) -> ScoredHead:
     weights = passes.head_of(view, run, kind, layer, head)
     first = head_results.opening_row(view, run, kind, layer, head)
     rows = trace.row_words(kind, layer, head)
-    opening = most_divided(weights, rows) if weights[first].max() > SHARP else first
+    opening = more_divided(weights, rows, first) if weights[first].max() > SHARP else first
     followed = session.chosen_token("follow")  # on a page before, whose address may not have it
     if 0 <= followed < len(weights):
         first = opening = followed
@@ -64,12 +64,14 @@ def head_rows(view: ModelView, run: Run, trace: Pass) -> ScoredHead:
     )
 
 
-def most_divided(weights: np.ndarray, rows: Sequence[str]) -> int:
-    """The row (of query, key) whose second-largest weight is the largest, a word if there is one;
-    of a single key any."""
+def more_divided(weights: np.ndarray, rows: Sequence[str], than: int) -> int:
+    """The row (of query, key) with the most entropy, of the words if one has more than the row
+    `than`; `than` itself where no row has."""
+    logs = np.log(weights, where=weights > 0, out=np.zeros_like(weights, dtype=float))
+    entropy = -(weights * logs).sum(axis=-1)
     are_words = np.array([is_word(row) for row in rows])
-    second = np.sort(weights)[:, -2] if weights.shape[1] > 1 else np.zeros(len(weights))
-    return int(np.lexsort((-second, ~are_words))[0])
+    is_more = entropy > entropy[than]
+    return int(np.lexsort((-entropy, ~are_words, ~is_more))[0]) if is_more.any() else than
 
 
 def differing(steps: HeadSteps) -> list[int]:

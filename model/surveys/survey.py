@@ -36,6 +36,7 @@ from headlight.model.analysis.head_metrics import LEAST_ALIGNED, Measured
 from headlight.model.files import replacing
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.probing.sites import kinds_of
+from headlight.model.rounding import percent
 from headlight.model.sites import Site
 from headlight.model.surveys.survey_check import check_card, check_rows
 
@@ -205,8 +206,8 @@ class Survey:
             return ""
         names = self.names(kind, layer, head)
         does = [
-            f"{SURVEY_RULES[one.name].says.format(format(one.row['value'], '.0%'))} "
-            f"(95% interval {one.row['low']:.0%} to {one.row['high']:.0%})"
+            f"{SURVEY_RULES[one.name].says.format(percent(one.row['value']))} "
+            f"(95% interval {percent(one.row['low'])} to {percent(one.row['high'])})"
             for one in names
         ]
         start = f"Over {self.card['sentences']:,} sentences, as trained, it"

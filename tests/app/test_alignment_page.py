@@ -11,9 +11,13 @@ from headlight.app.state.options import (
     SELECTED,
 )
 from headlight.app.text.alignment import alignment_note
+from headlight.app.views._gallery import gallery_heads
+from headlight.app.views.alignment import agreement
 from headlight.model import load
 from headlight.model.analysis.alignment import HeadAlignment, of_influence, of_trace, pharaoh
-from headlight.model.checkpoint import untrained
+from headlight.model.checkpoint import SHIPPED, untrained
+from headlight.model.rounding import percent
+from headlight.model.surveys.survey import FILE, Survey
 from tests.app.common import words
 
 TEXT = "A dog runs on the beach."
@@ -106,6 +110,20 @@ def test_what_is_lost_without_the_heads_that_are_averaged_is_said(opened, by, ar
         "for testing 48 heads",
     ):
         assert (part in said) == are_averaged
+
+
+@pytest.mark.parametrize("name", ["en-de", "en-fr"])
+def test_a_head_aligns_as_many_words_here_as_among_all_heads(name):
+    checkpoint, survey = load(name), Survey.load(SHIPPED / name / FILE)
+    trace = checkpoint.trace(TEXT)
+    tiles = gallery_heads(survey.measured(trace.sites), trace, survey)
+    shares = {
+        (site.layer, head): percent(agreement(checkpoint.alignment, survey, site, (layer, head)))
+        for layer, site in enumerate(trace.kinds["cross"])
+        for head in range(site.n_heads)
+    }
+    captions = {(t.number - 1, t.head): t.caption for t in tiles if t.caption.startswith("aligns ")}
+    assert captions and all(said == f"aligns {shares[at]}" for at, said in captions.items())
 
 
 def test_the_note_names_the_heads_that_the_lines_show(en_de):

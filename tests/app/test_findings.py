@@ -11,13 +11,17 @@ def text(parts) -> str:
     return "".join(part for part, _ in parts)
 
 
-def test_a_bound_is_never_smaller_than_what_moved():
-    for before, by in np.random.default_rng(0).uniform([0.002, 0.001], [0.98, 0.012], (500, 2)):
+def test_what_is_said_to_change_differs_as_printed_and_a_bound_is_tight():
+    rng = np.random.default_rng(0)
+    pairs = [*rng.uniform([0.002, 0.001], [0.98, 0.012], (500, 2)), *rng.random((200, 2)) / 2]
+    halves = [(percent / 200, 0.005) for percent in range(1, 199)]  # 12.5% is 13% here and there
+    for before, by in [*pairs, *halves, (0.12, 0.01), (0.33, 0.01)]:
         said = text(findings.moved("a", "b", before, before + by))
         if bound := re.search(r"by at most ([\d.]+) percentage points", said):
-            assert float(bound[1]) / 100 >= by, (said, by)
+            assert by - 1e-9 <= float(bound[1]) / 100 < by + 0.001, (said, by)
         else:
-            assert said.startswith("After a, the probability of b rises from "), said
+            found = re.fullmatch("After a, the probability of b rises from (.+) to (.+)\\.", said)
+            assert found and found[1] != found[2], said
 
 
 def test_what_is_compared_stands_first():

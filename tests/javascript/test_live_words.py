@@ -70,7 +70,14 @@ def as_lists(parts) -> list:
 @pytest.mark.parametrize("start", [findings.AFTER, findings.FINISHED, findings.FORMER])
 def test_what_moved_is_said_as_in_the_app(said, start):
     rng = np.random.default_rng(0)
-    pairs = [*rng.random((40, 2)), *((x, x + 0.0015) for x in (0.1, 0.3, 0.5031))]
+    pairs = [
+        *rng.random((40, 2)),
+        *((x, x + 0.0015) for x in (0.1, 0.3, 0.5031)),
+        (0.125, 0.13),
+        (0.12, 0.13),
+        (0.335, 0.345),
+        (0.004, 0.0),
+    ]
     for number, (before, after) in enumerate(np.array(pairs).tolist()):
         row, token = WORDS[number % 7], WORDS[number % 5]
         most = {"row": row, "token": token, "before": before, "after": after}

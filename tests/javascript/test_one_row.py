@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from headlight.app.components.one_row import ScoredHead, pack
 from headlight.app.state.options import STOPS
-from headlight.app.views.one_row import differing, most_divided
+from headlight.app.views.one_row import differing, more_divided
 from headlight.model.presets import PRESETS
 from headlight.model.probing.head_steps import head_steps
 from headlight.model.rounding import percent
@@ -119,8 +120,15 @@ def test_powers_are_written_as_they_are(node, score):
     assert log == pytest.approx(score, abs=0.4 if float(mantissa) < 0.001 else 0.06)
 
 
-def test_the_most_divided_row_has_the_largest_second_weight():
-    weights = np.array([[0.99, 0.01, 0], [0.5, 0.45, 0.05], [0.4, 0.3, 0.3]])
-    assert most_divided(weights, ["a", "b", "c"][: len(weights)]) == 1
-    assert most_divided(weights, [",", "'", "c"][: len(weights)]) != 1  # a word comes first
-    assert most_divided(np.ones((3, 1)), ["a", "b", "c"]) == 0
+def test_the_row_that_opens_instead_of_a_sharp_one_is_more_divided():
+    rng = np.random.default_rng(0)
+    for sharpness in np.linspace(0.1, 8, 200):
+        scores = sharpness * rng.normal(size=(6, 5))
+        weights = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+        rows = list(rng.permutation(["a", "dog", "runs", ".", "<s>", "·ing"]))
+        sharp = int(weights.max(axis=1).argmax())
+        opens = more_divided(weights, rows, sharp)
+        entropy = torch.distributions.Categorical(torch.tensor(weights)).entropy()
+        assert opens == sharp or entropy[opens] > entropy[sharp]
+    assert more_divided(np.ones((3, 1)), ["a", "b", "c"], 1) == 1
+    assert more_divided(np.array([[1, 0], [0.5, 0.5], [0.7, 0.3]]), ["a", ",", "c"], 0) == 2

@@ -195,7 +195,7 @@ class OneRow {
     this.named.textContent = head.rows[row];
     const passed = !isChosen && head.passed_over >= 0
       ? [`“${head.rows[head.passed_over]}”, the row that Attention marks, gives nearly all its weight to one ` +
-        "key. This row is the most divided one."] : [];
+        "key. This row is more divided."] : [];
     const differs = head.differing.includes(row)
       ? ["Here the model’s own weights are others than this softmax gives. See All steps."] : [];
     this.notes.replaceChildren(...[...head.notes, ...passed, ...differs].map((text) => element("p", {}, text)));

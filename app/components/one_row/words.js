@@ -2,7 +2,7 @@
 
 import { one, power, share, two } from "./arithmetic.js";
 
-const SHARP = 0.99; // a row in which a small change of a score changes nothing
+const SHARP = 0.99; // a row in which a small change of a score changes almost nothing
 
 /** Whose row it is. */
 export function lead(head, row) {
@@ -49,7 +49,7 @@ function said(head, stop, isScaled, now, other) {
           next, [` ${share(now.weights[second])}. They add up to 100%.`]];
       return [[`without ${root}, `], best, weight === before ? [` keeps ${weight}.`]
         : [` takes ${weight} instead of ${before}.`],
-      ...(now.weights[first] > SHARP ? [[" In so sharp a row, a small change of a score changes nothing."]] : [])];
+      ...(now.weights[first] > SHARP ? [[" In so sharp a row, a small change of a score changes almost nothing."]] : [])];
     }
     default: {
       const rest = 1 - now.weights[first] - now.weights[second];
