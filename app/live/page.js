@@ -3,6 +3,7 @@
 import { Walk } from "../components/generation/steps.js";
 import { Cards } from "../components/head_grid/cards.js";
 import { Grid } from "../components/head_grid/grid.js";
+import { attempt } from "../components/shared/attempt.js";
 import { element, painted } from "../components/shared/dom.js";
 import { shortName } from "../components/shared/names.js";
 import { percent } from "../components/shared/numbers.js";
@@ -21,6 +22,7 @@ const SCOPES = { // what an edit on the grid concerns
 const SAMPLING = ["temperature", "top_k", "seed"];
 const MOST_NAMED = 2; // tokens by a chip
 const SHOWS = new Set(["before", "after", "difference"]);
+const hasAddress = location.protocol !== "about:"; // of srcdoc, which nobody else can open
 const byId = (id) => document.getElementById(id);
 const data = JSON.parse(byId("data").textContent);
 
@@ -92,10 +94,10 @@ function fragment() {
   return `#${fields}`;
 }
 
-/** The address of what is shown, also where it opens without a frame. */
+/** The address of what is shown, also where it opens without a frame. A page in a frame may have none. */
 function keepAddress() {
-  history.replaceState(null, "", fragment());
-  byId("whole").href = location.pathname + location.hash;
+  attempt(() => history.replaceState(null, "", location.href.split("#")[0] + fragment()));
+  if (hasAddress) byId("whole").href = location.pathname + fragment(); // not embedded
 }
 
 /** The length to pad to. Stepping up from no padding jumps to the shortest length that pads; stepping
@@ -460,7 +462,17 @@ function kindsOf(title) {
   return [...new Set(model.sites.filter(({ key_side }) => key_side === name).map(({ kind }) => kind))];
 }
 
+/** Sends a form's own event: a browser sends none in a frame that may submit nothing. */
+function submits(event) {
+  const { key, isComposing, target } = event;
+  const form = target.closest(key ? "form input" : "form button")?.form;
+  if (!form || isComposing || (key && key !== "Enter")) return;
+  event.preventDefault();
+  form.dispatchEvent(new Event("submit", { cancelable: true }));
+}
+
 function listen() {
+  for (const event of ["click", "keydown"]) document.body.addEventListener(event, submits);
   const submit = (id, field) => {
     byId(id).onsubmit = (event) => {
       event.preventDefault();
@@ -613,6 +625,7 @@ function open(loaded) {
   grid.mount(byId("grid"));
   grid.report = focusOn;
   grid.act = edit;
+  byId("link").hidden = byId("whole").hidden = !hasAddress;
   listen();
   hearParent(hear);
   const said = new MutationObserver(tellParent);

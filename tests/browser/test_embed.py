@@ -76,6 +76,28 @@ def test_the_live_page_shows_picture_and_finding_alone(course, scheme):
     assert found.violations_count == 0, found.generate_report()
 
 
+@pytest.mark.parametrize("sandbox", ["", 'sandbox="allow-scripts"'])
+def test_a_page_without_an_address_is_as_in_a_tab(context, tmp_path, sandbox):
+    """In srcdoc, as notebooks and course systems write it; a sandbox has no storage, either."""
+    live, errors = page("copy"), []
+    around = tmp_path / "week.html"
+    around.write_text(f'<iframe {sandbox} srcdoc="{html.escape(live)}"></iframe>', "utf-8")
+    tab = context.new_page()
+    tab.on("pageerror", lambda error: errors.append(error))
+    tab.goto(around.as_uri())
+    frame = tab.frame_locator("iframe")
+    frame.locator("#source").fill("c a b")
+    frame.locator("#source").press("Enter")
+    expect(frame.locator("html[data-idle]")).to_be_attached()
+    expect(frame.locator("#written")).to_contain_text("c a b")
+    expect(frame.locator(".selected .cells canvas").first).to_be_visible()
+    expect(frame.locator("#link")).to_be_hidden()
+    frame.locator("#undo").click()
+    expect(frame.locator("#written")).not_to_contain_text("c a b")
+    assert not errors
+    tab.close()
+
+
 def test_course_and_live_page_speak_with_each_other(course):
     tab, frame = course(f"{PAGES}/copy.html?embed=true#source=a b c")
     first = newest(tab, type="headlight", sentence="a b c", output="a b c", error="")

@@ -4,6 +4,7 @@
 // Present, B shows the bar and P the panel, and Esc goes one step back: out of a field or a menu,
 // then without bar and panel, then without a selected word or cell, then out of Present or back to the plan for a class.
 
+import { attempt } from "../shared/attempt.js";
 import { onRecolour } from "../shared/dom.js";
 import { keysSheet } from "../shared/keys_sheet.js";
 
@@ -12,7 +13,7 @@ const SLOW = 500; // ms
 const REST = 300; // ms: a click has begun its run by then
 const PLACES = "headlight places";
 
-const read = () => JSON.parse(sessionStorage.getItem(PLACES) ?? "{}");
+const read = () => JSON.parse(attempt(() => sessionStorage.getItem(PLACES)) ?? "{}");
 let runs = 0; // that have begun
 let height = 0; // of the page when it was scrolled last
 
@@ -27,7 +28,7 @@ function keep({ target }) {
   height = scrollHeight;
   if (isPushed) return;
   const places = { ...read(), [location.pathname]: scrollTop };
-  sessionStorage.setItem(PLACES, JSON.stringify(places));
+  attempt(() => sessionStorage.setItem(PLACES, JSON.stringify(places)));
 }
 
 function goBack({ state }) {

@@ -1,14 +1,11 @@
 // Whether the offer was answered is known to the browser alone, so that it costs the server no run.
 
+import { attempt } from "../shared/attempt.js";
+
 const KEY = "headlight lesson offered";
 
-function answered() {
-  try {
-    return localStorage.getItem(KEY) !== null;
-  } catch {
-    return true; // it would come back for ever
-  }
-}
+// Where nothing is kept it would come back for ever.
+const answered = () => attempt(() => localStorage.getItem(KEY) !== null, true);
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const line = parentElement.querySelector("p");
@@ -16,7 +13,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   start.textContent = `${data.title}, ${data.minutes} minutes`;
   line.hidden = answered();
   const close = () => {
-    localStorage.setItem(KEY, "yes");
+    attempt(() => localStorage.setItem(KEY, "yes"));
     line.hidden = true;
   };
   no.onclick = close;

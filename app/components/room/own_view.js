@@ -1,19 +1,9 @@
 // What a student looked at before the room led the page elsewhere.
 
+import { attempt } from "../shared/attempt.js";
+
 const NAME = "headlight own view";
 
-export const keepOwnView = (address) => {
-  try {
-    sessionStorage.setItem(NAME, address);
-  } catch {
-    console.info("This browser keeps no view.");
-  }
-};
+export const keepOwnView = (address) => attempt(() => sessionStorage.setItem(NAME, address));
 
-export const ownView = () => {
-  try {
-    return sessionStorage.getItem(NAME) ?? "";
-  } catch {
-    return "";
-  }
-};
+export const ownView = () => attempt(() => sessionStorage.getItem(NAME)) ?? "";
