@@ -1,6 +1,6 @@
 """The runs that the settings select, and this session's view of their models.
 
-A page asks here once for its run and view, and passes them on. What cannot be shown ends the page.
+A page asks here once for what it shows, and passes it on. What cannot be shown ends the page.
 """
 
 from contextlib import suppress
@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import streamlit as st
 
-from headlight.app.results import memoize, passes
+from headlight.app.results import memoize
+from headlight.app.results.shown import Shown, target_of
 from headlight.app.state import catalog, lines, settings
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.messages import NothingToShow, show_message
@@ -53,6 +54,18 @@ def _view(name: str, step: str, device: str) -> ModelView:
         raise NothingToShow from error
 
 
+def shown(of_run: Run | None = None) -> Shown:
+    """What a page shows: the run that the settings select, or another one, in its model. Ends the
+    page if that cannot be read. Raises CannotRead and CannotChange."""
+    of_run = of_run or run()
+    return Shown(view(of_run), of_run)
+
+
+def unchanged() -> Shown:
+    """The run without changes to the model."""
+    return shown(replace(run(), changes=(), other=None))
+
+
 def text() -> str:
     """The line that the model reads. Ends the page if there is none."""
     if not (line := values()["line"]):
@@ -81,13 +94,13 @@ def changes() -> tuple[Change, ...]:
     return parsed
 
 
-def subtracted_run() -> Run | None:
-    """The run to subtract if a difference is shown, or else None. Raises CannotRead and
+def subtracted() -> Shown | None:
+    """What is subtracted if a difference is shown, or else None. Raises CannotRead and
     CannotChange."""
     shows = values()["shows"]
     if shows == DIFFERENCE:
-        return run(changed=False)
-    return other_run() if shows == TO_OTHER else None
+        return shown(run(changed=False))
+    return shown(other_run()) if shows == TO_OTHER else None
 
 
 def other_run() -> Run | None:
@@ -163,28 +176,23 @@ def unpadded(pad_to: int) -> int:
     return 0
 
 
-def run_unchanged() -> Run:
-    """The run without changes to the model."""
-    return replace(run(), changes=(), other=None)
-
-
 def tell_unchanged() -> None:
     """Draw a notice on pages that ignore the changes."""
     if run().changes:
         st.caption("This page leaves your changes out and shows the model without them.")
 
 
-def default_run() -> tuple[ModelView, Run]:
+def default_run() -> Shown:
     """The same texts read by the default model, with all masks, on the CPU. Raises CannotRead."""
     model_view = _view(catalog.DEFAULT_MODEL, FINAL, "cpu")
-    return model_view, _run(model_view, text(), values()["target"].strip())
+    return Shown(model_view, _run(model_view, text(), values()["target"].strip()))
 
 
-def plain_run() -> tuple[ModelView, Run]:
+def plain_run() -> Shown:
     """The selected model with its final weights, all masks, no padding, and the target that it
     writes. Raises CannotRead."""
     model_view = _view(values()["model"], FINAL, catalog.device_of(values()["device"]))
-    return model_view, _run(model_view, text())
+    return Shown(model_view, _run(model_view, text()))
 
 
 def example_runs() -> list[Run]:
@@ -216,7 +224,7 @@ def _run(model_view: ModelView, line: str, target: str = "", **given) -> Run:
     if target:
         return replace(run, texts=(*run.texts, _encode(model_view, target, 1)))
     step = FINAL if values()["hold"] else model_view.step
-    own = passes.target_of(_writer(model_view, step), line)
+    own = target_of(_writer(model_view, step), line)
     masks = run.masks.over(own.ids, model_view.model.config.pad_id)
     return replace(run, texts=(*run.texts, own), masks=masks)
 
@@ -251,7 +259,7 @@ def translate_again() -> None:
     try:
         model_view = view()
         writer = _writer(model_view, model_view.step)
-        target = passes.target_of(
+        target = target_of(
             writer, chosen["line"], masks(), chosen["pad_to"], *_applied(writer is model_view)
         )
     except (NothingToShow, CannotRead, CannotChange):

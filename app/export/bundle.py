@@ -25,6 +25,7 @@ from headlight.app.state.settings import SETTINGS
 from headlight.app.text.formats import size
 from headlight.app.text.part_names import head_name, kind_name
 from headlight.model.pause import pause
+from headlight.model.probing.sites import Place
 from headlight.model.probing.trace import Trace
 from headlight.model.recording.kinds import KIND_NAME
 
@@ -473,7 +474,7 @@ def compare(bundle: Bundle, trace: Trace, model: Model) -> Agreement:
     layer, head = np.unravel_index(pairs[kind].argmax(), pairs[kind].shape)
     if bundle.head:
         _, layer, head = bundle.head
-    where = head_name(trace, kind, int(layer), int(head))
+    where = head_name(trace, Place(kind, int(layer), int(head)))
     count = sum(theirs.size for theirs in bundle.attention.values())
     if largest <= IDENTICAL:
         verdict = "identical"

@@ -87,7 +87,7 @@ def document(verdict: Verdict) -> str:
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], read("check_page/page.html"))
 
 
-class Shown(Verdict):
+class ShownVerdict(Verdict):
     """A verdict that a notebook shows as a picture."""
 
     def _repr_html_(self) -> str:
@@ -124,11 +124,11 @@ def _trace(model: str) -> Trace:
     return load(model).trace(SENTENCE)
 
 
-def verdict(name: str, function: Callable, on: str = "", **how: Any) -> Shown:
+def verdict(name: str, function: Callable, on: str = "", **how: Any) -> ShownVerdict:
     """What is to be said of a part, which is never raised. `on`: a translator, whose numbers on a
     real sentence are one more case, and the picture; `how`: as `judged` takes it."""
     case = real(name, _trace(on), on) if on else None
-    return Shown(**vars(judge.verdict(name, function, case, **how)))
+    return ShownVerdict(**vars(judge.verdict(name, function, case, **how)))
 
 
 def in_trained_model(
@@ -166,8 +166,8 @@ def in_model(on: str = "en-fr", pad_to: int = 0, **parts: Callable) -> str:
     return sentence
 
 
-def _check(name: str) -> Callable[..., Shown]:
-    def checked(function: Callable, **how: Any) -> Shown:
+def _check(name: str) -> Callable[..., ShownVerdict]:
+    def checked(function: Callable, **how: Any) -> ShownVerdict:
         found = verdict(name, function, **how)
         if not found:
             raise NotRight(found)

@@ -17,6 +17,7 @@ from headlight.model.analysis.alignment import WordWeights
 from headlight.model.analysis.reading import LabelledWeights, Reading
 from headlight.model.files import replace_file
 from headlight.model.messages import MOST_OF_REASON, reason, short
+from headlight.model.probing.sites import Place
 from headlight.model.probing.trace import Trace
 from headlight.model.recording.recording import Recording
 from headlight.model.recording.texts import as_typed
@@ -130,7 +131,7 @@ class Figure(Printed):
             texts = {query.capitalize(): picture.query, key.capitalize(): picture.key}
             name = part_names.kind_name(trace, kind)
             return figures.grid(ending, about, name, [], [tiles], texts, legend, inches, signed)
-        query, key = part_names.axes(trace, kind, self.layer, self.head, self.reading)
+        query, key = part_names.axes(trace, self.place, self.reading)
         return figures.head(
             ending, about, self._name(), [], picture.weights, query, key, inches, signed,
             self.numbers,
@@ -167,9 +168,11 @@ class Figure(Printed):
     def _name(self) -> str:
         if self.whole:
             return f"{part_names.kind_name(self.trace, self.kind)}, all heads"
-        return part_names.picture_name(
-            self.trace, self.kind, self.layer, self.head, self.reading.average
-        )
+        return part_names.picture_name(self.trace, self.place, self.reading.average)
+
+    @property
+    def place(self) -> Place:
+        return Place(self.kind, self.layer, self.head)
 
     def _picture(self) -> tuple[LabelledWeights, float]:
         """The weights that are drawn, and how far their scale reaches where they are a difference,

@@ -37,7 +37,7 @@ def about(view: View) -> list[str]:
 def head(view: View, ending: str) -> bytes:
     """The selected head with its tokens, as "svg", "png" or "pdf"."""
     picture, (kind, layer, number) = view.picture, view.head
-    query, key = part_names.axes(view.trace, *view.head, view.reading)
+    query, key = part_names.axes(view.trace, view.head, view.reading)
     whole = replace(view.reading, least=0.0)  # a small weight is hidden, not masked
     attention, texts = view.trace.attention[kind], view.trace.texts_of(kind)
     weights = whole.apply(attention, layer, number, *texts).weights

@@ -11,6 +11,7 @@ from headlight.app.state import settings
 from headlight.app.state.pages import HOME, PAGES
 from headlight.app.text import part_names
 from headlight.model.analysis.reading import LabelledWeights, Reading
+from headlight.model.probing.sites import Place
 from headlight.model.probing.trace import Trace
 
 
@@ -26,13 +27,13 @@ class View:
     page: str = HOME
 
     @property
-    def head(self) -> tuple[str, int, int]:
-        """Kind, layer and selected head."""
-        return self.look.focus["kind"], self.look.focus["layer"], self.look.focus["head"]
+    def head(self) -> Place:
+        """The selected one."""
+        return Place(**self.look.focus)
 
     @property
     def name(self) -> str:
-        return part_names.picture_name(self.trace, *self.head, self.reading.average)
+        return part_names.picture_name(self.trace, self.head, self.reading.average)
 
     @property
     def picture(self) -> LabelledWeights:

@@ -12,22 +12,14 @@ from headlight.app.components.packing import (
     pack_trace,
 )
 from headlight.app.results.memoize import (
-    SMALL_RESULT,
+    cached,
     memoize,
     memoize_pass,
-    per_run,
     threads,
     token_count,
     total_bytes,
 )
-from headlight.app.results.passes import (
-    as_trained,
-    attention_of,
-    donor_of,
-    head_of,
-    trace_of,
-    whole_trace_of,
-)
+from headlight.app.results.shown import Shown
 from headlight.app.state import catalog
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.progress import reporting
@@ -39,6 +31,7 @@ from headlight.model.pause import pause
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.probing.head_steps import HeadSteps, compared, head_steps
 from headlight.model.probing.run import FINAL, Run
+from headlight.model.probing.sites import Place
 from headlight.model.probing.trace import read_of
 from headlight.model.sites import Site
 from headlight.model.surveys.clearest import ClearExample, Habit, clearest
@@ -49,48 +42,45 @@ from headlight.model.surveys.survey import ALIGNMENT, FILE, Survey
 ROW_BYTES = 1_000  # of a row's predictions, roughly
 
 
-@per_run(lambda found: ROW_BYTES * len(found.rows) if found else 0)
-def predictions_of(view: ModelView, run: Run) -> PackedPredictions | None:
+@cached(lambda found: ROW_BYTES * len(found.rows) if found else 0)
+def predictions_of(shown: Shown) -> PackedPredictions | None:
     """The predictions of a run in words, if it has any."""
-    return answers_of(trace_of(view, run), view.checkpoint.outputs)
+    return answers_of(shown.trace, shown.view.checkpoint.outputs)
 
 
-def packed_of(
-    view: ModelView, run: Run, reading: Reading, subtracted: tuple[ModelView, Run] | None = None
-) -> bytes:
+def packed_of(shown: Shown, reading: Reading, subtracted: Shown | None = None) -> bytes:
     """The weights of all heads as the browser draws them, less those of the run `subtracted`."""
 
     def make():
         # The scale of a difference needs its maximum over all weights.
-        trace = whole_trace_of(view, run) if subtracted else trace_of(view, run)
-        less = whole_trace_of(*subtracted) if subtracted else None
-        attention = None if subtracted else attention_of(view, run)
-        return pack_trace(trace, reading, predictions_of(view, run), less, attention)
+        trace = shown.whole if subtracted else shown.trace
+        less = subtracted.whole if subtracted else None
+        attention = None if subtracted else shown.attention
+        return pack_trace(trace, reading, predictions_of(shown), less, attention)
 
-    less = subtracted[1] if subtracted else None
-    return memoize_pass(view, run, ("grid", reading.words, reading.special, less), make, len)
+    less = subtracted.run if subtracted else None
+    return memoize_pass(shown, ("grid", reading.words, reading.special, less), make, len)
 
 
-@per_run(len)
-def card_of(view: ModelView, run: Run, kind: str, layer: int, head: int) -> str:
+@cached(len)
+def card_of(shown: Shown, place: Place) -> str:
     """One head in words; see head_card.card."""
-    survey, *_ = survey_of(view)
-    traced = trace_of(view, run)
-    words = traced.row_words(kind, layer, head)
+    survey, *_ = survey_of(shown.view)
+    words = shown.trace.row_words(*place)
     matches = {}
     if survey:
-        measured = surveyed_of(view, run, survey)[kind]
-        matches = head_card.surveyed_matches(survey, measured, layer, head)
-    return head_card.card(traced, kind, head_of(view, run, kind, layer, head), words, matches)
+        measured = surveyed_of(shown, survey)[place.kind]
+        matches = head_card.surveyed_matches(survey, measured, place.layer, place.head)
+    return head_card.card(shown.trace, place.kind, shown.head(place), words, matches)
 
 
-@per_run()
-def measured_of(view: ModelView, run: Run) -> dict[str, head_metrics.Measured]:
+@cached()
+def measured_of(shown: Shown) -> dict[str, head_metrics.Measured]:
     """Measures of all heads."""
 
-    traced = trace_of(view, run)
+    traced = shown.trace
     with reporting("Measuring the heads"):
-        return head_metrics.measured(traced, attention_of(view, run))
+        return head_metrics.measured(traced, shown.attention)
 
 
 def measured_over(view: ModelView, runs: Sequence[Run]) -> dict[str, head_metrics.Measured]:
@@ -105,14 +95,14 @@ def measured_over(view: ModelView, runs: Sequence[Run]) -> dict[str, head_metric
             each = []
             for run in runs:
                 pause(len(each), len(runs))
-                each.append(head_metrics.measured(trace_of(view, run)))
+                each.append(head_metrics.measured(Shown(view, run).trace))
             return {
                 kind: head_metrics.over_sentences([measured[kind] for measured in each])
                 for kind in (each[0] if each else ())
             }
 
     key = "measured over", view.device, view.stamp, tuple(runs)
-    return memoize(key, make, lambda result: SMALL_RESULT)
+    return memoize(key, make)
 
 
 def survey_of(view: ModelView) -> tuple[Survey | None, str, bool]:
@@ -165,18 +155,18 @@ def _survey(_view: ModelView, name: str, folder, changed: int) -> tuple[Survey |
     return None, f"The survey in this model's folder was made with {of}. Run {again} again.", True
 
 
-@per_run()
-def surveyed_of(view: ModelView, run: Run, survey: Survey) -> dict[str, head_metrics.Measured]:
+@cached()
+def surveyed_of(shown: Shown, survey: Survey) -> dict[str, head_metrics.Measured]:
     """Measures of all heads, over the sentences of a survey."""
-    return survey.measured(trace_of(view, run).sites)
+    return survey.measured(shown.trace.sites)
 
 
-def heads_with(view: ModelView, run: Run, pattern: str) -> dict[str, list[tuple[int, int]]]:
+def heads_with(shown: Shown, pattern: str) -> dict[str, list[tuple[int, int]]]:
     """Kind → the heads that have a pattern in this sentence, as (layer, head) of the arrays; those
     that align words are known from many sentences alone."""
     if pattern != ALIGNMENT:
-        return head_metrics.heads_with(measured_of(view, run), pattern)
-    survey, *_ = survey_of(view)
+        return head_metrics.heads_with(measured_of(shown), pattern)
+    survey, *_ = survey_of(shown.view)
     return {
         kind: [
             (layer, head)
@@ -184,15 +174,15 @@ def heads_with(view: ModelView, run: Run, pattern: str) -> dict[str, list[tuple[
             for head in range(site.n_heads)
             if survey and pattern in {named.name for named in survey.names(kind, site.layer, head)}
         ]
-        for kind, sites in trace_of(view, run).kinds.items()
+        for kind, sites in shown.trace.kinds.items()
     }
 
 
 def clearest_in(
-    view: ModelView, runs: Sequence[Run], habit: Habit, kind: str, layer: int, head: int
+    view: ModelView, runs: Sequence[Run], habit: Habit, place: Place
 ) -> list[ClearExample]:
-    """The runs in which a head shows most clearly what it is named for, the clearest first; `layer`
-    and `head` index a trace's arrays. Raises CannotRead."""
+    """The runs in which a head shows most clearly what it is named for, the clearest first. Raises
+    CannotRead."""
     texts = [[list(text.ids) for text in read_of(view.model, run).values()] for run in runs]
     examples = [Example(i, "", tuple(ids), None, None) for i, ids in enumerate(texts, start=1)]
     frequency = frequencies(examples)
@@ -206,29 +196,29 @@ def clearest_in(
 
         # How rare a token is depends on all runs.
         key = "counts", habit.needs_alignment, habit.number == RARE and tuple(runs)
-        return memoize_pass(view, run, key, make, lambda result: SMALL_RESULT)
+        return memoize_pass(Shown(view, run), key, make)
 
     with reporting("Measuring the heads on each sentence"):
         each = [counts(*both) for both in zip(runs, examples, strict=True)]
-    return clearest(each, habit, kind, layer, head)
+    return clearest(each, habit, *place)
 
 
-def opening_row(view: ModelView, run: Run, kind: str, layer: int, head: int) -> int:
+def opening_row(shown: Shown, place: Place) -> int:
     """The row of a head that is shown until another is chosen: the one that Attention marks, with
     the masks as trained, so that it stays while they are switched; else the second."""
-    plain = as_trained(run)
-    trace, weights = trace_of(view, plain), head_of(view, plain, kind, layer, head)
+    plain, kind = shown.as_trained, place.kind
+    trace, weights = plain.trace, plain.head(place)
     keys = trace.texts_of(kind)[1].tokens
-    row = head_metrics.most_telling_row(as_sent(weights), trace.row_words(kind, layer, head), keys)
+    row = head_metrics.most_telling_row(as_sent(weights), trace.row_words(*place), keys)
     return min(1, len(weights) - 1) if row is None else row
 
 
-@per_run(total_bytes)
-def change_of(view: ModelView, run: Run) -> dict[str, np.ndarray]:
+@cached(total_bytes)
+def change_of(shown: Shown) -> dict[str, np.ndarray]:
     """How much masks and changes move each head, (layers, heads): the share of a row's weight that
     moved, compared with the model as trained, mean over rows."""
 
-    now, before = (attention_of(view, version) for version in (run, as_trained(run)))
+    now, before = shown.attention, shown.as_trained.attention
     changed = {kind: [] for kind in now}
     for kind, layers in changed.items():
         for both in zip(now[kind], before[kind], strict=True):
@@ -237,23 +227,17 @@ def change_of(view: ModelView, run: Run) -> dict[str, np.ndarray]:
     return {kind: np.stack(layers) for kind, layers in changed.items()}
 
 
-def head_steps_of(
-    view: ModelView, run: Run, site: Site, head: int, ablated: Sequence[str] = ()
-) -> HeadSteps:
+def head_steps_of(shown: Shown, site: Site, head: int, ablated: Sequence[str] = ()) -> HeadSteps:
     """One head step by step, optionally with steps ablated."""
     ablated = tuple(ablated)
 
     def make():
-        given = view.checkpoint.given(run, donor_of(view, run))
-        return head_steps(view.model, run, site, head, ablated, given)
+        return head_steps(shown.view.model, shown.run, site, head, ablated, shown.given)
 
-    return memoize_pass(
-        view, run, ("inside", site, head, ablated), make, lambda result: result.nbytes
-    )
+    return memoize_pass(shown, ("inside", site, head, ablated), make, lambda result: result.nbytes)
 
 
-@per_run(lambda pair: sum(array.nbytes for array in pair))
-def compared_of(view: ModelView, run: Run, kind: str) -> tuple[np.ndarray, np.ndarray]:
+@cached(lambda pair: sum(array.nbytes for array in pair))
+def compared_of(shown: Shown, kind: str) -> tuple[np.ndarray, np.ndarray]:
     """Queries and keys of a kind as they enter the scores. Raises CannotChange."""
-    given = view.checkpoint.given(run, donor_of(view, run))
-    return compared(view.model, run, kind, given)
+    return compared(shown.view.model, shown.run, kind, shown.given)

@@ -1,12 +1,11 @@
 """Each result is computed once, in this session's turn: queue, threads, cache."""
 
-import inspect
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial, wraps
 from operator import attrgetter
 from threading import Lock
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 import streamlit as st
@@ -15,12 +14,14 @@ import torch
 from headlight.app.server.fair_queue import FairQueue
 from headlight.app.server.streamlit_internals import get_script_run_ctx, runtime
 from headlight.app.state.cache import ByteBoundedCache, once
-from headlight.app.state.catalog import ModelView
 from headlight.app.text import notices
 from headlight.model.pause import pause, pausing, pausing_before
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import layers_of
 from headlight.model.sites import ProbedModel
+
+if TYPE_CHECKING:
+    from headlight.app.results.shown import Shown
 
 CORES = torch.get_num_threads()
 SHORT = 400  # tokens; longer texts are faster on all cores, and take much memory
@@ -140,48 +141,49 @@ def results_cache() -> ByteBoundedCache:
     return ByteBoundedCache(CACHE_BYTES, MOST_RESULTS)
 
 
-def memoize(key: tuple, make: Callable, size: Callable):
+def of_few_bytes(result: object) -> int:
+    return SMALL_RESULT
+
+
+def memoize(key: tuple, make: Callable, size: Callable = of_few_bytes):
     """The result of `make()` for a key, computed once; `size(result)` is its size in bytes."""
     # Never wait while holding a turn: deadlock.
     return results_cache().get(key, make, size, waits=not QUEUE.is_mine)
 
 
-def memoize_drawing(view: ModelView, run: Run, name, make: Callable, size: Callable):
-    """`memoize` for a run and a `name`: something drawn from results, without a forward pass."""
-    return memoize((name, view.device, view.stamp, run), make, size)
+def memoize_drawing(shown: "Shown", name, make: Callable, size: Callable = of_few_bytes):
+    """`memoize` for what is shown and a `name`: something drawn from results, without a forward
+    pass."""
+    name = (name, "written") if shown.written else name
+    return memoize((name, shown.view.device, shown.view.stamp, shown.run), make, size)
 
 
 def memoize_pass(
-    view: ModelView, run: Run, name, make: Callable, size: Callable, cores: int | None = None
+    shown: "Shown", name, make: Callable, size: Callable = of_few_bytes, cores: int | None = None
 ):
     """As `memoize_drawing`, of what is computed: when this session has its turn; on so many
     `cores`, or as the length of its texts asks for."""
 
     def once():
-        with threads(view.model, token_count(run), cores):
+        with threads(shown.view.model, token_count(shown.run), cores):
             return make()
 
-    return memoize_drawing(view, run, name, once, size)
+    return memoize_drawing(shown, name, once, size)
 
 
-def per_run(
-    size: Callable[[Any], int] = lambda result: SMALL_RESULT, cores: int | None = None
+def cached(
+    size: Callable[[Any], int] = of_few_bytes, cores: int | None = None
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Makes a function of a view, a run and more one whose results `memoize_pass` keeps, under its
-    name and the further arguments; `size(result)` is in bytes."""
+    """Makes a function of a Shown and more one whose results `memoize_pass` keeps, under its name
+    and the further arguments, given by place; `size(result)` is in bytes."""
 
     def decorated(compute: Callable[P, R]) -> Callable[P, R]:
-        signature = inspect.signature(compute)
-
         @wraps(compute)
-        def known(*args: P.args, **given: P.kwargs) -> R:
-            bound = signature.bind(*args, **given)
-            bound.apply_defaults()
-            view, run, *more = bound.arguments.values()
+        def known(shown, *more):
             name = compute.__qualname__, *(str(x) if isinstance(x, slice) else x for x in more)
-            return memoize_pass(view, run, name, partial(compute, *args, **given), size, cores)
+            return memoize_pass(shown, name, partial(compute, shown, *more), size, cores)
 
-        return known
+        return cast(Callable[P, R], known)  # pyright: ignore[reportInvalidCast]
 
     return decorated
 

@@ -5,13 +5,13 @@ import torch
 
 from headlight.app.results.memoize import (
     SMALL_RESULT,
+    cached,
     memoize,
     memoize_pass,
-    per_run,
     threads,
     total_bytes,
 )
-from headlight.app.results.passes import trace_of, whole_trace_of
+from headlight.app.results.shown import Shown
 from headlight.app.state.cache import once
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.progress import reporting
@@ -31,9 +31,9 @@ def positional_table(view: ModelView, side: str) -> np.ndarray:
     return table.float().cpu().numpy()
 
 
-def rotation_of(view: ModelView, run: Run) -> np.ndarray:
+def rotation_of(shown: Shown) -> np.ndarray:
     """Rotation angles of rotary positions in radians, (position, pair)."""
-    config, traced = view.model.config, trace_of(view, run)
+    config, traced = shown.view.model.config, shown.trace
     length = len(traced.texts[traced.predicted.name].ids)
     assert isinstance(config, LlamaConfig)
     return angles(config.rotary, config.d_head, length, torch.float32).numpy()
@@ -46,17 +46,16 @@ def positions_by_scale(length: int = 64, d_model: int = 128) -> dict[int, np.nda
     return {scale: PositionsFromOne(length, d_model, scale).table.numpy() for scale in scales}
 
 
-def effect_of(view: ModelView, run: Run, kind: str, shift: int) -> positions.PositionEffect:
+def effect_of(shown: Shown, kind: str, shift: int) -> positions.PositionEffect:
     """The effect of another kind of positions (model/analysis/positions.py)."""
-    shift, before = shift if kind == "shifted" else 0, whole_trace_of(view, run)
+    shift, before = shift if kind == "shifted" else 0, shown.whole
 
     def make():
         with reporting("Running the model with other positions"):
-            return positions.effect(view.model, before, kind, shift)
+            return positions.effect(shown.view.model, before, kind, shift)
 
     return memoize_pass(
-        view,
-        run,
+        shown,
         ("positions", kind, shift),
         make,
         lambda result: SMALL_RESULT + total_bytes(result.moved),
@@ -78,11 +77,9 @@ def written_under(view: ModelView, text: str, kind: str, shift: int) -> str:
     return memoize(key, make, len)
 
 
-@per_run(lambda result: SMALL_RESULT + 2 * result.before.nbytes)
-def reordered_of(
-    view: ModelView, run: Run, first: int, second: int, kind: str = ""
-) -> positions.Reordered:
+@cached(lambda result: SMALL_RESULT + 2 * result.before.nbytes)
+def reordered_of(shown: Shown, first: int, second: int, kind: str = "") -> positions.Reordered:
     """Two tokens of the first text swapped, with the model's own positions or those of a `kind`."""
-    order = positions.swap(len(run.texts[0].ids), first, second)
+    order = positions.swap(len(shown.run.texts[0].ids), first, second)
     with reporting("Running the model on both word orders"):
-        return positions.reordered(view.model, run, order, kind)
+        return positions.reordered(shown.view.model, shown.run, order, kind)

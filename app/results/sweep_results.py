@@ -2,10 +2,9 @@
 
 from headlight.app.results import memoize
 from headlight.app.results.memoize import CORES, SHORT, SMALL_RESULT, threads, token_count
-from headlight.app.results.passes import donor_of
+from headlight.app.results.shown import Shown
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.progress import reporting
-from headlight.model.probing.run import Run
 from headlight.model.probing.sweeps import Score, Sweep, changes_of
 from headlight.model.probing.trace import CannotRead, read_of
 
@@ -14,27 +13,28 @@ from headlight.model.probing.trace import CannotRead, read_of
 MAX_SWEEP_TOKENS, MAX_SWEEP_WORK, UNNOTICED_WORK = 500_000, 2 * 10**12, 5 * 10**10
 
 
-def is_quick(view: ModelView, run: Run) -> bool:
+def is_quick(shown: Shown) -> bool:
     """Whether a sweep over all heads is too fast to be noticed. Raises CannotRead."""
-    if view.checkpoint.lacks:
+    if shown.view.checkpoint.lacks:
         return False
-    work = tokens_of_sweep(view, run, "heads") * view.parameters
-    return token_count(run) < SHORT and work <= UNNOTICED_WORK
+    work = tokens_of_sweep(shown, "heads") * shown.view.parameters
+    return token_count(shown.run) < SHORT and work <= UNNOTICED_WORK
 
 
-def sweep_of(
-    view: ModelView, run: Run, name: str, score: Score = Score(), further: bool = False
-) -> Sweep:
+def sweep_of(shown: Shown, name: str, score: Score = Score(), further: bool = False) -> Sweep:
     """The effects of a sweep's changes (see SWEEPS in model/probing/sweeps.py) on a score of the
     run, as far as measured: after the first pass, or with `further` after one more. Raises
     CannotChange."""
-    key = ("sweep", name, score), view.device, view.stamp, run
+    key = ("sweep", name, score), shown.view.device, shown.view.stamp, shown.run
     known = memoize.results_cache().known(key)
     if known is None or (further and known.missing):
         # Its batches keep all cores at work.
-        with threads(view.model, token_count(run), CORES), reporting("One change at a time"):
-            donor = donor_of(view, run)
-            known = next(view.checkpoint.sweeping(run, name, score, donor, known))
+        with (
+            threads(shown.view.model, token_count(shown.run), CORES),
+            reporting("One change at a time"),
+        ):
+            donor = shown.donor
+            known = next(shown.view.checkpoint.sweeping(shown.run, name, score, donor, known))
         memoize.results_cache().put(key, known, SMALL_RESULT + known.nbytes)
     return known
 
@@ -44,16 +44,16 @@ def most_tokens(view: ModelView) -> int:
     return min(MAX_SWEEP_TOKENS, MAX_SWEEP_WORK // view.parameters)
 
 
-def tokens_of_sweep(view: ModelView, run: Run, name: str) -> int:
+def tokens_of_sweep(shown: Shown, name: str) -> int:
     """The number of tokens that a sweep runs through the model. Raises CannotRead."""
-    each = sum(len(text.ids) for text in read_of(view.model, run).values())
-    return each * len(changes_of(view.model, run, name))
+    each = sum(len(text.ids) for text in read_of(shown.view.model, shown.run).values())
+    return each * len(changes_of(shown.view.model, shown.run, name))
 
 
-def check_removals(view: ModelView, run: Run) -> None:
+def check_removals(shown: Shown) -> None:
     """Raises CannotRead if the text is too long to hide its tokens one by one."""
-    lengths = [len(text.ids) for text in read_of(view.model, run).values()]
-    tokens, most = lengths[0] * sum(lengths), MAX_SWEEP_WORK // view.parameters
+    lengths = [len(text.ids) for text in read_of(shown.view.model, shown.run).values()]
+    tokens, most = lengths[0] * sum(lengths), MAX_SWEEP_WORK // shown.view.parameters
     if tokens > most:
         raise CannotRead(too_many_removals(tokens, most))
 

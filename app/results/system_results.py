@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import streamlit as st
 import torch
 
-from headlight.app.results.memoize import SMALL_RESULT, per_run
+from headlight.app.results.memoize import SMALL_RESULT, cached
+from headlight.app.results.shown import Shown
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.progress import reporting
 from headlight.model.analysis import lineage
@@ -27,32 +28,33 @@ def _lineage(vocab_size: int, max_length: int) -> dict[str, ProbedModel]:
         return lineage.members(vocab_size, max_length)
 
 
-@per_run(lambda effects: sum(effect.nbytes for effect in effects.values()))
-def lineage_of(view: ModelView, run: Run) -> dict[str, lineage.SwapEffect]:
+@cached(lambda effects: sum(effect.nbytes for effect in effects.values()))
+def lineage_of(shown: Shown) -> dict[str, lineage.SwapEffect]:
     """What each later part changes on the first text of a run (model/analysis/lineage.py). Raises
     CannotRead."""
-    text, *_ = read_of(view.model, run).values()
-    models = _lineage(len(view.tokenizer), view.model.config.max_length)
+    text, *_ = read_of(shown.view.model, shown.run).values()
+    models = _lineage(len(shown.view.tokenizer), shown.view.model.config.max_length)
     with reporting("Measuring the differences"):
         return lineage.effects(models, torch.tensor([text.ids]), text.tokens)
 
 
-@per_run()
-def lineage_figure(view: ModelView, run: Run, name: str) -> tuple[Pass, list[Block]]:
+@cached()
+def lineage_figure(shown: Shown, name: str) -> tuple[Pass, list[Block]]:
     """The model of one stop of the line as blocks, and what it reads, without numbers: every side
     reads the first text of the run."""
-    text, *_ = read_of(view.model, run).values()
+    view = shown.view
+    text, *_ = read_of(view.model, shown.run).values()
     model = _lineage(len(view.tokenizer), view.model.config.max_length)[name]
     sides = {side.name: side for side in model.sides()}
     texts = dict.fromkeys(sides, text)
     read = Pass(Run((*texts.values(),)), sides, (*model.sites(),), texts, (), "", {}, {}, {})
-    shown = blocks(model, dict.fromkeys(sides, len(text.ids)))
+    parts = blocks(model, dict.fromkeys(sides, len(text.ids)))
     tables = {
         side.stack
         for side in sides.values()
         if not isinstance(embedding_of(model, side).position, NoPositions)
     }
-    return read, [block for block in shown if block.part != "position" or block.stack in tables]
+    return read, [block for block in parts if block.part != "position" or block.stack in tables]
 
 
 @dataclass(frozen=True)
@@ -63,15 +65,15 @@ class Timing:
     theirs: float
 
 
-@per_run(lambda result: result[0].nbytes if result else SMALL_RESULT)
-def reference_of(view: ModelView, run: Run) -> tuple[ReferenceTrace, Timing] | None:
+@cached(lambda result: result[0].nbytes if result else SMALL_RESULT)
+def reference_of(shown: Shown) -> tuple[ReferenceTrace, Timing] | None:
     """The same pass in torch.nn.Transformer; None if it cannot express the model."""
-    if view.twin is None:
+    if shown.view.twin is None:
         return None
-    reference = view.reference
+    reference = shown.view.reference
     assert reference is not None
-    reference_trace = reference.trace(view.model, run, view.checkpoint.means)
-    return reference_trace, _time(view, reference, run)
+    reference_trace = reference.trace(shown.view.model, shown.run, shown.view.checkpoint.means)
+    return reference_trace, _time(shown.view, reference, shown.run)
 
 
 @torch.no_grad()

@@ -6,8 +6,8 @@ from itertools import chain
 import torch
 from torch import nn
 
-from headlight.app.results.memoize import CORES, SMALL_RESULT, memoize, memoize_pass, per_run
-from headlight.app.results.passes import donor_of, whole_trace_of
+from headlight.app.results.memoize import CORES, SMALL_RESULT, cached, memoize, memoize_pass
+from headlight.app.results.shown import Shown
 from headlight.app.results.sweep_results import check_removals
 from headlight.app.state import catalog
 from headlight.app.state.catalog import ModelView
@@ -16,7 +16,7 @@ from headlight.model.analysis import alignment
 from headlight.model.analysis.alignment import HeadAlignment, WordWeights
 from headlight.model.analysis.attribution import Attribution, attribution
 from headlight.model.analysis.decomposition import Decomposition, decomposition
-from headlight.model.probing.run import FINAL, Run
+from headlight.model.probing.run import FINAL
 from headlight.model.probing.sweeps import Score
 from headlight.model.probing.trace import read_of
 
@@ -25,88 +25,84 @@ SAME_BEGINNING = 3  # letters that the forms of one word share
 REMOVALS = "Removing one source token at a time"
 
 
-@per_run(lambda result: result.weights.nbytes)
-def word_weights_of(view: ModelView, run: Run) -> WordWeights:
+@cached(lambda result: result.weights.nbytes)
+def word_weights_of(shown: Shown) -> WordWeights:
     """Attention between the words of both texts (model/analysis/alignment.py)."""
-    traced = whole_trace_of(view, run)
-    return alignment.of_trace(traced)
+    return alignment.of_trace(shown.whole)
 
 
-@per_run(lambda result: SMALL_RESULT + result.weights.nbytes, CORES)
-def influence_of(view: ModelView, run: Run) -> WordWeights:
+@cached(lambda result: SMALL_RESULT + result.weights.nbytes, CORES)
+def influence_of(shown: Shown) -> WordWeights:
     """How much log-probability each target word loses without each source word. Raises CannotRead
     and CannotChange."""
-    check_removals(view, run)
+    check_removals(shown)
     with reporting(REMOVALS):
-        given = view.checkpoint.given(run, donor_of(view, run))
-        return alignment.of_influence(view.model, run, given)
+        return alignment.of_influence(shown.view.model, shown.run, shown.given)
 
 
-def alignment_of(view: ModelView, run: Run) -> HeadAlignment | None:
+def alignment_of(shown: Shown) -> HeadAlignment | None:
     """The heads that align words, from the model's card or measured on this run; None if the run
     has no words."""
-    if view.checkpoint.lacks:
-        kind = alignment.aligning_kind(view.model.sites(), view.model.sides())
-        sites = [site for site in view.model.sites() if site.kind == kind]
+    if shown.view.checkpoint.lacks:
+        kind = alignment.aligning_kind(shown.view.model.sites(), shown.view.model.sides())
+        sites = [site for site in shown.view.model.sites() if site.kind == kind]
         return HeadAlignment.unmeasured(len(sites), sites[0].n_heads)
-    if (known := view.checkpoint.alignment) and view.step == FINAL:
+    if (known := shown.view.checkpoint.alignment) and shown.view.step == FINAL:
         return known
-    both = [word_weights_of(view, run)], [influence_of(view, run)]
-    return memoize_pass(
-        view, run, "alignment", lambda: alignment.measured(*both), lambda result: SMALL_RESULT
-    )
+    both = [word_weights_of(shown)], [influence_of(shown)]
+    return memoize_pass(shown, "alignment", lambda: alignment.measured(*both))
 
 
-@per_run()
-def decomposition_of(view: ModelView, run: Run, score: Score) -> Decomposition:
+@cached()
+def decomposition_of(shown: Shown, score: Score) -> Decomposition:
     """A logit as a sum of terms (model/analysis/decomposition.py). Raises CannotRead and
     CannotChange."""
     assert score.position is not None and score.wanted is not None
-    given = view.checkpoint.given(run, donor_of(view, run))
-    return decomposition(view.model, run, score.position, score.wanted, score.against, given)
+    given = shown.given
+    return decomposition(
+        shown.view.model, shown.run, score.position, score.wanted, score.against, given
+    )
 
 
-@per_run(cores=CORES)
-def attribution_of(
-    view: ModelView, run: Run, score: Score, head: tuple[int, int] | None
-) -> Attribution:
+@cached(cores=CORES)
+def attribution_of(shown: Shown, score: Score, head: tuple[int, int] | None) -> Attribution:
     """Attribution of a predicted token to source words (model/analysis/attribution.py). Raises
     CannotRead and CannotChange."""
-    check_removals(view, run)
+    check_removals(shown)
     assert score.position is not None and score.wanted is not None
-    given = view.checkpoint.given(run, donor_of(view, run))
+    given = shown.given
     with reporting(REMOVALS):
         return attribution(
-            view.model, run, score.position, score.wanted, head, score.against, given
+            shown.view.model, shown.run, score.position, score.wanted, head, score.against, given
         )
 
 
-def with_similar_word(view: ModelView, run: Run, line: str, index: int) -> str | None:
+def with_similar_word(shown: Shown, line: str, index: int) -> str | None:
     """The line that a model reads first in a run, with another word in place of its token `index`,
     from 0: the word of the model's example sentences whose embedding has the largest cosine with
     the token's. None where the token is no whole word, or no other word of one token is there."""
-    side = view.model.sides()[0]
-    text = read_of(view.model, run)[side.name]
+    side = shown.view.model.sides()[0]
+    text = read_of(shown.view.model, shown.run)[side.name]
     if index >= len(text.ids) or text.roles[index]:
         return None
-    words = _whole_words(view)
+    words = _whole_words(shown.view)
     start, end = text.offsets[index]
     token, token_id = line[start:end], text.ids[index]
     if words.get(token_id) != token:
-        words = words | _words_in(view, line)
+        words = words | _words_in(shown.view, line)
     if words.get(token_id) != token:
         return None
     others = [each for each, word in words.items() if _is_another(word, token)]
     if not others:
         return None
-    module = view.model.get_submodule(side.embedding)
+    module = shown.view.model.get_submodule(side.embedding)
     table = next(part for part in module.modules() if isinstance(part, nn.Embedding)).weight
     with torch.no_grad():
         cosines = nn.functional.cosine_similarity(table[others].float(), table[token_id].float())
     for at in cosines.argsort(descending=True).tolist():
         swapped = line[:start] + words[others[at]] + line[end:]
-        ids = list(view.checkpoint.encode(swapped).ids)
-        if len(ids) == len(run.texts[0].ids) and others[at] in ids:
+        ids = list(shown.view.checkpoint.encode(swapped).ids)
+        if len(ids) == len(shown.run.texts[0].ids) and others[at] in ids:
             return swapped
     return None
 

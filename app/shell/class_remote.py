@@ -53,7 +53,7 @@ def veils() -> tuple[Veil, ...]:
     now = _slide() if _room() else slide()
     if now is None or now.cover is None or session.context().structure is None:
         return ()
-    return (Veil("row", **vars(session.focus()), place=now.cover),)
+    return (Veil("row", **session.focus()._asdict(), place=now.cover),)
 
 
 def open_link() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from headlight.app import selection
 from headlight.app.results import word_results
+from headlight.app.results.shown import Shown
 from headlight.app.state import session
 from headlight.app.state.options import AFTER, DIFFERENCE, OTHER, THIS
 from headlight.app.state.session import choose, context, values
@@ -22,6 +23,7 @@ from headlight.model.probing.changes import (
     written,
 )
 from headlight.model.probing.editing import Changes
+from headlight.model.probing.sites import Place
 from headlight.model.probing.trace import CannotRead
 
 
@@ -66,7 +68,7 @@ def _swap_word(index: int) -> dict[str, Any]:
     if session.values()["other"].strip():
         return {"other": ""}
     plain = selection.run(changed=False)
-    line = word_results.with_similar_word(selection.view(), plain, selection.text(), index)
+    line = word_results.with_similar_word(Shown(selection.view(), plain), selection.text(), index)
     if line is None:
         raise CannotChange("No similar word is known.")
     return {"other": line, "shows": OTHER}
@@ -159,7 +161,7 @@ def add_change(of: str, verb: str) -> None:
     reads it. A callback. A change of a whole part, such as a skip, concerns the whole layer."""
     here = session.focus()
     with suppress(CannotChange):
-        scope = SCOPES[of](_scope(**vars(here)))
+        scope = SCOPES[of](_scope(*here))
         if getattr(VERBS[verb.partition(":")[0]], "whole", False):
             scope = replace(scope, head=None)
         add(f"{scope}={verb}")
@@ -171,10 +173,10 @@ def add(change: str) -> None:
         set_changes((*parse(session.values()["changes"]), *parse(change)))
 
 
-def is_off(kind: str, layer: int, head: int) -> bool:
+def is_off(place: Place) -> bool:
     """Whether a head is switched off by itself."""
     with suppress(CannotChange):
-        return HeadOff(_scope(kind, layer, head)) in parse(session.values()["changes"])
+        return HeadOff(_scope(*place)) in parse(session.values()["changes"])
     return False
 
 

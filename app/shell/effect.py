@@ -4,23 +4,20 @@ in words."""
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 
 from headlight.app import selection
-from headlight.app.results import passes
-from headlight.app.results.memoize import per_run
+from headlight.app.results.memoize import cached
+from headlight.app.results.shown import Shown, target_of
 from headlight.app.state import catalog, messages, session
-from headlight.app.state.catalog import ModelView
 from headlight.app.state.options import AFTER, BEFORE, OTHER, THIS, TO_OTHER
 from headlight.app.text import findings, formats, output_texts
 from headlight.app.text.formats import Parts
+from headlight.model.masks import Masks
 from headlight.model.probing.changes import CannotChange, written
 from headlight.model.probing.run import FINAL, Run
 from headlight.model.probing.trace import CannotRead
-
-ModelRun = tuple[ModelView, Run]
 
 
 @dataclass(frozen=True)
@@ -76,14 +73,14 @@ def effect() -> Effect:
         return Effect()
     with suppress(CannotChange, CannotRead, messages.NothingToShow):  # the page says why
         run = selection.run(changed=True)
-        plain = replace(passes.as_trained(run), pad_to=0, other=None)
+        plain = as_trained(run)
         if session.context().has_other and (run == plain or shows in (OTHER, TO_OTHER)):
             found = _other()
         elif run != plain:
             found = _of_changes(plain, run)
         elif run.step != FINAL:
             final = replace(run, step=FINAL)
-            before, after = ((selection.view(each), each) for each in (final, run))
+            before, after = selection.shown(final), selection.shown(run)
             found = _moved(before, after, translated_lines(before, after))
             lead = "Compared with the final weights, "
             found = Effect(findings.after_lead(lead, found.said), found.row, found.brief)
@@ -99,48 +96,53 @@ def _other() -> Effect:
     training step."""
     other, plain = selection.other_run(), selection.run(changed=False)
     assert other is not None
-    both = (selection.view(), plain), (selection.view(other), other)
+    both = selection.shown(plain), selection.shown(other)
     chosen = session.values()
     line, other_line = chosen["line"], chosen["other"].strip()
-    lines = [line, other_line or line] if both[1][0].checkpoint.writes else []
+    lines = [line, other_line or line] if both[1].view.checkpoint.writes else []
     lead = findings.with_other(other_line, chosen["other_model"], chosen["other_step"])
     found = _moved(*both, lines)
     brief = findings.brief_swap(formats.differences(line, other_line or line), found.brief)
     return Effect(findings.after_lead(lead, found.said), found.row, brief)
 
 
-def translation(view: ModelView, line: str, run: Run) -> str:
+def as_trained(run: Run) -> Run:
+    """The same texts read by the model as trained."""
+    return replace(run, masks=Masks(), changes=(), pad_to=0, other=None)
+
+
+def translation(shown: Shown, line: str) -> str:
     """The model's translation of a line under the masks, padding and changes of a run."""
-    changes, other = written(run.changes), run.other
-    ids = passes.target_of(view, line, run.masks, run.pad_to, changes, other).ids
+    view, run = shown.view, shown.run
+    ids = target_of(view, line, run.masks, run.pad_to, written(run.changes), run.other).ids
     return view.tokenizer.target.decode(ids)
 
 
 def _of_changes(plain: Run, run: Run) -> Effect:
     """What the model writes now, and the next-token probability that changed most; and its row."""
-    view = selection.view(run)
+    both = selection.shown(plain), selection.shown(run)
     parts, stays, after = [], findings.STAYS, findings.AFTER
-    if not run.masks.causal and (seen := peek_of(view, run)):
+    if not run.masks.causal and (seen := peek_of(both[1])):
         where, what = (seen.layer, seen.head), (seen.row, seen.next_token)
         parts += findings.peeking(*where, *what, seen.weight)
         if replace(run, masks=replace(run.masks, causal=True), pad_to=0) == plain:
             stays = findings.STAYS_UNSEEN
         after = findings.FINISHED  # which it did not when it wrote the text
-    both = (view, plain), (view, run)
     texts = {"stays": stays, "start": after, "former": findings.FORMER}
     found = _moved(*both, translated_lines(*both), findings.SAID["now"], **texts)
     return replace(found, said=[*parts, *found.said], rest=[*parts, *found.rest])
 
 
-def translated_lines(before: ModelRun, after: ModelRun) -> list[str]:
+def translated_lines(before: Shown, after: Shown) -> list[str]:
     """The line that two runs translate; empty where they write nothing of their own."""
-    writes = before[0].checkpoint.writes and catalog.trained(before[0].name) == before[0].name
+    view = before.view
+    writes = view.checkpoint.writes and catalog.trained(view.name) == view.name
     return [session.values()["line"]] * 2 if writes and not session.values()["target"] else []
 
 
 def _moved(
-    before: ModelRun,
-    after: ModelRun,
+    before: Shown,
+    after: Shown,
     lines: Sequence[str],
     lead: str = "it writes",
     stays: str = findings.STAYS,
@@ -156,10 +158,7 @@ def _moved(
         return Effect(findings.class_moved(*classes), brief=findings.brief_class(*classes))
     writes, same, brief, written = [], [], [], []
     if lines:
-        was, now = (
-            translation(view, line, run)
-            for (view, run), line in zip((before, after), lines, strict=True)
-        )
+        was, now = map(translation, (before, after), lines)
         differences = formats.differences(was, now)
         written = differences if now.strip() else []
         if was == now:
@@ -171,7 +170,7 @@ def _moved(
     moved = moved_most(before, after)
     if moved is None:
         was, now = (
-            output_texts.output(*each, partial(passes.trace_of, *each))[1]
+            output_texts.output(each.view.checkpoint, each.run, lambda each=each: each.trace)[1]
             for each in (before, after)
         )
         said = findings.SAME_OUTPUT if now == was else f"The output changes: {was} → {now}"
@@ -190,20 +189,19 @@ def peek() -> Peek | None:
     if not session.values()["line"]:
         return None
     with suppress(CannotChange, CannotRead, messages.NothingToShow):  # the page says why
-        run = selection.run(changed=True)
-        return None if run.masks.causal else peek_of(selection.view(run), run)
+        shown = selection.shown(selection.run(changed=True))
+        return None if shown.run.masks.causal else peek_of(shown)
     return None
 
 
-def moved_most(before: ModelRun, after: ModelRun) -> Moved | None:
+def moved_most(before: Shown, after: Shown) -> Moved | None:
     """What moved most between two runs over the same predicted text; None if no row of the model
     predicts the next token, or the texts differ. Raises CannotRead and CannotChange."""
-    (view, run), (_, other) = before, after
-    trace = passes.trace_of(view, run)
-    side = trace.predicted
-    if side.predicts != "next token" or run.texts[-1].ids != other.texts[-1].ids:
+    trace = before.trace
+    side, texts = trace.predicted, [each.run.texts[-1].ids for each in (before, after)]
+    if side.predicts != "next token" or texts[0] != texts[1]:
         return None
-    was, now = (passes.answers_of(*each).wanted for each in (before, after))
+    was, now = (each.answers.wanted for each in (before, after))
     rows = min(len(was), len(now))
     by = np.abs(now[:rows] - was[:rows])
     if not np.isfinite(by).any():
@@ -213,27 +211,27 @@ def moved_most(before: ModelRun, after: ModelRun) -> Moved | None:
     if row + 1 < len(tokens):
         following = tokens[row + 1]
     else:  # a model without eos predicts nothing there: NaN
-        (following,) = view.checkpoint.outputs([view.model.config.eos_id])
+        (following,) = before.view.checkpoint.outputs([before.view.model.config.eos_id])
     return Moved(tokens[row], following, float(was[row]), float(now[row]), row)
 
 
-def class_moved(before: ModelRun, after: ModelRun) -> Moved | None:
+def class_moved(before: Shown, after: Shown) -> Moved | None:
     """For a classifier, its class before and now, and the probability of the latter; else None."""
-    view, _ = before
-    if passes.trace_of(*before).predicted.predicts != "class":
+    if before.trace.predicted.predicts != "class":
         return None
-    was, now = (passes.answers_of(*each) for each in (before, after))
-    old, new = (view.checkpoint.outputs([int(answers.best[0])])[0] for answers in (was, now))
+    was, now = (each.answers for each in (before, after))
+    outputs = before.view.checkpoint.outputs
+    old, new = (outputs([int(answers.best[0])])[0] for answers in (was, now))
     best = int(now.best[0])
     return Moved(old, new, float(was.wanted[best]), float(now.wanted[best]))
 
 
-@per_run()
-def peek_of(view: ModelView, run: Run) -> Peek | None:
+@cached()
+def peek_of(shown: Shown) -> Peek | None:
     """The row of a decoder that attends most to the token it is to predict, without a causal mask;
     None where no row can. Raises CannotRead and CannotChange."""
-    traced = passes.trace_of(view, run)
-    attention = passes.attention_of(view, run)  # a long text's one layer after the other
+    traced = shown.trace
+    attention = shown.attention  # a long text's one layer after the other
     best = None
     for kind, sites in traced.kinds.items():
         query, key = traced.sides_of(kind)

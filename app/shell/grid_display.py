@@ -7,49 +7,48 @@ import numpy as np
 
 from headlight.app import selection, theme
 from headlight.app.components.packing import GridOptions, order_by
-from headlight.app.results import head_results, passes
+from headlight.app.results import head_results
+from headlight.app.results.shown import Shown
 from headlight.app.shell import frame, palette, running_lesson, sweeps
 from headlight.app.shell.acts import only_act
 from headlight.app.shell.effect import Effect
 from headlight.app.state import session
-from headlight.app.state.catalog import ModelView
 from headlight.app.text.formats import Parts
 from headlight.model.analysis import head_metrics
 from headlight.model.probing.changes import HeadOff, Hidden, Scope
 from headlight.model.probing.run import Run
 
 
-def grid_options(model_view: ModelView, run: Run) -> GridOptions:
+def grid_options(shown: Shown) -> GridOptions:
     """The display options; measures that the order of heads needs are computed here."""
     chosen, read_as, veils = session.values(), session.reading(), running_lesson.veils()
     told = frame.effect()
     are_tokens = not read_as.words and chosen["special"] == "show"
     return GridOptions(
-        focus=vars(session.focus()),
+        focus=session.focus()._asdict(),
         show=chosen["show"],
         scale=chosen["scale"],
         order={}
         if veils  # numbers over the tiles, and what the effects of an act would tell
         else order_by(
             chosen["order"],
-            lambda: head_results.measured_of(model_view, run),
-            lambda: head_results.change_of(model_view, run),
+            lambda: head_results.measured_of(shown),
+            lambda: head_results.change_of(shown),
             lambda name: sweeps.by_head(
-                model_view,
-                replace(run, other=selection.other_run()),
+                replace(shown, run=replace(shown.run, other=selection.other_run())),
                 name,
-                sweeps.score(model_view, run),
+                sweeps.score(shown),
             ),
         ),
         average=read_as.average,
         least=read_as.least,
-        palette=theme.DIFFERENCES if selection.subtracted_run() else theme.WEIGHTS,
+        palette=theme.DIFFERENCES if selection.subtracted() else theme.WEIGHTS,
         colour=theme.FOCUS,
-        faded={} if veils else _faded(model_view, run),
-        off=off_tiles(run),
-        marked=_marked(run),
-        hidden=_hidden(run),
-        moved={} if veils else _moved(model_view, run),
+        faded={} if veils else _faded(shown),
+        off=off_tiles(shown.run),
+        marked=_marked(shown.run),
+        hidden=_hidden(shown.run),
+        moved={} if veils else _moved(shown),
         acts=are_tokens and not read_as.average and session.context().can_change,
         said=() if veils else _finding(told),
         now=() if veils else told.now,
@@ -88,13 +87,13 @@ def _points_at(are_tokens: bool) -> dict:
     return {} if index is None else {"side": titles[0], "index": index}
 
 
-def _faded(model_view: ModelView, run: Run) -> dict[str, list[int]]:
+def _faded(shown: Shown) -> dict[str, list[int]]:
     """Kind → tiles (layer × heads + head) of heads without the chosen pattern."""
     pattern = session.values()["pattern"]
     if pattern == head_metrics.ANY:
         return {}
-    measured = head_results.measured_of(model_view, run)
-    matching = head_results.heads_with(model_view, run, pattern)
+    measured = head_results.measured_of(shown)
+    matching = head_results.heads_with(shown, pattern)
     return {
         kind: [
             layer * shape[1] + head
@@ -133,13 +132,13 @@ def _hidden(run: Run) -> dict[str, list[int]]:
     return hidden
 
 
-def _moved(model_view: ModelView, run: Run) -> dict[str, list[float | None]]:
+def _moved(shown: Shown) -> dict[str, list[float | None]]:
     """Title of the predicted side → the change in each token's log-probability. Each row is about
     the next token."""
-    trace = passes.trace_of(model_view, run)
-    if not run.changes or trace.predicted.predicts != "next token":
+    trace = shown.trace
+    if not shown.run.changes or trace.predicted.predicts != "next token":
         return {}
-    moved = passes.moved_of(model_view, run)
+    moved = shown.moved
     rows = [None, *(round(float(x), 3) if np.isfinite(x) else None for x in moved)]
     return {trace.predicted.title: rows[: len(trace.texts[trace.predicted.name].ids)]}
 

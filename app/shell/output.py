@@ -1,13 +1,11 @@
 """The model's output, as a menu in which the target is edited; numbers that are not finite."""
 
 from contextlib import suppress
-from dataclasses import replace
 
 import streamlit as st
 
 from headlight.app import selection
-from headlight.app.results import passes
-from headlight.app.shell.effect import translated_lines, translation
+from headlight.app.shell.effect import as_trained, translated_lines, translation
 from headlight.app.shell.layout import concerns, is_chosen, menu
 from headlight.app.state import catalog, messages, session, widgets
 from headlight.app.text import formats, notices, output_texts
@@ -19,7 +17,7 @@ def draw_not_finite() -> None:
     with suppress(messages.NothingToShow, CannotChange, CannotRead):  # the page says why
         if session.values()["line"]:
             run = selection.run()
-            problems = passes.not_finite_of(selection.view(run), run)
+            problems = selection.shown(run).not_finite
             if any(problems):
                 messages.show_message(notices.not_finite(*problems))
 
@@ -82,13 +80,12 @@ def has_new_translation() -> bool:
     if not session.values()["line"]:
         return False
     with suppress(CannotChange, CannotRead, messages.NothingToShow):
-        run = selection.run(changed=True)
-        view = selection.view(run)
-        if run == replace(passes.as_trained(run), pad_to=0, other=None):
+        shown = selection.shown(selection.run(changed=True))
+        if shown.run == as_trained(shown.run):
             return False
-        if lines := translated_lines((view, run), (view, run)):
-            target = view.tokenizer.target.decode(run.texts[-1].ids)
-            return translation(view, lines[0], run) != target
+        if lines := translated_lines(shown, shown):
+            target = shown.view.tokenizer.target.decode(shown.run.texts[-1].ids)
+            return translation(shown, lines[0]) != target
     return False
 
 
@@ -98,11 +95,10 @@ def model_output(is_former: bool = False) -> tuple[str, str]:
     if not session.values()["line"]:
         return "", ""
     try:
-        run = selection.run()
-        view = selection.view(run)
-        title, text = output_texts.output(view, run, lambda: passes.trace_of(view, run))
-        is_written = len(run.texts) > 1 and concerns("target")
-        return _target_title(view.name, is_former) if is_written else title, text
+        shown = selection.shown()
+        title, text = output_texts.output(shown.view.checkpoint, shown.run, lambda: shown.trace)
+        is_written = len(shown.run.texts) > 1 and concerns("target")
+        return _target_title(shown.view.name, is_former) if is_written else title, text
     except (messages.NothingToShow, CannotRead, CannotChange):
         return "", ""  # the page says why
 

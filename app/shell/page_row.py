@@ -10,7 +10,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from headlight.app import selection
 from headlight.app.components.page_links import page_links
-from headlight.app.results import passes
 from headlight.app.shell import edits, panel, sweeps
 from headlight.app.shell.layout import (
     concerns,
@@ -96,10 +95,9 @@ def _draw_cell(is_open: bool, options: Mapping) -> None:
     if not keys or not chosen["line"] or not session.shows_tokens():
         return
     with suppress(messages.NothingToShow, CannotChange, CannotRead):  # the page says why
-        run = selection.run()
-        trace = passes.trace_of(selection.view(run), run)
+        trace = selection.shown().trace
         texts = dict(zip(firsts, trace.texts_of(focus.kind), strict=True))
-        names = {"follow": trace.row_words(focus.kind, focus.layer, focus.head)}
+        names = {"follow": trace.row_words(*focus)}
         for key in keys:
             tokens = texts[key].tokens
             widgets.draw_token(key, tokens, firsts[key], options, names.get(key, ()))
@@ -150,8 +148,7 @@ def _close_after_change() -> None:
 
 def _draw_score() -> None:
     with suppress(messages.NothingToShow, CannotChange, CannotRead):  # the page says why
-        run = selection.run()
-        sweeps.draw_score(passes.trace_of(selection.view(run), run), labels="visible")
+        sweeps.draw_score(selection.shown().trace, labels="visible")
 
 
 def draw_ready_made() -> None:

@@ -15,6 +15,7 @@ from headlight.app.state import session, widgets
 from headlight.app.state.pages import PADDING_MASKS, Page
 from headlight.app.state.settings import MASKS
 from headlight.app.text import head_card, notices
+from headlight.model.probing.sites import Place
 from headlight.model.surveys.survey import Survey
 
 
@@ -92,9 +93,9 @@ def draw_switch(
     focus, layer = session.focus(), session.values()["layer"]
     name = f"head {layer}.{focus.head + 1}"
     st.button(
-        f"Switch {name} on again" if edits.is_off(**vars(focus)) else f"Switch off {name}",
+        f"Switch {name} on again" if edits.is_off(focus) else f"Switch off {name}",
         icon=":material/power_settings_new:",
-        kwargs=vars(focus),
+        kwargs=focus._asdict(),
         help=f"Layer {layer}, head {focus.head + 1}. On the small maps: O",
         key="switch_head",
         on_click=partial(_in_turn, switch, then),
@@ -102,14 +103,13 @@ def draw_switch(
     )
 
 
-def _surveyed() -> tuple[Survey, str, int, int] | None:
+def _surveyed() -> tuple[Survey, Place] | None:
     """A survey of the model and the selected head in it; None without one, or while a lesson asks
     something."""
     survey, *_ = head_results.survey_of(selection.view())
     if running_lesson.veils() or not survey:
         return None
-    focus, layer = session.focus(), session.values()["layer"]
-    return survey, focus.kind, layer - 1, focus.head
+    return survey, session.focus()._replace(layer=session.values()["layer"] - 1)
 
 
 def importance_badge() -> str:

@@ -307,12 +307,12 @@ def head() -> dict | None:
     """The selected head and cell, as the grid takes them."""
     if session.context().structure is None:
         return None
-    return {**vars(session.focus()), "cell": session.chosen_cell()}
+    return {**session.focus()._asdict(), "cell": session.chosen_cell()}
 
 
 def selected_head() -> list:
     """As it is answered: kind, layer and head."""
-    return [*vars(session.focus()).values()]
+    return [*session.focus()]
 
 
 def offer(page: Page) -> None:

@@ -10,7 +10,8 @@ import numpy as np
 import streamlit as st
 
 from headlight.app.components.matrices import Matrix
-from headlight.app.results import passes, sweep_results
+from headlight.app.results import sweep_results
+from headlight.app.results.shown import Shown
 from headlight.app.state import progress, session, widgets
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.options import CLEAREST_ROW
@@ -19,7 +20,6 @@ from headlight.app.text import findings, part_names
 from headlight.app.text.formats import Parts, signed
 from headlight.app.text.output_texts import EMBEDDING
 from headlight.model.probing.changes import Change, Hidden, Patched, Scope
-from headlight.model.probing.run import Run
 from headlight.model.probing.sites import Part, parts_of
 from headlight.model.probing.sweeps import Score, Sweep
 from headlight.model.probing.trace import CannotRead, Pass
@@ -101,15 +101,15 @@ def on_row(trace: Pass) -> Callable[[int], None]:
     return partial(choose_row, _follows(trace))
 
 
-def score(view: ModelView, run: Run, whole: bool = True) -> Score:
+def score(shown: Shown, whole: bool = True) -> Score:
     """The score that the settings choose. Unless `whole`, it is that of one token, see `row_of`.
     Raises CannotRead for a word that is not a single token."""
-    chosen, trace = session.values(), passes.trace_of(view, run)
+    chosen, trace = session.values(), shown.trace
     if whole and not chosen["score_at"]:
         return Score()
     row = row_of(trace)
     wanted, against = (
-        _token(view, chosen[key].strip()) for key in ("score_token", "score_against")
+        _token(shown.view, chosen[key].strip()) for key in ("score_token", "score_against")
     )
     best = int(trace.most_probable(1)[0][row, 0]) if wanted is None else wanted
     return Score(row, best, against)
@@ -130,11 +130,11 @@ def _token(view: ModelView, text: str) -> int | None:
     )
 
 
-def sweep_of(view: ModelView, run: Run, name: str, score: Score = Score()) -> Sweep:
+def sweep_of(shown: Shown, name: str, score: Score = Score()) -> Sweep:
     """A sweep's effects as far as measured. Further passes run one by one after the page is drawn,
     with a progress bar and a Stop button; then the page is drawn again. Raises CannotChange."""
-    this, notes = (view.device, run, name, score), session.memo()
-    swept, rounds = sweep_results.sweep_of(view, run, name, score), count()
+    this, notes = (shown.view.device, shown.run, name, score), session.memo()
+    swept, rounds = sweep_results.sweep_of(shown, name, score), count()
 
     def stop(stopped: bool) -> None:
         notes.stopped_sweep = this if stopped else None
@@ -147,7 +147,7 @@ def sweep_of(view: ModelView, run: Run, name: str, score: Score = Score()) -> Sw
         bar = progress.progress_line(f"stop_{name}", stop, (True,))
         # The first call is part of drawing the page, which must not wait.
         further = next(rounds) > 0 and not is_stopped()
-        now = sweep_results.sweep_of(view, run, name, score, further)
+        now = sweep_results.sweep_of(shown, name, score, further)
         measured = len(now.changes)
         bar.progress(measured / (measured + now.missing), so_far(measured, now.missing))
         if is_stopped() or not now.missing:
@@ -161,10 +161,10 @@ def sweep_of(view: ModelView, run: Run, name: str, score: Score = Score()) -> Sw
     return swept
 
 
-def by_head(view: ModelView, run: Run, name: str, score: Score = Score()) -> dict[str, np.ndarray]:
+def by_head(shown: Shown, name: str, score: Score = Score()) -> dict[str, np.ndarray]:
     """Effects of a sweep over heads: kind → (layers, heads), NaN where not measured. Raises
     CannotChange."""
-    return sweep_of(view, run, name, score).by_head(passes.trace_of(view, run).kinds)
+    return sweep_of(shown, name, score).by_head(shown.trace.kinds)
 
 
 @dataclass(frozen=True)

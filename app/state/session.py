@@ -24,6 +24,7 @@ from headlight.app.state.pages import EXPORT, HOME, PAGES
 from headlight.app.state.setting import ABSENT, Context
 from headlight.app.state.settings import MASKS, OF_ROOMS, SETTINGS
 from headlight.model.analysis.reading import Reading
+from headlight.model.probing.sites import Place
 from headlight.model.sites import Site
 
 DECODED_UNDER = "pad_to", "changes", *MASKS  # what affects how a model decodes a target
@@ -37,16 +38,6 @@ class Origin:
     target: str
     line: str
     decoded: tuple = ()
-
-
-@dataclass(frozen=True)
-class Focus:
-    """The selected head, counted from 0, its layer among those of its kind, as in a trace's arrays.
-    The screen counts from 1, and layers as the model numbers them."""
-
-    kind: str
-    layer: int
-    head: int
 
 
 def _connection() -> object:
@@ -359,7 +350,7 @@ def changed_settings() -> list[str]:
 def focus_on(
     kind: str, layer: int, head: int, count: int, query: int | None = None, key: int = -1
 ) -> None:
-    """Select a head, counted as in Focus; `count` numbers the browser's selections; `query` and
+    """Select a head, counted as in Place; `count` numbers the browser's selections; `query` and
     `key`: as choose_cell takes them. A callback."""
     memo().heard = count
     if site := site_of(kind, layer):
@@ -422,10 +413,10 @@ def shows_tokens() -> bool:
     return not values()["words"] and values()["special"] == SETTINGS["special"].default
 
 
-def focus() -> Focus:
+def focus() -> Place:
     chosen = values()
     numbers = [site.layer + 1 for site in context().known.kinds[chosen["kind"]]]
-    return Focus(chosen["kind"], numbers.index(chosen["layer"]), chosen["head"] - 1)
+    return Place(chosen["kind"], numbers.index(chosen["layer"]), chosen["head"] - 1)
 
 
 def reading() -> Reading:

@@ -1,4 +1,7 @@
-"""One head in words: its measures, the patterns it is nearest to, whether it was pruned."""
+"""One head in words: its measures, the patterns it is nearest to, whether it was pruned.
+
+A head that is `numbered` has its layer as the model, and so a survey and a card, counts it.
+"""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -22,6 +25,7 @@ from headlight.model.analysis.head_metrics import (
     with_one_key,
 )
 from headlight.model.probing.long_trace import LongTrace
+from headlight.model.probing.sites import Place
 from headlight.model.probing.trace import Trace
 from headlight.model.rounding import fixed, percent
 from headlight.model.surveys.survey import IN_WORDS, SIGNIFICANT, Survey
@@ -79,10 +83,10 @@ def head_finding(name: str, nearest: Match | None, aligned: float, without: str)
     return [(f"{name[0].upper()}{name[1:]}", "em"), (f": {reason}.{without}", "")]
 
 
-def without_head(survey: Survey, kind: str, layer: int, head: int) -> str:
+def without_head(survey: Survey, numbered: Place) -> str:
     """What the model loses without a head, by the measure that its importance goes by, and whether
-    that may be chance; `layer` of the model, from 0."""
-    row, measure = survey.head(kind, layer, head)[survey.measure], IN_WORDS[survey.measure]
+    that may be chance."""
+    row, measure = survey.head(*numbered)[survey.measure], IN_WORDS[survey.measure]
     measure = measure.removesuffix(" (in points)")
     tested = survey.of(survey.measure)
     digits = 3 if survey.measure == "loss" else 1
@@ -100,9 +104,9 @@ def without_head(survey: Survey, kind: str, layer: int, head: int) -> str:
     return f" Without it, {measure} {verb} by {by}, {only} among {len(tested)} heads."
 
 
-def is_missed(survey: Survey, kind: str, layer: int, head: int) -> bool:
-    """Whether the model is significantly worse without a head; `layer` of the model, from 0."""
-    row = survey.head(kind, layer, head)[survey.measure]
+def is_missed(survey: Survey, numbered: Place) -> bool:
+    """Whether the model is significantly worse without a head."""
+    row = survey.head(*numbered)[survey.measure]
     worse = row["value"] > 0 if survey.measure == "loss" else row["value"] < 0
     return worse and row["p_holm"] <= SIGNIFICANT
 
@@ -111,25 +115,24 @@ NO_LOSS, LOSS, GAIN = "no clear loss", "a clear loss", "a clear gain"
 BADGES = {NO_LOSS: f"{NO_LOSS} without it", LOSS: "important", GAIN: "better without it", "": ""}
 
 
-def badge(survey: Survey, kind: str, layer: int, head: int) -> str:
-    """Whether a head is important, in a few words; "" for one that was not surveyed. `layer` of the
-    model, from 0."""
-    return BADGES[_loss(survey, kind, layer, head)]
+def badge(survey: Survey, numbered: Place) -> str:
+    """Whether a head is important, in a few words; "" for one that was not surveyed."""
+    return BADGES[_loss(survey, numbered)]
 
 
-def over_all(survey: Survey, kind: str, layer: int, head: int) -> str:
+def over_all(survey: Survey, numbered: Place) -> str:
     """How a sentence about one text ends: what a survey found; "" for a head that was not
-    surveyed. `layer` of the model, from 0."""
-    found = _loss(survey, kind, layer, head)
+    surveyed."""
+    found = _loss(survey, numbered)
     return found and f"; over {survey.card['sentences']:,} sentences, {found}"
 
 
-def _loss(survey: Survey, kind: str, layer: int, head: int) -> str:
-    if not (measures := survey.head(kind, layer, head)):
+def _loss(survey: Survey, numbered: Place) -> str:
+    if not (measures := survey.head(*numbered)):
         return ""
     if measures[survey.measure]["p_holm"] > SIGNIFICANT:
         return NO_LOSS
-    return LOSS if is_missed(survey, kind, layer, head) else GAIN
+    return LOSS if is_missed(survey, numbered) else GAIN
 
 
 def card(
@@ -184,9 +187,9 @@ def surveyed_matches(survey: Survey, measured: Measured, layer: int, head: int) 
 PRUNED = "This head was pruned. It attends to nothing and writes nothing."
 
 
-def is_pruned(card: Mapping, kind: str, layer: int, head: int) -> bool:
-    """Whether a head was pruned, by the model's card; `layer` of the model, from 0."""
-    return {"kind": kind, "layer": layer, "head": head} in card.get("pruned", ())
+def is_pruned(card: Mapping, numbered: Place) -> bool:
+    """Whether a head was pruned, by the model's card."""
+    return numbered._asdict() in card.get("pruned", ())
 
 
 def _only_one_key(query: Sequence[str], rows: Sequence[int]) -> str:
@@ -204,16 +207,15 @@ def quoted(tokens: Sequence[str], rows: Sequence[int]) -> str:
 INTERVAL, P = ", 95%", ", p"  # suffixes of column names: confidence interval, p-value
 
 
-def in_all_sentences(survey: Survey, kind: str, layer: int, head: int) -> str:
-    """Whether a head behaves like this in all sentences of a survey; `layer` of the model, from
-    0."""
-    return f"*Does this head always behave like this?* {survey.in_words(kind, layer, head)}"
+def in_all_sentences(survey: Survey, numbered: Place) -> str:
+    """Whether a head behaves like this in all sentences of a survey."""
+    return f"*Does this head always behave like this?* {survey.in_words(*numbered)}"
 
 
-def importance(survey: Survey, kind: str, layer: int, head: int) -> tuple[str, str]:
+def importance(survey: Survey, numbered: Place) -> tuple[str, str]:
     """Whether the model is worse without a head, over all sentences of a survey, and by how much;
-    `layer` of the model, from 0. Both empty for a head that was not surveyed."""
-    verdict, change = survey.importance(kind, layer, head)
+    both empty for a head that was not surveyed."""
+    verdict, change = survey.importance(*numbered)
     if not verdict:
         return "", ""
     return f"*Is this head important?* {verdict}", f"{change} {why_measures_differ(survey)}".strip()

@@ -10,7 +10,7 @@ from headlight.app.charts import Axis
 from headlight.app.text.formats import escaped
 from headlight.app.text.part_names import kind_name, layer_number, row_labels
 from headlight.model.analysis.leak import Leak
-from headlight.model.probing.sites import embeddings_of
+from headlight.model.probing.sites import Place, embeddings_of
 from headlight.model.probing.trace import Pass, Trace
 from headlight.model.rounding import percent
 from headlight.model.tokenizer import CONTINUES, SHOWN_SPACE, Encoding
@@ -112,7 +112,7 @@ def first_undefined(attention: dict[str, np.ndarray], trace: Trace) -> str | Non
         if undefined.any():
             layer, row = map(int, np.argwhere(undefined)[0])
             head = int(alone[layer, :, row].any(axis=-1).argmax())
-            token = escaped(row_labels(trace, kind, layer, head)[0][row])
+            token = escaped(row_labels(trace, Place(kind, layer, head))[0][row])
             return (
                 f"PyTorch's weights are NaN from {trace.kinds[kind][0].title}, layer "
                 f"{layer_number(trace, kind, layer)}, row “{token}” on. That row has no allowed "

@@ -7,7 +7,7 @@ from headlight.model.analysis.architecture import OUTPUT, Block
 from headlight.model.analysis.decomposition import Term
 from headlight.model.analysis.reading import Reading
 from headlight.model.probing.changes import Change, Scope
-from headlight.model.probing.sites import Part, embeddings_of
+from headlight.model.probing.sites import Part, Place, embeddings_of
 from headlight.model.probing.trace import Pass
 from headlight.model.tokenizer import Encoding
 from headlight.model.transformer import TokenEmbedding
@@ -16,12 +16,13 @@ Axes = tuple[Axis, Axis]
 READING = Reading()
 
 
-def axes(trace: Pass, kind: str, layer: int, head: int, reading: Reading = READING) -> Axes:
+def axes(trace: Pass, place: Place, reading: Reading = READING) -> Axes:
     """Queries (rows), each labelled by the word that the head follows, and keys (columns). The
     title of rows with two words says which of them stands there."""
+    kind = place.kind
     (query_side, key_side), (_, key) = trace.sides_of(kind), trace.texts_of(kind)
-    labels, hover = row_labels(trace, kind, layer, head, reading)
-    is_written = trace.shift(kind, layer, head) and not reading.average
+    labels, hover = row_labels(trace, place, reading)
+    is_written = trace.shift(*place) and not reading.average
     word = "" if not hover else ", about to be written" if is_written else ", just read"
     return (
         Axis(f"query ({query_side.title}{word})", labels, hover=hover),
@@ -30,16 +31,16 @@ def axes(trace: Pass, kind: str, layer: int, head: int, reading: Reading = READI
 
 
 def row_labels(
-    trace: Pass, kind: str, layer: int, head: int, reading: Reading = READING
+    trace: Pass, place: Place, reading: Reading = READING
 ) -> tuple[Sequence[str], Sequence[str]]:
     """The word that a head follows at each of its rows, and the same with the other of the two that
     a decoder's row stands for; empty where there is no other. Heads of a mean may follow different
     words, and tokens of a word stand in different rows: then the word read."""
-    query, _ = trace.sides_of(kind)
+    query, _ = trace.sides_of(place.kind)
     read, _ = reading.shown(trace.texts[query.name])
     if query != trace.predicted or not (after := following(trace, reading)):
         return read, ()
-    if trace.shift(kind, layer, head) and not reading.average:
+    if trace.shift(*place) and not reading.average:
         return after, [f"{b} (read: {a})" for a, b in zip(read, after, strict=True)]
     return read, [f"{a} (next: {b})" for a, b in zip(read, after, strict=True)]
 
@@ -84,11 +85,12 @@ def _both(read: Sequence[str], following: Sequence[str]) -> list[str]:
     return [f"{a} → {b}" for a, b in zip(read, following, strict=True)]
 
 
-def picture_name(trace: Pass, kind: str, layer: int, head: int, average: str) -> str:
-    """The head's name, or what the mean is over; `layer` indexes the trace's arrays."""
+def picture_name(trace: Pass, place: Place, average: str) -> str:
+    """The head's name, or what the mean is over."""
+    kind, layer, head = place
     name, number = kind_name(trace, kind), layer_number(trace, kind, layer)
     return {
-        "": head_name(trace, kind, layer, head),
+        "": head_name(trace, place),
         "heads": f"{name}, layer {number}, mean over heads",
         "layers": f"{name}, head {head + 1}, mean over layers",
         "both": f"{name}, mean over all heads",
@@ -143,9 +145,9 @@ def side_labels(encoding: Encoding, reading: Reading) -> tuple[Sequence[str], li
     return names, [apart[i] for i in first]
 
 
-def head_name(trace: Pass, kind: str, layer: int, head: int) -> str:
-    number = layer_number(trace, kind, layer)
-    return f"{kind_name(trace, kind)}, layer {number}, head {head + 1}"
+def head_name(trace: Pass, place: Place) -> str:
+    kind, layer, head = place
+    return f"{kind_name(trace, kind)}, layer {layer_number(trace, kind, layer)}, head {head + 1}"
 
 
 def token_title(model) -> str:

@@ -9,6 +9,7 @@ from headlight.app.text import head_card, part_names
 from headlight.app.text.formats import signed
 from headlight.model.analysis.head_metrics import ALIGNS, HABITS, Measured, habit_of
 from headlight.model.probing.changes import Scope
+from headlight.model.probing.sites import Place
 from headlight.model.probing.trace import Pass
 from headlight.model.surveys.survey import ALIGNMENT, IN_WORDS, Survey
 
@@ -28,12 +29,13 @@ def gallery_heads(
         layers, n_heads = numbers.rows["entropy"].shape
         for layer, head in np.ndindex(layers, n_heads):
             number = part_names.layer_number(trace, kind, layer)
-            known = survey.head(kind, number - 1, head) if survey else {}
+            numbered = Place(kind, number - 1, head)
+            known = survey.head(*numbered) if survey else {}
             aligned = known[ALIGNMENT]["value"] if ALIGNMENT in known else 0.0
             found = habit_of(numbers, layer, head, aligned)
             habit, nearest = found or ("", None)
             aligned = aligned if habit == ALIGNS else 0.0
-            name = part_names.short_name(Scope(kind, number - 1, head))
+            name = part_names.short_name(Scope(*numbered))
             name = name[0].lower() + name[1:]
             caption = "no pattern"
             if nearest:
@@ -44,8 +46,8 @@ def gallery_heads(
                 rank = loss = known["loss"]["value"]
                 bar = max(loss, 0.0) / largest if largest > 0 else 0.0
                 lost = f"loss without it {'+' * (loss >= 0)}{signed(loss, 3)}"
-                missed = head_card.is_missed(survey, kind, number - 1, head)
-                without = head_card.without_head(survey, kind, number - 1, head)
+                missed = head_card.is_missed(survey, numbered)
+                without = head_card.without_head(survey, numbered)
             finding = head_card.head_finding(name, nearest, aligned, without)
             is_off = layer * n_heads + head in (off or {}).get(kind, ())
             heads.append(

@@ -11,7 +11,8 @@ import streamlit as st
 from headlight.app import charts, selection, theme
 from headlight.app.components.figure import figure
 from headlight.app.components.thumbnails import thumbnails
-from headlight.app.results import head_results, passes
+from headlight.app.results import head_results
+from headlight.app.results.shown import Shown
 from headlight.app.shell.layout import st_page
 from headlight.app.state import session, widgets
 from headlight.app.state.catalog import ModelView
@@ -180,13 +181,12 @@ def sentences(view: ModelView, measured: Measured, survey: Survey | None) -> Exe
     """The sentences in which the selected head shows most clearly what it is named for, and an
     exercise on them; `measured`: measures of its kind."""
     focus, number = session.focus(), session.values()["layer"] - 1
-    kind, layer, head = focus.kind, focus.layer, focus.head
-    habit = survey and surveyed_habit(survey, kind, number, head)
-    habit = habit or nearest_habit(measured, layer, head)
+    habit = survey and surveyed_habit(survey, focus.kind, number, focus.head)
+    habit = habit or nearest_habit(measured, focus.layer, focus.head)
     runs, examples = selection.sentence_runs(), []
-    runs = {line: run for line, run in runs.items() if passes.is_whole(view, run)}
+    runs = {line: run for line, run in runs.items() if Shown(view, run).is_whole}
     if habit and runs:
-        examples = head_results.clearest_in(view, [*runs.values()], habit, kind, layer, head)
+        examples = head_results.clearest_in(view, [*runs.values()], habit, focus)
     if not examples or habit is None:
         st.info("No sentence here is long enough to show this head's pattern.")
         return None
@@ -199,8 +199,8 @@ def sentences(view: ModelView, measured: Measured, survey: Survey | None) -> Exe
                 session.read_line(shown[row][0])
 
     def row_of(line: str, example: ClearExample) -> dict:
-        weights = passes.head_of(view, runs[line], kind, layer, head)
-        ((picture,),) = thumbnails({kind: weights[None, None]})[kind]
+        weights = Shown(view, runs[line]).head(focus)
+        ((picture,),) = thumbnails({focus.kind: weights[None, None]})[focus.kind]
         scale = 100 if habit.is_share else 1
         numbers = {habit.name: scale * example.value, "uniform head": scale * example.uniform}
         return {"weights": picture} | numbers | {"sentence": line}

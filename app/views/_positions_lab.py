@@ -13,16 +13,15 @@ from streamlit.delta_generator import DeltaGenerator
 
 from headlight.app import charts, selection
 from headlight.app.components.figure import figure
-from headlight.app.results import passes, position_results
+from headlight.app.results import position_results
+from headlight.app.results.shown import Shown
 from headlight.app.shell import frame
 from headlight.app.state import catalog, session, widgets
-from headlight.app.state.catalog import ModelView
 from headlight.app.state.options import LAB as SECTIONS
 from headlight.app.state.settings import SETTINGS
 from headlight.app.text import exercises, formats
 from headlight.model.analysis import positions
 from headlight.model.probing import position_tables
-from headlight.model.probing.run import Run
 from headlight.model.probing.sites import embeddings_of
 from headlight.model.probing.trace import Pass
 
@@ -50,11 +49,10 @@ OF_POSITIONS = r"PE(p)^\top \, W_Q^\top \, W_K \; PE(q)"
 
 @dataclass(frozen=True)
 class Lab:
-    """The input of a section: a view, its run and trace, and the name of one side. Its controls
+    """The input of a section: what is shown, its trace, and the name of one side. Its controls
     form a line above it."""
 
-    view: ModelView
-    run: Run
+    shown: Shown
     trace: Pass
     side: str
     projector: bool
@@ -62,11 +60,11 @@ class Lab:
 
     @property
     def kind_of_table(self) -> str:
-        return position_tables.kind_of_table(embeddings_of(self.view.model)[0].position)
+        return position_tables.kind_of_table(embeddings_of(self.shown.view.model)[0].position)
 
     @property
     def table(self) -> np.ndarray:
-        return position_results.positional_table(self.view, self.side)
+        return position_results.positional_table(self.shown.view, self.side)
 
     def choose(self, key: str, lowest: int, highest: int) -> int:
         """A slider, or the only possible value."""
@@ -327,8 +325,8 @@ def rotation(lab: Lab) -> None:
 
 def others(lab: Lab) -> None:
     """The same sentence under sinusoidal, learned, no and shifted positions."""
-    view, run, trace = lab.view, lab.run, lab.trace
-    before, own_kind = passes.answers_of(view, run), lab.kind_of_table
+    view, trace = lab.shown.view, lab.trace
+    before, own_kind = lab.shown.answers, lab.kind_of_table
     longest = max(len(text.ids) for text in trace.texts.values())
     room = view.model.config.max_length - longest
     kinds = [kind for kind in position_tables.POSITION_KINDS if kind != "shifted" or room > 0]
@@ -336,7 +334,7 @@ def others(lab: Lab) -> None:
     shift = min(room, session.values().get("shift", SETTINGS["shift"].default))
     if kind == "shifted":
         shift = lab.choose("shift", 1, min(room, 100))
-    effect = position_results.effect_of(view, run, kind, shift)
+    effect = position_results.effect_of(lab.shown, kind, shift)
     if not lab.answers or lab.picture("Heads", "Predictions") == "Heads":
         which_heads_change(lab, kinds, kind, effect, shift)
         return
@@ -367,7 +365,7 @@ def which_heads_change(
     layers = [
         f"{site.kind} {site.layer + 1}" for part in effect.moved for site in lab.trace.kinds[part]
     ]
-    heads = [str(i + 1) for i in range(lab.view.model.config.n_heads)]
+    heads = [str(i + 1) for i in range(lab.shown.view.model.config.n_heads)]
     left, right = st.columns(2)
     with left:
         lab.panel(
@@ -402,11 +400,11 @@ def which_heads_change(
 
 def what_changes(lab: Lab, kinds: Sequence[str], shift: int) -> None:
     """How far each kind of positions moves the heads, and its effect on the predictions."""
-    view, run, before = lab.view, lab.run, passes.answers_of(lab.view, lab.run)
+    before = lab.shown.answers
     probability_column = f"the {lab.trace.predicted.title}'s tokens"
     rows = []
     for name in kinds:
-        effect = position_results.effect_of(view, run, name, shift)
+        effect = position_results.effect_of(lab.shown, name, shift)
         named = f"shifted by {shift}" if name == "shifted" else name
         row = {"positions": f"{name} (the model's own)" if name == lab.kind_of_table else named}
         row |= {f"{part} moved": float(far.mean()) for part, far in effect.moved.items()}
@@ -456,8 +454,8 @@ def answers_table(
     if shown < len(before.best):
         st.info(f"Only the first {shown} of {len(before.best):,} {side.title} positions are shown.")
     read = lab.trace.texts[side.name].tokens[: len(before.best)]
-    names = lab.view.checkpoint.outputs
-    eos_id = lab.view.model.config.eos_id
+    names = lab.shown.view.checkpoint.outputs
+    eos_id = lab.shown.view.model.config.eos_id
     end = names([eos_id])[0] if eos_id >= 0 else ""
     wanted = {"token": read}
     if side.predicts == "next token":
@@ -486,8 +484,8 @@ def answers_table(
 
 def swap(lab: Lab) -> None:
     """Two words swapped, with and without positions."""
-    view, trace = lab.view, lab.trace
-    text, side = lab.run.texts[0], next(iter(trace.sides.values()))
+    trace = lab.trace
+    text, side = lab.shown.run.texts[0], next(iter(trace.sides.values()))
     length = len(text.ids)
     if length < 2:
         st.info(f"There is nothing to swap. Type a {side.title} of at least two words.")
@@ -506,9 +504,9 @@ def swap(lab: Lab) -> None:
         return
     swaps = {
         f"with positions ({lab.kind_of_table})": position_results.reordered_of(
-            view, lab.run, first, second
+            lab.shown, first, second
         ),
-        "without positions": position_results.reordered_of(view, lab.run, first, second, "none"),
+        "without positions": position_results.reordered_of(lab.shown, first, second, "none"),
     }
     with_positions, without = swaps.values()
     switches = next(iter(trace.kinds.values()))[0].masks
@@ -573,7 +571,7 @@ def predictions_after_swap(lab: Lab, swaps: Mapping[str, positions.Reordered]) -
     )
     if lab.of_text:
         answers_of_classes(
-            lab.view.classes,
+            lab.shown.view.classes,
             {
                 f"{name}, {when}": answers
                 for name, reordered in swaps.items()

@@ -8,9 +8,9 @@ from headlight.app.components.model_map import BlockPicture, Inside, Unfolded
 from headlight.app.components.packing import as_sent, shrink, to_bytes
 from headlight.app.components.thumbnails import SIDE, signed_thumbnail, thumbnail
 from headlight.app.results import layer_results
+from headlight.app.results.shown import Shown
 from headlight.app.shell.grid_display import off_tiles
 from headlight.app.state import session
-from headlight.app.state.catalog import ModelView
 from headlight.app.state.pages import HOME, PAGES
 from headlight.app.text.part_names import block_title
 from headlight.app.views import _blocks
@@ -29,9 +29,7 @@ SHOWN_ON = {  # Block.part → the key of the page that shows more
 }  # fmt: skip
 
 
-def unfolded(
-    view: ModelView, run: Run, trace: Trace | LongTrace, block: Block, kind: str
-) -> Unfolded:
+def unfolded(shown: Shown, trace: Trace | LongTrace, block: Block, kind: str) -> Unfolded:
     """All that an open block shows; `kind` is the attention that stands for it, or empty. Nothing
     here takes a pass through the model: a text too long for that has no pictures."""
     page = PAGES[SHOWN_ON.get(block.part, "inside" if kind else "residual")]
@@ -50,28 +48,26 @@ def unfolded(
     if block.layer is not None:
         depth = next(len(side.layers) for side in trace.sides.values() if side.stack == block.stack)
         title += f", layer {block.layer + 1} of {depth}"
-    finding, inside = _inside(view, run, trace, block)
+    finding, inside = _inside(shown, trace, block)
     return Unfolded(
         title=title,
         finding=finding,
-        text=_blocks.explained(view.model, trace, block),
+        text=_blocks.explained(shown.view.model, trace, block),
         link=(f"Open {page.title}", page.path, settings),
         inside=inside,
     )
 
 
-def _inside(
-    view: ModelView, run: Run, trace: Trace | LongTrace, block: Block
-) -> tuple[str, Inside | None]:
+def _inside(shown: Shown, trace: Trace | LongTrace, block: Block) -> tuple[str, Inside | None]:
     """What the block does with this sentence, and its pictures."""
     if block.site:
         query, key = trace.sides_of(block.kind)
         where = f"within the {key.title}" if query == key else f"from {query.title} to {key.title}"
         count = block.site.n_heads
         heads = f"{count} heads attend {where} in parallel." if count > 1 else f"one head, {where}."
-        return heads, _heads(run, trace, block) if isinstance(trace, Trace) else None
+        return heads, _heads(shown.run, trace, block) if isinstance(trace, Trace) else None
     if block.part == "feed_forward" and block.layer is not None and isinstance(trace, Trace):
-        hidden = layer_results.hidden_of(view, run, block.stack, block.layer)
+        hidden = layer_results.hidden_of(shown, block.stack, block.layer)
         if hidden is not None:
             share, count = percent((hidden > 0).mean()), f"{hidden.shape[1]:,}"
             finding = f"each token activates {share} of the {count} hidden numbers on average."

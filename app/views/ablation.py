@@ -10,7 +10,7 @@ import streamlit as st
 
 from headlight.app import selection
 from headlight.app.components.matrices import matrices
-from headlight.app.results import passes, sweep_results
+from headlight.app.results import sweep_results
 from headlight.app.shell import edits, frame, panel, sweeps
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import SWEEPS
@@ -30,20 +30,19 @@ def choose_head(
 
 
 def page() -> None:
-    run = selection.run()
-    view = selection.view(run)
-    trace = passes.trace_of(view, run)
+    shown = selection.shown()
+    view, trace = shown.view, shown.trace
     with frame.controls():
         name = SWEEPS[widgets.draw("sweep", widget_options={"label_visibility": "collapsed"})]
         sweeps.draw_score(trace, tokens=frame.explanation())
-    run = replace(run, other=selection.other_run())
-    if (tokens := sweep_results.tokens_of_sweep(view, run, name)) > (
+    shown = replace(shown, run=replace(shown.run, other=selection.other_run()))
+    if (tokens := sweep_results.tokens_of_sweep(shown, name)) > (
         most := sweep_results.most_tokens(view)
     ):
         st.info(too_large_a_sweep(tokens, most))
         raise messages.NothingToShow
-    score = sweeps.score(view, run)
-    swept = sweeps.sweep_of(view, run, name, score)
+    score = sweeps.score(shown)
+    swept = sweeps.sweep_of(shown, name, score)
     rows = sweeps.table(swept, trace)
     if sentence := sweeps.most_needed(swept, trace, name, score, view.checkpoint.outputs):
         # The finding is what a change did, if there is one.
@@ -60,8 +59,8 @@ def page() -> None:
     )
     if name == "heads":
         with st.container(horizontal=True, vertical_alignment="center", key="cell"):
-            title = part_names.head_name(trace, **vars(session.focus()))
-            if edits.is_off(**vars(session.focus())):
+            title = part_names.head_name(trace, session.focus())
+            if edits.is_off(session.focus()):
                 st.markdown(f"{title} is off.", width="content")
             elif number is not None:
                 sentence = sweeps.of_head(

@@ -8,7 +8,8 @@ import streamlit as st
 from headlight.app import selection
 from headlight.app.components.colour_key import LINE_SWATCH, POINTED, colour_key
 from headlight.app.components.word_lines import word_lines
-from headlight.app.results import head_results, passes, word_results
+from headlight.app.results import head_results, word_results
+from headlight.app.results.shown import Shown
 from headlight.app.shell import frame, running_lesson
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import (
@@ -34,14 +35,14 @@ AGREEMENT = "agreement"
 
 
 def page() -> None:
-    run = selection.run()
-    view = selection.view(run)
-    trace = passes.trace_of(view, run)
+    shown = selection.shown()
+    view, run = shown.view, shown.run
+    trace = shown.trace
     kind = aligning_kind(trace.sites, trace.sides.values())
     if kind is None:
         st.info("No head attends from one text to another, so there is nothing to align.")
         raise messages.NothingToShow
-    measured = word_results.alignment_of(view, run)
+    measured = word_results.alignment_of(shown)
     if measured is None:
         st.info("There are no words to align.")
         raise messages.NothingToShow
@@ -66,8 +67,8 @@ def page() -> None:
         """The word weights that the settings choose, for a run."""
         run_view = selection.view(of_run)
         if by == INFLUENCE:
-            return word_results.influence_of(run_view, of_run).shares()
-        return measured.of(word_results.word_weights_of(run_view, of_run), heads, shift)
+            return word_results.influence_of(Shown(run_view, of_run)).shares()
+        return measured.of(word_results.word_weights_of(Shown(run_view, of_run)), heads, shift)
 
     words = words_of(run)
     source, target = (side.title.capitalize() for side in trace.sides.values())

@@ -5,7 +5,7 @@ from functools import partial
 
 from headlight.app import selection
 from headlight.app.components.model_map import model_map
-from headlight.app.results import layer_results, passes
+from headlight.app.results import layer_results
 from headlight.app.shell import frame
 from headlight.app.state import session, widgets
 from headlight.app.state.options import CLOSED, SELECTED_ATTENTION
@@ -53,9 +53,9 @@ def opened(titles: Mapping[Block, str], title: str) -> Block | None:
 
 def page() -> None:
     """A function, because callbacks would keep alive whatever a page computes at its top level."""
-    run = selection.run()
-    view = selection.view(run)
-    trace, shown = passes.trace_of(view, run), layer_results.blocks_of(view, run)
+    page_shown = selection.shown()
+    view = page_shown.view
+    trace, shown = page_shown.trace, layer_results.blocks_of(page_shown)
     stacks = [side.stack for side in trace.sides.values()]
     repeated = any(len(run) > 1 for stack in stacks for run in alike(shown, stack))
     titles = {block: block_title(trace, block) for block in shown}
@@ -65,7 +65,7 @@ def page() -> None:
         all_layers = repeated and widgets.draw("all_layers")
     unfolded, in_numbers = None, _blocks.model_in_numbers(view.model, shown, trace)
     if block := opened(titles, title):
-        inside = _unfolded.unfolded(view, run, trace, block, kind_at(shown, block))
+        inside = _unfolded.unfolded(page_shown, trace, block, kind_at(shown, block))
         unfolded = block, inside
         frame.finding(f"**{inside.title}**: {inside.finding}")
     else:

@@ -10,7 +10,8 @@ from headlight.app import charts, selection
 from headlight.app.charts import Axis
 from headlight.app.components.figure import figure
 from headlight.app.components.head_grid import head_grid
-from headlight.app.results import head_results, memoize, passes
+from headlight.app.results import head_results, memoize
+from headlight.app.results.shown import Shown
 from headlight.app.shell import edits, frame, palette, regions, running_lesson
 from headlight.app.shell.grid_display import grid_options
 from headlight.app.state import messages, session, widgets
@@ -19,8 +20,6 @@ from headlight.app.text import findings, head_card, notices, output_texts, part_
 from headlight.app.text.formats import escaped
 from headlight.model.analysis.domain import Domain
 from headlight.model.analysis.reading import as_table
-from headlight.model.masks import Masks
-from headlight.model.probing.run import Run
 
 LONGEST_NAME = 300  # characters shown of a text in a model's card
 LANGUAGES = {
@@ -66,30 +65,28 @@ def windows(*axes: Axis) -> list[slice]:
 
 def page() -> None:
     """The grid of all heads, and what does not depend on the selected one."""
-    run = selection.run()
-    model = selection.view(run)
-    less = selection.subtracted_run()
+    shown = selection.shown()
+    subtracted = selection.subtracted()
     # The scale of a difference needs its maximum over all weights.
-    trace = (passes.whole_trace_of if less else passes.trace_of)(model, run)
+    trace = shown.whole if subtracted else shown.trace
     chosen, reading = session.values(), session.reading()
     for side, typed in zip(trace.sides.values(), selection.typed_texts(), strict=False):
         for sentence in notices.notices(side.title, typed, trace.texts[side.name]):
             frame.notices().info(sentence)
 
     if chosen["order"] == "change" and not any(
-        shares.any() for shares in head_results.change_of(model, run).values()
+        shares.any() for shares in head_results.change_of(shown).values()
     ):
         frame.notices().caption(
             "Nothing changes the heads yet, so they cannot be ordered by change. Make a change "
             "first; for example, switch a mask off."
         )
 
-    predicted = head_results.predictions_of(model, run)
-    subtracted = (selection.view(less), less) if less else None
-    packed = head_results.packed_of(model, run, reading, subtracted)
-    if former := _former(run):
-        packed += head_results.packed_of(model, former, reading)
-    options = grid_options(model, run)
+    predicted = head_results.predictions_of(shown)
+    packed = head_results.packed_of(shown, reading, subtracted)
+    if former := _former(shown):
+        packed += head_results.packed_of(former, reading)
+    options = grid_options(shown)
     head_grid(
         packed,
         options,
@@ -105,57 +102,54 @@ def page() -> None:
     if predicted:
         tokens += [label for row in predicted.rows for label, share in row if share >= LEAST]
     signs = notices.pieces(tokens)
-    frame.explain(maps + (DIFFERENCE_EXPLAINED if less else EXPLAINED) + bars + signs)
+    frame.explain(maps + (DIFFERENCE_EXPLAINED if subtracted else EXPLAINED) + bars + signs)
     # It may take another pass; the grid need not wait for it.
-    domain = Domain.of_card(model.checkpoint.card)
-    if domain and passes.is_unlike(domain, *selection.plain_run()):
-        frame.notices().info(unlike_training(domain, model.checkpoint.card))
+    card = shown.view.checkpoint.card
+    domain = Domain.of_card(card)
+    if domain and selection.plain_run().is_unlike(domain):
+        frame.notices().info(unlike_training(domain, card))
     if running_lesson.veils():
         raise messages.NothingToShow  # what follows are the numbers that a lesson asks for
     frame.of_selected_head(selected_head)
 
 
-def _former(run: Run) -> Run | None:
+def _former(shown: Shown) -> Shown | None:
     """The run before the change that is shown, for a picture beside that of the run; None where
     nothing is changed, a lesson asks something, or the text is long."""
-    former = replace(passes.as_trained(run), other=None)
-    is_changed = session.values()["shows"] == AFTER and former != run
-    is_free = not running_lesson.veils() and memoize.token_count(run) < memoize.SHORT
+    former = replace(shown, run=replace(shown.as_trained.run, other=None))
+    is_changed = session.values()["shows"] == AFTER and former != shown
+    is_free = not running_lesson.veils() and memoize.token_count(shown.run) < memoize.SHORT
     return former if is_changed and is_free else None
 
 
 def selected_head() -> None:
     """What is said of the selected head beside its picture."""
-    run = selection.run()
-    model = selection.view(run)
-    trace = passes.trace_of(model, run)
-    chosen, focus, reading = session.values(), session.focus(), session.reading()
-    head = focus.kind, focus.layer, focus.head
-    picture = passes.picture_of(model, run, *head, reading)
-    query, key = part_names.axes(trace, *head, reading)
-    name = part_names.picture_name(trace, focus.kind, focus.layer, focus.head, reading.average)
+    shown = selection.shown()
+    trace, model = shown.trace, shown.view
+    chosen, head, reading = session.values(), session.focus(), session.reading()
+    picture = shown.picture(head, reading)
+    query, key = part_names.axes(trace, head, reading)
+    name = part_names.picture_name(trace, head, reading.average)
     if picture.notes:
         frame.notices().caption(" ".join(picture.notes))
-    gone = head_card.is_pruned(model.checkpoint.card, focus.kind, chosen["layer"] - 1, focus.head)
+    numbered = head._replace(layer=chosen["layer"] - 1)  # as the model counts layers
+    gone = head_card.is_pruned(model.checkpoint.card, numbered)
     if not gone and (
-        message := notices.empty_rows(
-            passes.head_of(model, run, *head), part_names.axes(trace, *head)[0]
-        )
+        message := notices.empty_rows(shown.head(head), part_names.axes(trace, head)[0])
     ):
         frame.notices().warning(message)
     if frame.shows_numbers() and not reading.average:
         predicts = trace.predicted.predicts not in ("", output_texts.EMBEDDING)
         lines = ["**Numbers**"]
-        as_trained = replace(run, changes=(), masks=Masks())
-        if run != as_trained and not model.checkpoint.classes and predicts:
-            now, before = (passes.log_probability(model, version) for version in (run, as_trained))
+        as_trained = shown.as_trained
+        if shown != as_trained and not model.checkpoint.classes and predicts:
+            now, before = shown.log_probability, as_trained.log_probability
             lines.append(findings.probability(trace.predicted.title, now, before))
-        lines += [notices.leak(trace, leak) for leak in passes.leaks_of(model, run)]
-        lines.append(head_card.PRUNED if gone else head_results.card_of(model, run, *head))
+        lines += [notices.leak(trace, leak) for leak in shown.leaks]
+        lines.append(head_card.PRUNED if gone else head_results.card_of(shown, head))
         survey, *_ = head_results.survey_of(model)
         if survey:
-            place = focus.kind, chosen["layer"] - 1, focus.head
-            lines.append(head_card.in_all_sentences(survey, *place))
+            lines.append(head_card.in_all_sentences(survey, numbered))
         frame.numbers().markdown("\n\n".join(lines))
     table = widgets.draw("numbers")
     if table.open:

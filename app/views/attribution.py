@@ -5,7 +5,7 @@ import numpy as np
 from headlight.app import charts, selection
 from headlight.app.components.figure import figure
 from headlight.app.components.matrices import Matrix, matrices
-from headlight.app.results import passes, word_results
+from headlight.app.results import word_results
 from headlight.app.shell import frame, layout, sweeps
 from headlight.app.state import session, widgets
 from headlight.app.text import formats
@@ -28,21 +28,21 @@ PICTURES = PARTS, SOURCE, METHODS_COMPARED = (
 
 
 def page() -> None:
-    run = selection.run()
-    view = selection.view(run)
-    trace = passes.trace_of(view, run)
+    page_shown = selection.shown()
+    view = page_shown.view
+    trace = page_shown.trace
     with frame.controls():
         picture = widgets.draw("picture", options=PICTURES, default=PARTS)
         if session.context().predicts_tokens:
             with layout.menu("Other token", "other_token"):
                 sweeps.draw_tokens()
                 sweeps.draw_row(trace)
-    score, focus = sweeps.score(view, run, whole=False), session.focus()
+    score, focus = sweeps.score(page_shown, whole=False), session.focus()
     if picture == PARTS:
-        _terms.draw(view, trace, score, word_results.decomposition_of(view, run, score))
+        _terms.draw(view, trace, score, word_results.decomposition_of(page_shown, score))
         return
     head = (focus.layer, focus.head) if focus.kind == source_kind(view.model) else None
-    words = word_results.attribution_of(view, run, score, head)
+    words = word_results.attribution_of(page_shown, score, head)
     shown = [name for name in METHODS if name in words.values]
     name = formats.escaped(_terms.wanted(view, trace, score))
     frame.explain(METHOD_HELP)

@@ -5,7 +5,7 @@ import streamlit as st
 from headlight.app import selection, theme
 from headlight.app.components.controls import html_frame
 from headlight.app.export import bertviz_html
-from headlight.app.results import head_results, passes
+from headlight.app.results import head_results
 from headlight.app.shell import frame
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import DRAWN_AT_ONCE
@@ -27,9 +27,8 @@ ABOUT = {
 
 
 def page() -> None:
-    run = selection.run()
-    model_view = selection.view(run)
-    trace = passes.whole_trace_of(model_view, run)
+    page_shown = selection.shown()
+    trace = page_shown.whole
     focus = session.focus()
     numbers = [site.layer + 1 for site in trace.kinds[focus.kind]]
     short = max(len(text.ids) for text in trace.texts_of(focus.kind)) <= DRAWN_AT_ONCE
@@ -81,12 +80,12 @@ def page() -> None:
             focus.head,
             st.context.theme.type or "light",
             theme.PROJECTOR if session.values()["projector"] else 1.0,
-            head_results.compared_of(model_view, run, focus.kind) if view == "neuron" else None,
+            head_results.compared_of(page_shown, focus.kind) if view == "neuron" else None,
         )
     except bertviz_html.CannotDraw as error:
         messages.show_message(error)
         raise messages.NothingToShow from error
-    name = part_names.head_name(trace, focus.kind, shown, focus.head)
+    name = part_names.head_name(trace, focus._replace(layer=shown))
     more = notices.compared(trace, focus.kind) if view == "neuron" else ""
     html_frame(page, key="bertviz_frame", alt=f"BertViz, {view} view: {name}")
     frame.explain(

@@ -7,7 +7,7 @@ import streamlit as st
 from headlight.app import selection
 from headlight.app.export import bundle, pictures, tables
 from headlight.app.export.view import View, settings_json, stem
-from headlight.app.results import memoize, passes
+from headlight.app.results import memoize
 from headlight.app.shell import frame
 from headlight.app.shell.grid_display import grid_options
 from headlight.app.shell.layout import st_page
@@ -82,15 +82,14 @@ def page() -> None:
     if refused := session.memo().refused:
         messages.show_message(f"The file could not be opened. {refused}", verdict.error)
 
-    run = selection.run()
-    model_view = selection.view(run)
-    trace = passes.whole_trace_of(model_view, run)
+    shown = selection.shown()
+    model_view, trace = shown.view, shown.whole
     focus, reading = session.focus(), session.reading()
     view = View(
         trace,
         session.to_share(),
         reading,
-        grid_options(model_view, run),
+        grid_options(shown),
         session.last_page(),
     )
     model = bundle.Model(view.settings["model"], *catalog.sha256(model_view))
@@ -129,8 +128,7 @@ def page() -> None:
     with preview:
         # it may wait long for other users' drawings, and must not hold its turn meanwhile
         preview = memoize.memoize_drawing(
-            model_view,
-            run,
+            shown,
             ("preview", focus, reading, settings_json(view)),  # the file contains all of them
             lambda: pictures.head(view, "svg").decode("utf-8"),
             len,

@@ -45,16 +45,16 @@ NOTES = {
 
 
 def page() -> None:
-    view, run = selection.default_run()
-    effects = system_results.lineage_of(view, run)
+    default = selection.default_run()
+    effects = system_results.lineage_of(default)
     with frame.explanation():
         name = widgets.draw("swap")
     swap_line(stops(effects), name, NOTES, on_choose=lambda chosen: session.choose(swap=chosen))
-    trace, shown = system_results.lineage_figure(view, run, name)
+    trace, shown = system_results.lineage_figure(default, name)
     was, gone = {}, []
     if name in LINE:
         swap, before = LINE[name], [PAPER_MODEL, *LINE][[*LINE].index(name)]
-        old_trace, old = system_results.lineage_figure(view, run, before)
+        old_trace, old = system_results.lineage_figure(default, before)
         was, gone = compared(trace, (old, names(before)), (shown, names(name)))
         if gone:
             trace, shown = old_trace, merged(old, shown)

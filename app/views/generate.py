@@ -11,7 +11,8 @@ import streamlit as st
 from headlight.app import selection
 from headlight.app.components.colour_key import PRIMARY_COLOUR, WEIGHT, Swatch, colour_key
 from headlight.app.components.generation import GenerationStep, Rows, generation
-from headlight.app.results import layer_results, passes
+from headlight.app.results import layer_results
+from headlight.app.results.shown import Shown
 from headlight.app.shell import frame
 from headlight.app.shell.layout import menu
 from headlight.app.state import messages, session, widgets
@@ -218,7 +219,7 @@ def page() -> None:
 
     def write(beginning: str, run: Run = run) -> Generation:
         ids = ids_of(beginning, len(view.tokenizer))
-        return passes.generation_of(selection.view(run), run, how, ids)
+        return selection.shown(run).generation(how, ids)
 
     shown = write(chosen["beginning"])
     if run.changes or session.context().has_other:
@@ -231,12 +232,13 @@ def page() -> None:
         frame.notices().info(
             f"Only {MOST_BRANCHES} of {count:,} branches are shown, including the selected one."
         )
-    trace = passes.trace_of(view, shown.run, written=True)
+    written = Shown(view, shown.run, written=True)
+    trace = written.trace
     rows = slice(shown.first, shown.first + len(shown.path))
-    lens = layer_results.lens_of(view, shown.run, written=True, rows=rows)
+    lens = layer_results.lens_of(written, rows)
     focus = session.focus()
     kind = focus.kind
-    weights_of = cache(partial(passes.written_rows, view, shown.run, rows=rows))
+    weights_of = cache(partial(written.rows, rows=rows))
     text = next(iter(trace.texts.values())).tokens
     bars = [Swatch("probability", f"color-mix(in srgb, {PRIMARY_COLOUR} 45%, transparent)")]
     if isinstance(how, Sampling):
@@ -257,7 +259,7 @@ def page() -> None:
         written=(*shown.tokens, *checkpoint.outputs(shown.path[len(shown.tokens) :])),
         steps=steps_of(shown, trace, lens, checkpoint),
         rows=rows_of(trace, kind, shown.first, weights_of),
-        focus=vars(focus),
+        focus=focus._asdict(),
         branches=tree(shown, write),
         beams=beams_of(shown, trace.preceding[shown.first + given], checkpoint),
         on_choose=partial(choose, tuple(shown.ids)),

@@ -5,12 +5,12 @@ import streamlit as st
 from headlight.app import selection
 from headlight.app.components.gallery import gallery
 from headlight.app.components.thumbnails import thumbnails
-from headlight.app.results import head_results, memoize, passes, sweep_results
+from headlight.app.results import head_results, memoize, sweep_results
+from headlight.app.results.shown import Shown
 from headlight.app.shell import frame, panel, sweeps
 from headlight.app.shell.grid_display import off_tiles
 from headlight.app.shell.layout import menu
 from headlight.app.state import catalog, session, widgets
-from headlight.app.state.catalog import ModelView
 from headlight.app.state.options import (
     EXAMPLES,
     SCATTER,
@@ -22,9 +22,8 @@ from headlight.app.state.options import (
 from headlight.app.text import head_card, part_names
 from headlight.app.text.exercises import Exercise
 from headlight.app.views import _gallery, _head_table
-from headlight.app.views import _head_displays as shown
+from headlight.app.views import _head_displays as displays
 from headlight.model.analysis.head_metrics import THRESHOLD, Measured
-from headlight.model.probing.run import Run
 from headlight.model.probing.trace import Trace
 from headlight.model.rounding import percent
 from headlight.model.surveys.survey import ALIGNMENT, Survey
@@ -38,9 +37,8 @@ MEASURED = {
 
 
 def page() -> None:
-    run = selection.run()
-    view, focus = selection.view(run), session.focus()
-    trace = passes.trace_of(view, run)
+    shown, focus = selection.shown(), session.focus()
+    view, trace = shown.view, shown.trace
     survey, why_none, is_faulty = head_results.survey_of(view)
     with frame.controls():
         measured_on = widgets.draw(
@@ -57,9 +55,9 @@ def page() -> None:
     if measured_on == EXAMPLES:
         measured = head_results.measured_over(view, selection.example_runs())
     elif over:
-        measured = head_results.surveyed_of(view, run, over)
+        measured = head_results.surveyed_of(shown, over)
     else:
-        measured = head_results.measured_of(view, run)
+        measured = head_results.measured_of(shown)
 
     note = MEASURED[measured_on]
     if not over and (measured_on == SURVEY or is_faulty):
@@ -68,11 +66,11 @@ def page() -> None:
     elif not over and not survey:
         note = f"{note} Without a survey, it is not known what is lost without a head."
     gallery(
-        head_results.packed_of(view, run, session.reading()),
+        head_results.packed_of(shown, session.reading()),
         _gallery.gallery_options(
-            _gallery.gallery_heads(measured, trace, over, off_tiles(run)),
+            _gallery.gallery_heads(measured, trace, over, off_tiles(shown.run)),
             trace.kinds,
-            (focus.kind, focus.layer, focus.head),
+            focus,
             over,
             note,
             not frame.effect().said,
@@ -85,91 +83,88 @@ def page() -> None:
     fold = widgets.draw("all_heads", default=shows != TABLE)
     if fold.open:
         with fold:
-            exercise = numbers(view, run, measured, measured_on, over)
+            exercise = numbers(shown, measured, measured_on, over)
     with frame.controls(), menu("?", "about_heads") as about:
         if about.open:
-            explain(view, run, survey, over, exercise)
+            explain(shown, survey, over, exercise)
 
 
 def numbers(
-    view: ModelView,
-    run: Run,
+    shown: Shown,
     measured: dict[str, Measured],
     measured_on: str,
     over: Survey | None,
 ) -> Exercise | None:
     """The numbers of all heads, as a table or a plot, or the sentences that show the selected one;
     and an exercise on them."""
-    trace, focus = passes.trace_of(view, run), session.focus()
+    trace, focus = shown.trace, session.focus()
     with st.container(horizontal=True, vertical_alignment="center"):
         drawn_as = widgets.draw("heads_as", widget_options={"label_visibility": "collapsed"})
         pattern = widgets.draw(
             "pattern", widget_options={"width": 200, "label_visibility": "collapsed"}
         )
     if drawn_as == SENTENCES:
-        return shown.sentences(view, measured[focus.kind], over)
+        return displays.sentences(shown.view, measured[focus.kind], over)
     pictures = memoize.memoize_pass(
-        view,
-        run,
+        shown,
         "thumbnails",
         lambda: thumbnails(trace.attention if isinstance(trace, Trace) else trace.tiles),
         lambda urls: sum(len(url) for layers in urls.values() for heads in layers for url in heads),
     )
     ablation = {}
     # Slow measures are computed only if the order of tiles asks for them.
-    if measured_on == THIS_SENTENCE and sweep_results.is_quick(view, run):
-        ablation = sweeps.by_head(view, run, "heads")
+    if measured_on == THIS_SENTENCE and sweep_results.is_quick(shown):
+        ablation = sweeps.by_head(shown, "heads")
 
     def rows_of() -> list[dict]:
         return _head_table.head_table(measured, trace, pictures, pattern, ablation, over)
 
     key = "rows of heads", pattern, over
     rows = (
-        memoize.memoize_pass(view, run, key, rows_of, lambda rows: BYTES * len(rows))
+        memoize.memoize_pass(shown, key, rows_of, lambda rows: BYTES * len(rows))
         if over
         else rows_of()
     )
-    heads = shown.Heads(rows, measured_on, over)
+    heads = displays.Heads(rows, measured_on, over)
     if message := _head_table.none_matches(rows, pattern):
         st.caption(message)
     if not rows:
         how = "Choose another pattern."
-        if pattern == ALIGNMENT and head_results.survey_of(view)[0]:
+        if pattern == ALIGNMENT and head_results.survey_of(shown.view)[0]:
             how = f"It takes many sentences: choose “{SURVEY}” above."
         st.info(f"The pattern “{pattern}” cannot be measured here. {how}")
         return None
     if drawn_as == SCATTER:
-        shown.scatter(heads, session.values()["projector"])
+        displays.scatter(heads, session.values()["projector"])
         return _head_table.on_focus_and_loss(rows)
     if heads.selected is None:
         st.caption(
             f"The selected head is not in the table: it does not match the pattern “{pattern}”."
         )
-    shown.table(heads)
+    displays.table(heads)
     kinds = trace.kinds.items()
     depths = {kind: 1 + max(site.layer for site in sites) for kind, sites in kinds}
     return _head_table.on_focus(rows, depths)
 
 
 def explain(
-    view: ModelView,
-    run: Run,
+    shown: Shown,
     survey: Survey | None,
     over: Survey | None,
     exercise: Exercise | None,
 ) -> None:
     """What is known of the selected head, and how all of them were measured."""
-    trace, focus = passes.trace_of(view, run), session.focus()
-    place = focus.kind, session.values()["layer"] - 1, focus.head
-    st.markdown(f"**{part_names.head_name(trace, focus.kind, focus.layer, focus.head)}**")
-    gone = head_card.is_pruned(view.checkpoint.card, *place)
-    card = head_results.card_of(view, run, focus.kind, focus.layer, focus.head)
+    trace, focus = shown.trace, session.focus()
+    numbered = focus._replace(layer=session.values()["layer"] - 1)  # as the model counts layers
+    st.markdown(f"**{part_names.head_name(trace, focus)}**")
+    gone = head_card.is_pruned(shown.view.checkpoint.card, numbered)
+    card = head_results.card_of(shown, focus)
     st.markdown(head_card.PRUNED if gone else f"*In this sentence*: {card}")
     if survey:
-        st.markdown(head_card.in_all_sentences(survey, *place))
+        st.markdown(head_card.in_all_sentences(survey, numbered))
         panel.draw_importance()
     st.caption(
-        _head_table.surveyed_on(over, run == passes.as_trained(run))
+        _head_table.surveyed_on(over, shown == shown.as_trained)
         if over
         else "Match: 100% is a perfect example; 0% attends equally to all tokens (for “broad”: "
         f"to one token). From {percent(THRESHOLD)} on, a head has the pattern. "

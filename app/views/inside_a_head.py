@@ -8,27 +8,16 @@ import streamlit as st
 from headlight.app import selection
 from headlight.app.components.controls import walk
 from headlight.app.components.matrices import Matrix, matrices, on_one_scale
-from headlight.app.results import head_results, passes
+from headlight.app.results import head_results
 from headlight.app.shell import frame
 from headlight.app.state import session, widgets
-from headlight.app.state.catalog import ModelView
 from headlight.app.state.options import CLEAREST_ROW, LARGEST_WEIGHT, STEPS
 from headlight.app.text import exercises, formats, part_names
 from headlight.app.text.exercises import Exercise
 from headlight.app.views._head_walkthrough import Walkthrough, WalkthroughStep
 from headlight.model.analysis.head_metrics import total_variation
 from headlight.model.probing.head_steps import HeadSteps
-from headlight.model.probing.run import Run
-from headlight.model.probing.trace import Pass
 from headlight.model.rounding import percent
-
-
-def selected() -> tuple[ModelView, Run, Pass]:
-    """The run without changes: the page shows the unchanged model's arithmetic."""
-    run = selection.run_unchanged()
-    view = selection.view(run)
-    return view, run, passes.trace_of(view, run)
-
 
 LOOK = {"width": 165}
 
@@ -36,9 +25,10 @@ LOOK = {"width": 165}
 @st.fragment
 def walkthrough() -> None:
     """A fragment is kept as long as the page, with everything it closes over."""
-    (view, run, trace), focus = selected(), session.focus()
+    shown, focus = selection.unchanged(), session.focus()
+    trace = shown.trace
     where = trace.kinds[focus.kind][focus.layer], focus.head
-    query = trace.row_words(focus.kind, focus.layer, focus.head)
+    query = trace.row_words(*focus)
     read, key = (text.tokens for text in trace.texts_of(focus.kind))
     with st.container(key="walk_row", gap="xsmall"):
         choices = st.container(horizontal=True, vertical_alignment="bottom")
@@ -49,13 +39,15 @@ def walkthrough() -> None:
         row = widgets.draw_token("follow", read, CLEAREST_ROW, LOOK, names=query)
         column = widgets.draw_token("to", key, LARGEST_WEIGHT, LOOK)
         ablated = widgets.draw("without")
-    steps = head_results.head_steps_of(view, run, *where, ablated)
+    steps = head_results.head_steps_of(shown, *where, ablated)
     if row is None:
-        row = head_results.opening_row(view, run, focus.kind, focus.layer, focus.head)
+        row = head_results.opening_row(shown, focus)
     column = int(steps.weights[row].argmax()) if column is None else column
 
     def step_of(steps: HeadSteps, ablated: Sequence[str] = ()) -> WalkthroughStep:
-        return Walkthrough(view.model, steps, query, key, row, column, ablated, read).step(number)
+        return Walkthrough(shown.view.model, steps, query, key, row, column, ablated, read).step(
+            number
+        )
 
     step = step_of(steps, ablated)
     pictures, words = st.columns([3, 2], gap="medium")
@@ -68,20 +60,20 @@ def walkthrough() -> None:
             f"#### {number}. {step.name}\n\n$$\n{step.formula}\n$$\n\n{moment}"
             f"{step.explanation}  \n`{step.shapes}`  \n{step.by_hand}"
         )
-        as_it_is = head_results.head_steps_of(view, run, *where)
+        as_it_is = head_results.head_steps_of(shown, *where)
         exercise = exercise_of_step(
             at,
             as_it_is,
             key,
             row,
-            lambda part: head_results.head_steps_of(view, run, *where, [part]).weights,
+            lambda part: head_results.head_steps_of(shown, *where, [part]).weights,
         )
         if exercise:
             frame.draw_exercise(exercise)
     with pictures:
         if ablated:
-            shown = on_one_scale(step_of(as_it_is).pictures, step.pictures)
-            draw_without(ablated, as_it_is, steps, row, shown)
+            drawn = on_one_scale(step_of(as_it_is).pictures, step.pictures)
+            draw_without(ablated, as_it_is, steps, row, drawn)
         else:
             matrices(step.pictures, "pictures", session.choose_tokens, fills=False)
     with st.expander("The code that computes it"):
@@ -116,7 +108,7 @@ def draw_without(
 
 def page() -> None:
     selection.tell_unchanged()
-    selected()  # errors are reported outside of the fragment
+    selection.unchanged().trace  # noqa: B018  errors are reported outside of the fragment
     walkthrough()
     frame.explain(
         "From the input of the attention to the output of its layer, in eleven steps. Each has its "

@@ -8,7 +8,6 @@ import streamlit as st
 from headlight.app import selection
 from headlight.app.components.colour_key import LINE_SWATCH, POINTED, colour_key
 from headlight.app.components.word_lines import word_lines
-from headlight.app.results import passes
 from headlight.app.shell import frame
 from headlight.app.state import messages, session
 from headlight.app.text import part_names
@@ -32,10 +31,7 @@ EXPLAINED = (
 
 def picture_of(of_run: Run) -> LabelledWeights:
     """The selected head, or the mean that is chosen under Display."""
-    focus = session.focus()
-    return passes.picture_of(
-        selection.view(of_run), of_run, focus.kind, focus.layer, focus.head, session.reading()
-    )
+    return selection.shown(of_run).picture(session.focus(), session.reading())
 
 
 def words_of(of_head: LabelledWeights) -> WordWeights:
@@ -55,19 +51,19 @@ def choose_query(row: int | None) -> None:
 
 
 def page() -> None:
-    run, focus = selection.run(), session.focus()
-    picture = picture_of(run)
+    shown, focus = selection.shown(), session.focus()
+    picture = shown.picture(focus, session.reading())
     if max(picture.weights.shape) > MOST:
         frame.notices().info(
             f"Lines are drawn for up to {MOST} tokens, and this text has "
             f"{max(picture.weights.shape):,}. Use Matrix instead."
         )
         raise messages.NothingToShow
-    trace = passes.trace_of(selection.view(run), run)
+    trace = shown.trace
     words = words_of(picture)
     now = links(words)
-    before = links_before(run, words, lambda other: words_of(picture_of(other)), links)
-    query, key = part_names.axes(trace, focus.kind, focus.layer, focus.head, session.reading())
+    before = links_before(shown.run, words, lambda other: words_of(picture_of(other)), links)
+    query, key = part_names.axes(trace, focus, session.reading())
     words = replace(words, source=tuple(key.labels), target=tuple(query.labels))
     colour_key(LINE_SWATCH, POINTED)
     row = session.chosen_cell().get("query", -1)

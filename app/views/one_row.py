@@ -6,16 +6,14 @@ import numpy as np
 
 from headlight.app import selection
 from headlight.app.components.one_row import ScoredHead, one_row
-from headlight.app.results import head_results, passes
+from headlight.app.results import head_results
+from headlight.app.results.shown import Shown
 from headlight.app.state import session
-from headlight.app.state.catalog import ModelView
 from headlight.app.state.options import STEPS
 from headlight.app.text import part_names
 from headlight.app.views._head_walkthrough import Walkthrough
 from headlight.model.analysis.head_metrics import is_word
 from headlight.model.probing.head_steps import HeadSteps
-from headlight.model.probing.run import Run
-from headlight.model.probing.trace import Pass
 
 SHARP = 0.99  # a row with more weight on one key shows little: another one opens
 STEP_OF_STOP = "Scores", "Scaling", "Softmax", "Softmax", "Values"
@@ -25,19 +23,18 @@ APART = 1e-3  # of the model's weights from those of the softmax
 def page() -> None:
     session.take_from_address("follow", "without", "stop")
     selection.tell_unchanged()
-    run = selection.run_unchanged()
-    view = selection.view(run)
-    one_row(head_rows(view, run, passes.trace_of(view, run)))
+    shown = selection.unchanged()
+    one_row(head_rows(shown))
 
 
-def head_rows(view: ModelView, run: Run, trace: Pass) -> ScoredHead:
+def head_rows(shown: Shown) -> ScoredHead:
     """The selected head; of a model that has weights alone, these."""
-    focus = session.focus()
-    kind, layer, head = focus.kind, focus.layer, focus.head
+    trace, place = shown.trace, session.focus()
+    kind, layer, head = place
     query, key = (text.tokens for text in trace.texts_of(kind))
-    weights = passes.head_of(view, run, kind, layer, head)
-    first = head_results.opening_row(view, run, kind, layer, head)
-    rows = trace.row_words(kind, layer, head)
+    weights = shown.head(place)
+    first = head_results.opening_row(shown, place)
+    rows = trace.row_words(*place)
     opening = more_divided(weights, rows, first) if weights[first].max() > SHARP else first
     followed = session.chosen_token("follow")  # on a page before, whose address may not have it
     if 0 <= followed < len(weights):
@@ -49,11 +46,11 @@ def head_rows(view: ModelView, run: Run, trace: Pass) -> ScoredHead:
         "opening": opening,
         "passed_over": first if opening != first else -1,
     }
-    if view.checkpoint.lacks:
-        note = f"These are the weights alone. {view.checkpoint.lacks}"
+    if shown.view.checkpoint.lacks:
+        note = f"These are the weights alone. {shown.view.checkpoint.lacks}"
         return ScoredHead(scores=weights, mask=weights > 0, notes=[note], **texts)
-    steps = head_results.head_steps_of(view, run, trace.kinds[kind][layer], head)
-    walk = Walkthrough(view.model, steps, query, key, 0, 0)
+    steps = head_results.head_steps_of(shown, trace.kinds[kind][layer], head)
+    walk = Walkthrough(shown.view.model, steps, query, key, 0, 0)
     return ScoredHead(
         scores=steps.scores,
         mask=steps.mask,

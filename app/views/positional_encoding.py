@@ -8,7 +8,7 @@ import streamlit as st
 
 from headlight.app import selection
 from headlight.app.components.matrices import Matrix, matrices
-from headlight.app.results import passes, position_results
+from headlight.app.results import position_results
 from headlight.app.shell import frame
 from headlight.app.state import session, widgets
 from headlight.app.state.options import NO_CELL
@@ -35,9 +35,8 @@ def choose_cell(positions: Sequence[str], position: int, dimension: int) -> None
 
 def page() -> None:
     selection.tell_unchanged()
-    run = selection.run_unchanged()
-    view, projector = selection.view(run), session.values()["projector"]
-    trace = passes.trace_of(view, run)
+    shown, projector = selection.unchanged(), session.values()["projector"]
+    trace = shown.trace
     sides = {side.title: side.name for side in trace.sides.values()}
     controls = frame.controls()
     chosen = widgets.draw("lab", controls)
@@ -52,7 +51,7 @@ def page() -> None:
 
     if not trace.sides[side].table and chosen not in OF_ALL_SIDES:
         frame.finding("How far each pair of numbers is rotated")
-        angles = position_results.rotation_of(view, run)
+        angles = position_results.rotation_of(shown)
         matrices(
             [
                 Matrix(
@@ -73,7 +72,7 @@ def page() -> None:
             "by the difference of their angles, that is, by their distance."
         )
     elif chosen in DRAW_SECTION:
-        DRAW_SECTION[chosen](Lab(view, run, trace, side, projector, line))
+        DRAW_SECTION[chosen](Lab(shown, trace, side, projector, line))
     else:
         table, token, embedded = trace.table[side], trace.token[side], trace.embedded[side]
         largest = float(max(np.abs(values).max() for values in (table, token, embedded)))
@@ -81,12 +80,12 @@ def page() -> None:
             "Positions": (
                 "The positional table",
                 "These numbers come from the model. They are the same for every sentence. "
-                f"{notices.positions(view.model)}",
+                f"{notices.positions(shown.view.model)}",
                 table,
                 None,
             ),
             "Words": (
-                part_names.token_title(view.model),
+                part_names.token_title(shown.view.model),
                 "What the words contribute: the same row wherever the token stands.",
                 token,
                 largest,

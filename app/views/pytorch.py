@@ -7,7 +7,7 @@ import streamlit as st
 from headlight.app import selection
 from headlight.app.charts import blank_empty_rows
 from headlight.app.components.matrices import compared, matrices
-from headlight.app.results import head_results, passes, system_results
+from headlight.app.results import head_results, system_results
 from headlight.app.shell import frame
 from headlight.app.state import messages, session
 from headlight.app.text import exercises, notices, part_names
@@ -25,20 +25,20 @@ def page() -> None:
         exercises.COMPARED,
     )
 
-    run = selection.run()
-    view, focus = selection.view(run), session.focus()
+    shown, focus = selection.shown(), session.focus()
+    view = shown.view
     if view.reference is None:
         st.info(
             "torch.nn.Transformer has no counterpart for this model's "
             f"{listed(without_counterpart(view.model))}. Choose another model to compare."
         )
         raise messages.NothingToShow
-    trace = passes.whole_trace_of(view, run)
-    twin = system_results.reference_of(view, run)
+    trace = shown.whole
+    twin = system_results.reference_of(shown)
     assert twin is not None
     reference, timing = twin
 
-    query, key = part_names.axes(trace, focus.kind, focus.layer, focus.head)
+    query, key = part_names.axes(trace, focus)
     ours = trace.attention[focus.kind][focus.layer, focus.head]
     theirs = reference.attention[focus.kind][focus.layer, focus.head]
 
@@ -64,7 +64,7 @@ def page() -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if undefined := notices.first_undefined(reference.attention, trace):
             st.warning(undefined)
-        elif passes.not_finite_of(view, run)[0]:
+        elif shown.not_finite[0]:
             st.badge("Nothing to compare", color="orange")
         elif bool(table["agrees"].to_numpy().all()):
             st.badge("PASS: they agree", icon=":material/check:", color="green")
@@ -78,7 +78,7 @@ def page() -> None:
     row, column = (session.chosen_token(setting) for setting in ("follow", "to"))
     is_chosen = 0 <= row < len(ours) and 0 <= column < len(key.labels)
     if not 0 <= row < len(ours):
-        row = head_results.opening_row(view, run, focus.kind, focus.layer, focus.head)
+        row = head_results.opening_row(shown, focus)
     if not 0 <= column < len(key.labels):
         column = int(ours[row].argmax())
     pictures = compared(

@@ -9,7 +9,7 @@ from headlight.app import selection
 from headlight.app.charts import Axis
 from headlight.app.components import plane
 from headlight.app.components.colour_key import PRIMARY_COLOUR, Swatch, colour_key
-from headlight.app.results import head_results, passes
+from headlight.app.results import head_results
 from headlight.app.shell import frame, running_lesson
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import CLEAREST_ROW, WORDS
@@ -52,19 +52,17 @@ def words() -> None:
 
 def selected_head(controls: DeltaGenerator) -> None:
     selection.tell_unchanged()
-    run, focus = selection.run_unchanged(), session.focus()
-    view = selection.view(run)
-    trace = passes.trace_of(view, run)
-    kind, layer, head = focus.kind, focus.layer, focus.head
-    steps = head_results.head_steps_of(view, run, trace.kinds[kind][layer], head)
+    shown, place = selection.unchanged(), session.focus()
+    trace, (kind, layer, head) = shown.trace, place
+    steps = head_results.head_steps_of(shown, trace.kinds[kind][layer], head)
     query, key = steps.compared
     texts, (asks, answers) = trace.texts_of(kind), trace.sides_of(kind)
     titles = asks.title, answers.title
-    rows = trace.row_words(kind, layer, head)
+    rows = trace.row_words(*place)
     with controls:
         chosen = widgets.draw_token("follow", texts[0].tokens, CLEAREST_ROW, BARE, names=rows)
     if chosen is None:
-        chosen = head_results.opening_row(view, run, kind, layer, head)
+        chosen = head_results.opening_row(shown, place)
     if not (np.isfinite(query).all() and np.isfinite(key).all()):
         st.info("Queries and keys that are NaN or infinite cannot be drawn in a plane.")
         raise messages.NothingToShow
@@ -76,7 +74,7 @@ def selected_head(controls: DeltaGenerator) -> None:
         steps.scaled[chosen],
         steps.weights[chosen],
     )
-    frame.explanation().markdown(f"**{part_names.head_name(trace, kind, layer, head)}**")
+    frame.explanation().markdown(f"**{part_names.head_name(trace, place)}**")
     frame.explain(in_plane(pca_plane, result, titles, query.shape[-1]))
     plane.head(
         pca_plane,

@@ -9,7 +9,8 @@ import pandas as pd
 from headlight.app import charts, selection
 from headlight.app.components.figure import figure
 from headlight.app.components.lens_grid import lens_grid
-from headlight.app.results import layer_results, passes, word_results
+from headlight.app.results import layer_results, word_results
+from headlight.app.results.shown import Shown
 from headlight.app.shell import frame, layout, sweeps
 from headlight.app.shell.layout import st_page
 from headlight.app.state import session, widgets
@@ -21,7 +22,6 @@ from headlight.app.text.formats import escaped
 from headlight.app.views import _terms
 from headlight.model.analysis import residual
 from headlight.model.analysis.residual import Lens
-from headlight.model.probing.run import Run
 from headlight.model.probing.sites import has_final_norm, predicted_side
 from headlight.model.probing.trace import Pass
 
@@ -50,10 +50,10 @@ class ShownLens:
     preceding: Sequence[int | None]
 
 
-def shown_lens(view: ModelView, run: Run) -> ShownLens:
+def shown_lens(shown: Shown) -> ShownLens:
     """Of a run; tells where rows are left out."""
-    trace = passes.trace_of(view, run)
-    lens = layer_results.lens_of(view, run, rows=slice(MAX_LENS_ROWS))
+    trace = shown.trace
+    lens = layer_results.lens_of(shown, slice(MAX_LENS_ROWS))
     side = trace.predicted
     is_class = side.predicts == "class"
     after = ["the whole text"] if is_class else trace.texts[side.name].tokens
@@ -142,12 +142,12 @@ def draw_final(shown: ShownLens) -> None:
         )
 
 
-def draw_writers(view: ModelView, run: Run) -> None:
-    trace = passes.trace_of(view, run)
-    score = sweeps.score(view, run, whole=False)
-    _terms.draw(view, trace, score, word_results.decomposition_of(view, run, score))
+def draw_writers(shown: Shown) -> None:
+    trace = shown.trace
+    score = sweeps.score(shown, whole=False)
+    _terms.draw(shown.view, trace, score, word_results.decomposition_of(shown, score))
     focus = session.focus()
-    head = part_names.head_name(trace, focus.kind, focus.layer, focus.head)
+    head = part_names.head_name(trace, focus)
     frame.explanation().page_link(
         st_page(PAGES[HOME]),
         label=f"Open {PAGES[HOME].title} at {head}",
@@ -156,9 +156,9 @@ def draw_writers(view: ModelView, run: Run) -> None:
     )
 
 
-def draw_vectors(view: ModelView, run: Run, picture: str) -> None:
+def draw_vectors(shown: Shown, picture: str) -> None:
     """What concerns the vectors of one stack alone."""
-    trace = passes.trace_of(view, run)
+    trace = shown.trace
     stacks = {side.stack: side for side in trace.sides.values()}
     with frame.controls():
         stack = widgets.draw(
@@ -179,7 +179,7 @@ def draw_vectors(view: ModelView, run: Run, picture: str) -> None:
         lengths = residual.lengths(stream).T
         top = residual.usual_most(lengths)
         frame.finding(f"Length of each vector of the {stack}")
-        normed = has_final_norm(view.model, side)
+        normed = has_final_norm(shown.view.model, side)
         frame.explain(place_of_norm(normed, stack))
         longest = lengths.max(axis=1)
         frame.explanation().markdown(massive_activations(encoding.tokens, longest, top))
@@ -211,9 +211,9 @@ def draw_vectors(view: ModelView, run: Run, picture: str) -> None:
 
 
 def page() -> None:
-    run = selection.run()
-    view = selection.view(run)
-    trace = passes.trace_of(view, run)
+    shown = selection.shown()
+    view = shown.view
+    trace = shown.trace
     predicts = trace.predicted.predicts != output_texts.EMBEDDING
     options = PICTURES if predicts else PICTURES[:3]
     with frame.controls():
@@ -227,13 +227,13 @@ def page() -> None:
                 sweeps.draw_tokens()
             sweeps.draw_row(trace)
     if picture == LENS:
-        draw_lens(view, trace, shown_lens(view, run))
+        draw_lens(view, trace, shown_lens(shown))
     elif picture == FINAL:
-        draw_final(shown_lens(view, run))
+        draw_final(shown_lens(shown))
     elif picture == WRITES:
-        draw_writers(view, run)
+        draw_writers(shown)
     else:
-        draw_vectors(view, run, picture)
+        draw_vectors(shown, picture)
 
 
 def place_of_norm(final: bool, stack: str) -> str:

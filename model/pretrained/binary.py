@@ -12,7 +12,7 @@ from headlight.model.pretrained.weights import CannotLoad
 
 
 @dataclass(frozen=True)
-class Place:
+class StoredTensor:
     """Where a tensor is in a file, and in which of the format's types."""
 
     shape: tuple[int, ...]

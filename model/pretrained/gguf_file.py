@@ -19,7 +19,7 @@ from torch import Tensor
 from headlight.model.families.family import EPSILON, ONE_MATRIX, Family, Shapes, Sizes
 from headlight.model.families.llama import BASE, ROTARY
 from headlight.model.families.values import LONGEST, Described, quoted
-from headlight.model.pretrained.binary import Bytes, Place
+from headlight.model.pretrained.binary import Bytes, StoredTensor
 from headlight.model.pretrained.contents import Contents
 from headlight.model.pretrained.gguf_tokenizer import gguf_tokenizer
 from headlight.model.pretrained.weights import CannotLoad, WeightFile
@@ -69,7 +69,7 @@ class Header:
                     f"{path} is truncated or corrupt: {name} of shape {shape} would end at byte "
                     f"{start + size:,}, but the file has {len(read):,}."
                 )
-            self.tensors[name] = Place(shape, kind, start, size)
+            self.tensors[name] = StoredTensor(shape, kind, start, size)
 
     def _text(self) -> str:
         return self.bytes.text(self.bytes.whole("Q"))
@@ -123,7 +123,7 @@ class GgufWeights(WeightFile):
         alike = one.shape == two.shape and one.kind == two.kind
         return alike and self._content(one) == self._content(two)
 
-    def _content(self, place: Place) -> memoryview:
+    def _content(self, place: StoredTensor) -> memoryview:
         return self.header.bytes.content[place.start : place.start + place.size]
 
     def _tensor(self, name: str) -> Tensor:

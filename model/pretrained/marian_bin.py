@@ -20,7 +20,7 @@ from torch import Tensor
 from headlight.model.families.family import ACTIVATION_NAMES, Family, Shapes, Sizes
 from headlight.model.families.values import Described, quoted
 from headlight.model.files import read_within
-from headlight.model.pretrained.binary import Bytes, Place
+from headlight.model.pretrained.binary import Bytes, StoredTensor
 from headlight.model.pretrained.contents import Contents
 from headlight.model.pretrained.sandbox import try_tokenizer
 from headlight.model.pretrained.weights import CannotLoad, Stored, WeightFile
@@ -56,9 +56,9 @@ class MarianWeights(WeightFile):
                 raise CannotLoad(f"{path} is corrupt: a tensor has {axes:,} axes.")
             shapes.append(read.numbers("i", axes))
         read.take(read.whole("Q"))  # up to where numbers begin
-        self.places: dict[str, Place] = {}
+        self.places: dict[str, StoredTensor] = {}
         for name, shape, (_, kind, _, size) in zip(names, shapes, heads, strict=True):
-            self.places[name] = Place(shape, kind, read.at, size)
+            self.places[name] = StoredTensor(shape, kind, read.at, size)
             read.take(size)
         if CONFIG not in self.places:
             raise CannotLoad(f"{path} lacks the description of its model, {CONFIG}.")
@@ -71,7 +71,7 @@ class MarianWeights(WeightFile):
             self._check(name, self.places[name])
         super().__init__(path, shown)
 
-    def _check(self, name: str, place: Place) -> None:
+    def _check(self, name: str, place: StoredTensor) -> None:
         if place.kind not in (FLOAT32, INTGEMM8):
             raise CannotLoad(
                 f"{self.bytes.path} stores {name} as type {place.kind:#x}. Supported: float32, "
@@ -115,7 +115,7 @@ class MarianWeights(WeightFile):
         return torch.from_numpy(np.array(numbers))
 
 
-def _length(place: Place) -> int:
+def _length(place: StoredTensor) -> int:
     return math.prod(place.shape)
 
 

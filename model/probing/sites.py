@@ -3,11 +3,21 @@ other file looks up modules by name: a site names an attention, a side its embed
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from torch import nn
 
 from headlight.model.sites import Layer, ProbedModel, Side, Site
 from headlight.model.transformer import Embedding, FeedForward, MultiHeadAttention
+
+
+class Place(NamedTuple):
+    """A head, such as the selected one, counted from 0, its layer among those of its kind, as in a
+    trace's arrays. The screen counts from 1, and layers as the model numbers them."""
+
+    kind: str
+    layer: int
+    head: int
 
 
 def kinds_of(sites: Iterable[Site]) -> dict[str, tuple[Site, ...]]:

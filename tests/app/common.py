@@ -17,6 +17,7 @@ from headlight.app import theme
 from headlight.app.components.packing import GridOptions
 from headlight.app.export.view import View
 from headlight.app.results import memoize, sweep_results
+from headlight.app.results.shown import Shown
 from headlight.app.state import cache, catalog
 from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import SETTINGS, shared
@@ -98,7 +99,7 @@ def finished(page):
     sweeps_made = [key for key in memoize.results_cache().entries if key[0][0] == "sweep"]
     (_, name, score), device, _, run = sweeps_made[-1]
     view = catalog.view_of(run.checkpoint, run.step, device)
-    while sweep_results.sweep_of(view, run, name, score, further=True).missing:
+    while sweep_results.sweep_of(Shown(view, run), name, score, further=True).missing:
         pass
     return page.run()
 

@@ -27,6 +27,7 @@ from headlight.app.state.settings import SETTINGS
 from headlight.app.text import formats, part_names
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.probing.changes import CannotChange
+from headlight.model.probing.sites import Place
 from headlight.model.probing.trace import CannotRead
 from headlight.model.surveys import sentences
 from headlight.model.surveys.sentences import Line, attend, encode
@@ -135,7 +136,7 @@ def test_nothing_of_the_user_s_is_alive_in_a_page(text, target):
     view = replace(view, settings=view.settings | {"model": text, "source": text})
     for make in (bertviz, lambda view: pictures.page(view).decode("utf-8")):
         assert elements(make(view)) == elements(make(PLAIN))
-    axes = part_names.axes(trace, "cross", 0, 0)
+    axes = part_names.axes(trace, Place("cross", 0, 0))
     drawn = charts.attention(trace.attention["cross"][0, 0], *axes).to_plotly_json()
     for side in ("xaxis", "yaxis"):
         assert not any("<" in label for label in drawn["layout"][side]["ticktext"])

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from headlight.app.results import passes
 from headlight.app.shell import effect
 from headlight.app.shell.effect import Effect
 from headlight.app.state import catalog
@@ -225,4 +224,4 @@ def test_no_row_of_a_difference_is_marked_for_what_the_change_did(monkeypatch):
 
 def test_every_kind_of_act_is_drawn():
     assert {act for seed in SHORT for act, *_ in drawn(seed)} >= {"step", "comparison", "causal"}
-    assert passes.as_trained(drawn(0)[0][3]).changes == ()
+    assert effect.as_trained(drawn(0)[0][3]).changes == ()

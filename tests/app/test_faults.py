@@ -18,7 +18,7 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from headlight.app.results import passes
+from headlight.app.results.shown import Shown
 from headlight.app.server.command import main as command
 from headlight.app.server.ports import check
 from tests.app.common import forget_all
@@ -79,7 +79,7 @@ def test_memory_that_runs_out_ends_one_page_and_no_session(page, monkeypatch, er
     page.query_params.update(model="uneven", source=SENTENCE, target="ein Hund")
     page.run()
     with monkeypatch.context() as patch:
-        patch.setattr(passes, "trace_of", lambda *given, **more: error())
+        patch.setattr(Shown, "trace", property(lambda shown: error()))
         for key in ("attention", "heads", "take-away", "tokenizer"):
             page.switch_page(key).run()
             assert not page.exception, key
@@ -94,7 +94,7 @@ def test_another_error_is_not_taken_for_a_lack_of_memory(page, monkeypatch):
         raise RuntimeError("a mistake of ours")
 
     page.query_params.update(model="uneven", source=SENTENCE, target="ein Hund")
-    monkeypatch.setattr(passes, "trace_of", fails)
+    monkeypatch.setattr(Shown, "trace", property(fails))
     assert page.run().exception
 
 

@@ -60,13 +60,12 @@ def test_the_dot_of_a_continued_word_is_explained_where_there_is_one(opened, dec
 
 
 def test_so_many_branches_are_written_and_no_more(page, monkeypatch):
-    from headlight.app.results import passes
+    from headlight.app.results.shown import Shown
 
-    written, make = set(), passes.generation_of
+    written, make = set(), Shown.generation
     monkeypatch.setattr(
-        passes, "generation_of",
-        lambda view, run, how, beginning=(): written.add(beginning)
-        or make(view, run, how, beginning),
+        Shown, "generation",
+        lambda shown, how, beginning=(): written.add(beginning) or make(shown, how, beginning),
     )  # fmt: skip
     names = "; ".join(str(i) for i in range(300, 340))
     page.query_params.update(model="en-de", source="A dog.", branches=names, beginning="339")

@@ -5,7 +5,9 @@ import pandas as pd
 import pytest
 
 from headlight.app.components.packing import answers_of, pack_trace
-from headlight.app.results import memoize, passes, sweep_results
+from headlight.app.results import memoize, sweep_results
+from headlight.app.results import shown as shown_module
+from headlight.app.results.shown import Shown
 from headlight.app.state import catalog
 from headlight.app.state.pages import PAGES
 from headlight.model import load
@@ -51,7 +53,7 @@ def pages(page, monkeypatch):
 
     def of(name, long, only=PAGES, **more):
         memoize.results_cache().entries.clear()
-        monkeypatch.setattr(passes, "LARGEST_TRACE", 0 if long else 2**30)
+        monkeypatch.setattr(shown_module, "LARGEST_TRACE", 0 if long else 2**30)
         page.query_params.update(dict(model=name, source=TEXT) | more)
         found = {}
         for key in only:
@@ -145,7 +147,7 @@ def test_only_weights_that_are_too_many_are_thrown_away(page, monkeypatch):
     view = catalog.view_of("en-de", "final", "cpu")
     run = view.checkpoint.run(TEXT)
     needed = bytes_of_weights(view.model.sites(), read_of(view.model, run))
-    monkeypatch.setattr(passes, "LARGEST_TRACE", needed)
-    assert passes.is_whole(view, run)
-    monkeypatch.setattr(passes, "LARGEST_TRACE", needed - 1)
-    assert not passes.is_whole(view, run)
+    monkeypatch.setattr(shown_module, "LARGEST_TRACE", needed)
+    assert Shown(view, run).is_whole
+    monkeypatch.setattr(shown_module, "LARGEST_TRACE", needed - 1)
+    assert not Shown(view, run).is_whole

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from headlight.app.results import passes
+from headlight.app.results.shown import Shown
 from headlight.app.state import catalog
 from headlight.app.state.pages import PAGES
 from headlight.app.text import head_card
@@ -55,7 +55,7 @@ def test_every_page_opens_on_a_head_that_is_gone(pruned):
 
 def test_its_missing_heads_are_blank(pruned):
     model = catalog.view_of("pruned", FINAL, "cpu")
-    trace = passes.trace_of(model, model.checkpoint.run("a b c d e"))
+    trace = Shown(model, model.checkpoint.run("a b c d e")).trace
     there = trace.attention["cross"].any(axis=(2, 3))
     assert there.tolist() == [[False, False], [True, True]]
     pruned.switch_page("heads").run()

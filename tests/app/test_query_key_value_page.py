@@ -73,7 +73,7 @@ def follow(page, number):
 def own_trace():
     """The trace that the page read last. Of two passes the last digits differ."""
     entries = reversed(memoize.results_cache().entries.items())
-    return next(made for (name, *_), (made, _) in entries if name == ("trace_of", False))
+    return next(made for (name, *_), (made, _) in entries if name == ("Shown.trace",))
 
 
 def telling_row(trace, kind, layer, head):

@@ -22,6 +22,7 @@ from headlight.model import load
 from headlight.model.analysis.reading import Reading
 from headlight.model.checkpoint import SHIPPED
 from headlight.model.probing.run import Run
+from headlight.model.probing.sites import Place
 from headlight.model.surveys.tables import spreadsheet_safe
 from tests.app.common import view_of
 from tests.app.test_packing import unpack
@@ -82,7 +83,7 @@ def in_grid(packed, kind, layer, head, row) -> str:
 def test_the_word_is_the_same_everywhere(number):
     place = name, kind, layer, head, row = places()[number]
     trace, word = trace_of(name), word_of(*place)
-    query, _ = part_names.axes(trace, kind, layer, head)
+    query, _ = part_names.axes(trace, Place(kind, layer, head))
     assert query.labels[row] == word  # figures on Attention and Compare, exported pictures
     assert not query.hover or word in query.hover[row]
     moment = re.search("just read|about to be written", query.title)
@@ -139,8 +140,8 @@ def test_means_and_merged_words_are_labelled_by_what_is_read():
     trace = trace_of("en-de")
     for reading in (Reading(words=True), Reading(average="heads")):
         read, _ = reading.shown(trace.tgt)
-        assert part_names.axes(trace, "cross", 1, 0, reading)[0].labels == read
-    hidden = part_names.axes(trace, "cross", 1, 0, Reading(special="hide"))[0].labels
+        assert part_names.axes(trace, Place("cross", 1, 0), reading)[0].labels == read
+    hidden = part_names.axes(trace, Place("cross", 1, 0), Reading(special="hide"))[0].labels
     assert list(hidden) == [*trace.tgt.tokens[2:], "</s>"]
 
 

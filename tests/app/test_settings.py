@@ -289,7 +289,7 @@ for key in ("kind", "layer", "head"):
     del st.session_state[key]  # as Streamlit does where a run breaks off before their widgets
 session.focus_on("self", 0, 0, 2)  # a late message, of another model
 session.settle("Attention")
-st.session_state["focus"] = vars(session.focus())
+st.session_state["focus"] = session.focus()._asdict()
 st.session_state["line"] = session.values()["changes"]
 """
 
@@ -309,7 +309,6 @@ import numpy as np
 import streamlit as st
 
 from headlight.app import selection
-from headlight.app.results import passes
 from headlight.app.state import session
 from headlight.model.masks import Masks
 
@@ -318,7 +317,7 @@ run = selection.run()
 other = replace(run, texts=(run.texts[0], run.texts[0]), masks=Masks(causal=False))
 earlier = replace(run, step="10")
 for name, one in {"run": run, "other": other, "earlier": earlier}.items():
-    st.session_state[name] = passes.trace_of(selection.view(one), one)
+    st.session_state[name] = selection.shown(one).trace
 """
 
 

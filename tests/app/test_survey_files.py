@@ -15,6 +15,7 @@ from headlight.app.views import _head_table
 from headlight.model.analysis.head_metrics import measured
 from headlight.model.checkpoint import SHIPPED, load
 from headlight.model.pretrained.weights import CannotLoad
+from headlight.model.probing.sites import Place
 from headlight.model.surveys.clearest import surveyed_habit
 from headlight.model.surveys.survey import CARD, FILE, Survey
 
@@ -61,10 +62,10 @@ def show(survey, checkpoint, trace):
     texts = [_head_table.surveyed_on(survey, True)]
     for site in checkpoint.model.sites():
         for head in range(site.n_heads):
-            place = site.kind, site.layer, head
+            place = Place(site.kind, site.layer, head)
             surveyed_habit(survey, *place)
-            texts.append(head_card.in_all_sentences(survey, *place))
-            texts += head_card.importance(survey, *place)
+            texts.append(head_card.in_all_sentences(survey, place))
+            texts += head_card.importance(survey, place)
     assert all(len(text) < 1000 for text in texts)
 
 

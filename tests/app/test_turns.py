@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from headlight.app.results import layer_results, memoize, sweep_results, word_results
-from headlight.app.results import passes as passes_module
+from headlight.app.results.shown import Shown, target_of
 from headlight.app.server import fair_queue as queue
 from headlight.app.server.fair_queue import FairQueue
 from headlight.app.state import catalog
@@ -100,7 +100,7 @@ def test_passes_over_one_view_never_overlap(monkeypatch):
             passes.subtract([view.stamp, "all"])
             return name
 
-        assert memoize.memoize_pass(view, Run(()), name, make, lambda result: 1) == name
+        assert memoize.memoize_pass(Shown(view, Run(())), name, make, lambda result: 1) == name
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(computes, [mine, mine, others, mine] * 2, range(8)))
@@ -387,22 +387,21 @@ SENTENCE = "A dog runs through the snow and a man in a red hat looks at it."
 
 def works(view):
     """What takes long, each on texts of its own; bare functions of a view."""
-    run = view.checkpoint.run(SENTENCE)
-    changed = view.checkpoint.run(SENTENCE, changes="encoder.1.1=off; cross.2.3=uniform")
+    shown = Shown(view, view.checkpoint.run(SENTENCE))
+    changes = "encoder.1.1=off; cross.2.3=uniform"
+    changed = Shown(view, view.checkpoint.run(SENTENCE, changes=changes))
     score = Score(2, 40)
     return {
-        "influence": lambda: word_results.influence_of(view, run).weights,
+        "influence": lambda: word_results.influence_of(shown).weights,
         "attribution": lambda: np.stack(
-            [*word_results.attribution_of(view, changed, score, (0, 1)).values.values()]
+            [*word_results.attribution_of(changed, score, (0, 1)).values.values()]
         ),
-        "beams": lambda: passes_module.generation_of(view, run, Beam(10)).probabilities,
-        "drawn": lambda: passes_module.generation_of(view, changed, Sampling(seed=3)).probabilities,
-        "sweep": lambda: sweep_results.sweep_of(view, changed, "heads").effects,
-        "trace": lambda: passes_module.trace_of(view, changed).logits,
-        "lens": lambda: layer_results.lens_of(view, run).probability,
-        "target": lambda: np.array(
-            passes_module.target_of(view, SENTENCE, changes="cross=off").ids
-        ),
+        "beams": lambda: shown.generation(Beam(10)).probabilities,
+        "drawn": lambda: changed.generation(Sampling(seed=3)).probabilities,
+        "sweep": lambda: sweep_results.sweep_of(changed, "heads").effects,
+        "trace": lambda: changed.trace.logits,
+        "lens": lambda: layer_results.lens_of(shown).probability,
+        "target": lambda: np.array(target_of(view, SENTENCE, changes="cross=off").ids),
     }
 
 

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from headlight.app.results import system_results
+from headlight.app.results.shown import Shown
 from headlight.app.state import catalog
 from headlight.app.state.catalog import DEFAULT_MODEL
 from headlight.app.views import from_2017_to_llama
@@ -117,7 +118,7 @@ def test_the_figure_of_each_stop_counts_and_frames_what_its_swap_changes(default
     run = Run((default.tokenizer.encode(TEXT),) * 2)
     view, seen = catalog.view_of(DEFAULT_MODEL, FINAL, "cpu"), {}
     for name in (lineage.PAPER_MODEL, *lineage.LINE):
-        trace, shown = system_results.lineage_figure(view, run, name)
+        trace, shown = system_results.lineage_figure(Shown(view, run), name)
         seen[name] = trace, shown, from_2017_to_llama.names(name)
         counted = sum(block.parameters for block in shown)
         assert counted == (

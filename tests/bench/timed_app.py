@@ -13,17 +13,18 @@ import main
 import streamlit as st
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 
+from headlight.app import selection
 from headlight.app.components import head_grid, packing
-from headlight.app.results import passes
+from headlight.app.results.shown import Shown
 from headlight.app.shell import grid_display, screen
 from headlight.app.state import session
 
 PARTS = {
     "script": (ScriptRunner, "_run_script"),
     "the settings": (session, "settle"),
-    "translation": (passes, "target_of"),
-    "the pass": (passes, "_trace"),
-    "generation": (passes, "generation_of"),
+    "translation": (selection, "target_of"),
+    "the pass": (Shown, "_trace"),
+    "generation": (Shown, "generation"),
     "predictions": (packing, "answers_of"),
     "packing": (packing, "pack_trace"),
     "options": (grid_display, "grid_options"),

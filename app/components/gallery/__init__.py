@@ -17,7 +17,7 @@ _mount_heads = component("headlight_gallery_heads", js=script("gallery/heads.js"
 
 @dataclass(frozen=True)
 class GalleryHead:
-    """A head: its `kind`, and its place as in `Focus` and, `number` and `head` + 1, on screen.
+    """A head: its `kind`, and its place as in `Place` and, `number` and `head` + 1, on screen.
     `bar`: what the model loses without it as a share of the largest loss, None where that is not
     known; `lost` the same in words; `missed`: whether the model is surely worse; `off`: whether it
     is switched off."""

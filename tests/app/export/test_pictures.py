@@ -160,7 +160,7 @@ def test_the_head_as_pdf_has_its_weights_tokens_and_settings(trace, kind):
     assert json.loads(reader.metadata.subject) == view.settings
     assert reader.metadata.creation_date is None
     text = pdf_text(pdf).split("\n")
-    axes = part_names.axes(trace, *view.head)
+    axes = part_names.axes(trace, view.head)
     for shown in (view.name, "Model en-de", *(axis.title for axis in axes)):
         assert shown in text
     assert ("Hatched: masked." in text) == (kind == "decoder")
