@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -18,6 +18,7 @@ from headlight.model.tokenizer import (
     SPACE,
     Encoding,
     Tokenizer,
+    bytes_of,
     name_after,
     named,
     text_of_bytes,
@@ -102,7 +103,8 @@ def _listed(tokens: object, length: int, title: str) -> list[str | int]:
 
 
 SPECIAL = re.compile(r"<[^<>\s]*>|\[[A-Z0-9_]+\]|<\|.*\|>")
-BYTES, JOINS = "Ġ", "##"
+BYTE = re.compile("<0x([0-9A-F]{2})>")  # of a character that the vocabulary lacks
+BYTES, LATIN, JOINS = "Ġ", "latin-1", "##"
 MARKS = BYTES, SPACE, JOINS  # a space before, in bytes or not, and none
 
 
@@ -118,10 +120,12 @@ def _written(tokens: Sequence[str | int], mark: str | None = None) -> Encoding:
     first = {token: i for i, token in reversed(list(enumerate(tokens)))}
     ids = tuple(first[t] if isinstance(t, str) or t < 0 else int(t) for t in tokens)
     names = [str(token) for token in tokens]
-    special = [not name or bool(SPECIAL.fullmatch(name)) for name in names]
+    special = [
+        not name or (bool(SPECIAL.fullmatch(name)) and not BYTE.fullmatch(name)) for name in names
+    ]
     ordinary = [name for name, is_special in zip(names, special, strict=True) if not is_special]
     mark = mark_of(ordinary) if mark is None else mark
-    text, spans = text_of_bytes(ordinary, True) if mark == BYTES else _joined(ordinary, mark)
+    text, spans = text_of_bytes(_bytes(ordinary, mark), mark == BYTES)
     shown, end, each, offsets = iter(zip(named(text, spans), spans, strict=True)), 0, [], []
     for name, is_special in zip(names, special, strict=True):
         token, span = (name, (end, end)) if is_special else next(shown)
@@ -132,18 +136,23 @@ def _written(tokens: Sequence[str | int], mark: str | None = None) -> Encoding:
     return Encoding(ids, tuple(each), tuple(offsets), roles)
 
 
-def _joined(names: Iterable[str], mark: str) -> tuple[str, list[tuple[int, int]]]:
-    """The text of tokens that are not bytes, and the characters of each."""
-    text, offsets = "", []
+def _bytes(names: Iterable[str], mark: str) -> Iterator[bytes]:
+    """What each token stands for, with the space before it."""
+    is_first = True
     for name in names:
-        has_space = (
-            name.startswith(SPACE) if mark == SPACE else not (mark and name.startswith(mark))
-        )
-        part = name.lstrip(SPACE) if mark == SPACE else name.removeprefix(mark)
-        text += " " * (has_space and bool(text))
-        offsets.append((len(text), len(text) + len(part)))
-        text += part
-    return text, offsets
+        if mark == BYTES:
+            yield bytes_of(name)
+        elif mark == LATIN and max(name) <= "\xff":
+            yield name.encode("latin-1")
+        elif byte := BYTE.fullmatch(name):
+            yield bytes([int(byte[1], 16)])
+        else:
+            has_space = (
+                name.startswith(SPACE) if mark == SPACE else not (mark and name.startswith(mark))
+            )
+            part = name.lstrip(SPACE) if mark == SPACE else name.removeprefix(mark)
+            yield (" " * (has_space and not is_first) + part).encode("utf-8", "replace")
+        is_first = False
 
 
 class Names:
@@ -152,6 +161,8 @@ class Names:
     def __init__(self, tokenizer):
         self.theirs, self.ours = tokenizer, _ours(tokenizer)
         self.mark = "" if self.ours or tokenizer is None else mark_of(tokenizer.get_vocab())
+        if not self.mark and _reads_bytes(tokenizer):
+            self.mark = LATIN
 
     def text(self, ids: Sequence[int]) -> Encoding:
         """These ids, special ones in their places."""
@@ -183,6 +194,14 @@ class Names:
             return self.theirs.convert_ids_to_tokens(token_id)
         except (IndexError, KeyError, OverflowError):
             return None
+
+
+def _reads_bytes(tokenizer) -> bool:
+    """Whether its tokens are bytes, each under the name of a character of Latin-1, as in ByT5."""
+    try:
+        return tokenizer.convert_tokens_to_string(["Ã", "©"]) == "é"
+    except Exception:  # it may be anything
+        return False
 
 
 def _ours(tokenizer) -> Tokenizer | None:
