@@ -99,6 +99,10 @@ def _recordings(tensor: Callable[[str], np.ndarray], described: list[dict]) -> l
 def _opened(tensor: Callable[[str], np.ndarray], number: int, described: Mapping) -> Recording:
     read_by = {str(k): (str(query), str(key)) for k, (query, key) in described["read"].items()}
     texts = {str(side): _encoding(parts) for side, parts in described["texts"].items()}
+    layers, key_heads = (
+        {kind: [_count(n) for n in described[key][kind]] for kind in read_by}
+        for key in ("layers", "key_heads")
+    )
     attention = {}
     for kind, sides in read_by.items():
         array = tensor(f"{number}.{kind}")
@@ -107,13 +111,10 @@ def _opened(tensor: Callable[[str], np.ndarray], number: int, described: Mapping
         array = array_of(kind, array)
         if not min(array.shape):
             raise CannotRecord(f"{kind} is empty.")
-        check(kind, array, partial=True)
+        if len(layers[kind]) == len(array):  # else it is refused below
+            check(kind, array, True, layers[kind])
         attention[kind] = array.astype(np.float32)
     names = {kind: [_line(name) for name in described["names"][kind]] for kind in attention}
-    layers, key_heads = (
-        {kind: [_count(n) for n in described[key][kind]] for kind in attention}
-        for key in ("layers", "key_heads")
-    )
     made = recording(
         attention, texts, read_by, names=names, layers=layers, key_heads=key_heads,
         titles={str(side): str(title) for side, title in described["titles"].items()},

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -17,9 +18,14 @@ OF_TRANSFORMERS = {  # its name → our kind; "" where only the weights tell
     "cross_attentions": "cross",
 }
 
+MOST_LAYERS = 999  # that can be shown
 KIND_NAME = re.compile("[a-z][a-z0-9_ -]{0,39}")  # what kinds and texts may be called, in files too
 CROSS = re.compile(r"cross|enc(?:oder)?_?dec|encoder_att|multihead_attn", re.IGNORECASE)
 NUMBER = re.compile(r"(?<![A-Za-z])\d+(?![A-Za-z])")
+WRAPPER = re.compile(  # what torch.compile, DataParallel, FSDP and PEFT put into modules' names
+    r"(?<![^.])(_orig_mod|module|_fsdp_wrapped_module|_checkpoint_wrapped_module|base_layer|"
+    r"original_module|modules_to_save\.[^.]+)(\.|$)"
+)
 
 
 def kinds_by_name(names: Iterable[str]) -> dict[str, list[str]]:
@@ -44,6 +50,27 @@ def kinds_by_name(names: Iterable[str]) -> dict[str, list[str]]:
             kind += "_"
         kinds[kind] = of_kind
     return kinds
+
+
+def unwrapped(name: str) -> str:
+    """The name of a module without what wraps it or what it is in."""
+    return WRAPPER.sub("", name).rstrip(".")
+
+
+def is_in(name: str, known: Iterable[str]) -> bool:
+    """Whether a module is one of these, or a part of one of them."""
+    parts = name.split(".")
+    return any(".".join(parts[:i]) in known for i in range(1, len(parts) + 1))
+
+
+def layers_by_name(names: Sequence[str]) -> list[int]:
+    """The numbers of the layers of one kind, from 0: the model's own, where it is the one number in
+    which their names differ, or the first of a single name; else counted."""
+    numbers = [[int(n) for n in NUMBER.findall(name)] for name in names]
+    columns = [list(column) for column in zip(*numbers, strict=False)]
+    own = [column for column in columns if len({*column}) > 1] if len(names) > 1 else columns[:1]
+    is_one = len(own) == 1 and all(a < b for a, b in pairwise(own[0]))
+    return own[0] if is_one and own[0][-1] < MOST_LAYERS else [*range(len(names))]
 
 
 def name_of(text: str) -> str:

@@ -18,7 +18,13 @@ from headlight.model.masks import Masks
 from headlight.model.messages import short
 from headlight.model.probing.run import Run
 from headlight.model.probing.trace import Trace
-from headlight.model.recording.kinds import KIND_NAME, TITLES, kind_by_weights
+from headlight.model.recording.kinds import (
+    KIND_NAME,
+    MOST_LAYERS,
+    TITLES,
+    kind_by_weights,
+    layers_by_name,
+)
 from headlight.model.recording.predictions import Likeliest, known
 from headlight.model.recording.texts import Words, texts_of
 from headlight.model.recording.weights import CannotRecord, check, stacked
@@ -30,7 +36,7 @@ HOLDS = "attention weights and the texts, which anyone who has this file can rea
 ENDING = ".safetensors"
 MOST_TEXTS = 1_000  # of a file
 LARGEST, LONGEST_HEADER = 2**31, 2**24  # bytes of a file: its weights in float32, its texts
-MOST_KINDS, MOST_LAYERS, MOST_HEADS = 16, 999, 20_000  # that can be shown
+MOST_KINDS, MOST_HEADS = 16, 20_000  # that can be shown
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,7 +156,7 @@ def of_trace(trace: Trace, origin: str = "", notes: Sequence[str] = ()) -> Recor
     if isinstance(trace, Recording):
         return trace
     for kind, weights in trace.attention.items():
-        check(kind, weights, partial=True)
+        check(kind, weights, True, [site.layer for site in trace.kinds[kind]])
     return recording(
         {kind: weights.copy() for kind, weights in trace.attention.items()}, trace.texts,
         {kind: (sites[0].query_side, sites[0].key_side) for kind, sites in trace.kinds.items()},
@@ -171,14 +177,17 @@ def recording_of(
     is named by its weights. The rest as `read` and `recording` take it. Raises CannotRecord."""
     if not found:
         raise CannotRecord("There are no weights in it.")
-    notes, attention = list(notes), {}
+    notes, attention, numbers, named = list(notes), {}, {}, {}
     for kind, layers in found.items():
-        array = stacked(kind, layers)
-        notes += check(kind, array, partial)
-        attention[kind or kind_by_weights(array)] = array.astype(np.float32)
+        own = layers_by_name(names[kind]) if kind in names else [*range(len(layers))]
+        array = stacked(kind, layers, own)
+        notes += check(kind, array, partial, own)
+        called = kind or kind_by_weights(array)
+        attention[called], numbers[called] = array.astype(np.float32), own
+        named |= {called: names[kind]} if kind in names else {}
     texts, titles, read = texts_of(attention, tokens, target)
     return recording(
-        attention, texts, read, titles=titles, names=names, key_heads=key_heads,
+        attention, texts, read, titles=titles, names=named, layers=numbers, key_heads=key_heads,
         notes=tuple(notes), **known,
     )  # fmt: skip
 

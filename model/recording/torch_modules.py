@@ -3,6 +3,7 @@ its heads off. The rest happens inside one function of torch, which nothing can 
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from itertools import chain
 from typing import Any
 
 import torch
@@ -11,13 +12,17 @@ from torch import Tensor, nn
 from headlight.model.probing.changes import CannotChange, Change, HeadOff, MaskChange
 from headlight.model.recording.inputs import Read
 from headlight.model.recording.unchanged import unchanged
-from headlight.model.recording.watch import Call, Place, Room, Watch
+from headlight.model.recording.watch import Call, Place, Room, Watch, names_of
 from headlight.model.recording.weights import CannotRecord
 
 ARGUMENTS = (
     "query", "key", "value", "key_padding_mask", "need_weights", "attn_mask",
     "average_attn_weights", "is_causal",
 )  # fmt: skip
+LENGTH_FIRST = (
+    "Without batch_first, the first axis of the input is the length: this is text {} of {}, with "
+    "{} tokens. If the first axis is the batch, build the module with batch_first=True."
+)
 CANNOT = "“{}”: in a module of torch one can switch heads off and change masks, no more."
 
 
@@ -33,13 +38,14 @@ def read_modules(
 ) -> list[Call]:
     """The calls of nn.MultiheadAttention within a model of torch. Hooks keep its layers off the
     path on which they compute no weights."""
-    names = {m: name for name, m in model.named_modules() if isinstance(m, nn.MultiheadAttention)}
+    all_names = names_of(model)
+    names = {m: all_names[m] for m in all_names if isinstance(m, nn.MultiheadAttention)}
     if not names:
         raise CannotRecord(
             "This model has no attention that can be read: neither one of transformers nor an "
             "nn.MultiheadAttention. Give its weights instead."
         )
-    watch = Watch({**names}, Room([*names.values()], (None, None)))
+    watch = Watch({**names}, Room([*chain(*names.values())], (None, None)))
     places: list[Place] = []
     projections = {module: module.out_proj.weight for module in names}
 
@@ -48,7 +54,7 @@ def read_modules(
         at = -2 if module.batch_first or given["query"].ndim == 2 else 0
         rows, keys = (given[what].shape[at] for what in ("query", "key"))
         places.append(watch.place(module))
-        watch.room.check(names[module], module.num_heads, rows, keys)
+        watch.room.check(places[-1][0], module.num_heads, rows, keys)
         here = changes.get(places[-1], ())
         if masks := [change for change in here if isinstance(change, MaskChange)]:
             given |= _masked(given, module.num_heads, rows, keys, masks)
@@ -71,6 +77,21 @@ def read_modules(
             hooks.enter_context(module.register_forward_hook(keep, with_kwargs=True))
         model(*read.ordered, **read.inputs)
     return list(watch.calls)
+
+
+def length_first(
+    model: nn.Module, read: Read, calls: Sequence[Call], row: int
+) -> tuple[Read, list[str]]:
+    """What a pass read, and a note where the first axis of its input was the length and others
+    may have meant it as the batch: then the texts of the batch attend to each other."""
+    texts = (x for x in (*read.ordered, *read.inputs.values()) if isinstance(x, Tensor))
+    size = next((tuple(text.shape[:2]) for text in texts if text.ndim > 1), None)
+    batch, rows = (calls[0].weights.shape[at] for at in (0, -2))
+    firsts = {m.batch_first for m in model.modules() if isinstance(m, nn.MultiheadAttention)}
+    if batch == 1 or True in firsts or size != (rows, batch):
+        return read, []
+    note = LENGTH_FIRST.format(row + 1, batch, rows)
+    return Read({}, (None, None)), [note]
 
 
 def _masked(

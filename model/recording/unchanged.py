@@ -1,4 +1,5 @@
-"""A model is left as it was found, whatever happens to it meanwhile."""
+"""A model is left as it was found, whatever happens to it meanwhile, and what fails in it is one
+sentence."""
 
 import threading
 from collections.abc import Iterator
@@ -6,6 +7,9 @@ from contextlib import ExitStack, contextmanager
 from weakref import WeakKeyDictionary
 
 from torch import nn
+
+from headlight.model.messages import reason
+from headlight.model.recording.weights import CannotRecord
 
 HOOKS = (
     "_forward_hooks", "_forward_pre_hooks", "_forward_hooks_with_kwargs",
@@ -15,6 +19,7 @@ HOOKS = (
 INSTALLED = "_output_capturing_hooks_installed"  # of transformers, which never removes its own
 COMPILED = "_compiled_call_impl", "forward"  # of a module, and of what torch.compile wraps one in
 ABSENT = object()
+OURS = "headlight."  # modules whose exceptions are sentences
 
 
 def configs_of(model: nn.Module) -> list:
@@ -43,12 +48,21 @@ def _locks_of(model: nn.Module) -> list[threading.RLock]:
 
 @contextmanager
 def unchanged(model: nn.Module) -> Iterator[None]:
-    """After the block the model is as it was, whatever happened. Meanwhile it is this thread's."""
+    """After the block the model is as it was, whatever happened. Meanwhile it is this thread's.
+    Raises CannotRecord for what the model's own code raises."""
     with ExitStack() as held:
         for lock in _locks_of(model):
             held.enter_context(lock)
-        with _restored(model):
-            yield
+        try:
+            with _restored(model):
+                yield
+        except Exception as error:
+            if type(error).__module__.startswith(OURS):
+                raise
+            why = f": {reason(error)}" if str(error) else ""
+            if "index out of range" in why:
+                why = ": a token's id, or its position, is beyond those that it has learned"
+            raise CannotRecord(f"{type(model).__name__} fails on this input{why}.") from error
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from headlight.model.probing.changes import (
     WeightChange,
 )
 from headlight.model.probing.trace import BYTES_OF_WEIGHT, most_bytes, too_large
-from headlight.model.recording.kinds import kinds_by_name
+from headlight.model.recording.kinds import kinds_by_name, unwrapped
 from headlight.model.recording.weights import CannotRecord
 
 
@@ -104,18 +104,31 @@ def check_room(cells: int, lengths: Sequence[int]) -> None:
 
 @dataclass
 class Watch:
-    """What is recorded in one pass, and what is changed: place → changes."""
+    """What is recorded in one pass, and what is changed: place → changes. `names`: see
+    `names_of`."""
 
-    names: dict[nn.Module, str]
+    names: dict[nn.Module, list[str]]
     room: Room
     changes: Mapping[Place, Sequence[Change]] = field(default_factory=dict)
     calls: MutableSequence[Call] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
 
     def place(self, module: nn.Module) -> Place:
-        name = self.names.get(module, type(module).__name__)
-        number = self.counts[name] = self.counts.get(name, -1) + 1
-        return name, number
+        """Of the next call of a module. One that layers share has a name in each."""
+        names = self.names.get(module, [type(module).__name__])
+        number = self.counts[names[0]] = self.counts.get(names[0], -1) + 1
+        return (names[number], 0) if 0 < number < len(names) else (names[0], number)
+
+
+def names_of(*models: nn.Module) -> dict[nn.Module, list[str]]:
+    """Module → its names in the last of the models that holds it, without what wraps it."""
+    names: dict[nn.Module, list[str]] = {}
+    for model in models:
+        within: dict[nn.Module, list[str]] = {}
+        for name, module in model.named_modules(remove_duplicate=False):
+            within.setdefault(module, []).append(unwrapped(name))
+        names |= within
+    return names
 
 
 watching: ContextVar[Watch | None] = ContextVar("watch", default=None)

@@ -8,6 +8,11 @@ import torch
 
 SUM_ERROR = {np.dtype(np.float16): 2e-2, np.dtype(np.float64): 1e-3, np.dtype(np.float32): 1e-3}
 
+NOT_TOKENS = (
+    "{}: the columns of its weights are not the tokens of the text, but places in a window or a "
+    "block, so they cannot be drawn."
+)
+
 
 class CannotRecord(ValueError):
     """Weights that cannot be shown, in a sentence."""
@@ -67,12 +72,14 @@ def array_of(where: str, value) -> np.ndarray:
     return array if array.dtype in SUM_ERROR else array.astype(np.float32)
 
 
-def stacked(kind: str, layers: Sequence[np.ndarray]) -> np.ndarray:
+def stacked(kind: str, layers: Sequence[np.ndarray], numbers: Sequence[int]) -> np.ndarray:
+    """The layers with these numbers as one array."""
     name = kind or "attention"
-    for i, layer in enumerate(layers):
+    for number, layer in zip(numbers, layers, strict=True):
         if layer.shape != layers[0].shape:
             raise CannotRecord(
-                f"{name}: layer {i + 1} has {_size(layer)}, but layer 1 has {_size(layers[0])}."
+                f"{name}: layer {number + 1} has {_size(layer)}, but layer {numbers[0] + 1} has "
+                f"{_size(layers[0])}."
             )
     if not min(layers[0].shape):
         raise CannotRecord(f"{name} is empty: it has {_size(layers[0])}.")
@@ -84,13 +91,14 @@ def _size(layer: np.ndarray) -> str:
     return f"{heads} heads of {queries} × {keys} weights"
 
 
-def check(kind: str, array: np.ndarray, partial: bool) -> list[str]:
-    """Raises CannotRecord for what is no weights; notes for what is unusual."""
+def check(kind: str, array: np.ndarray, partial: bool, numbers: Sequence[int]) -> list[str]:
+    """Raises CannotRecord for what is no weights of layers with these numbers; notes for what is
+    unusual."""
     name = kind or "attention"
 
     def where(wrong: np.ndarray) -> str:
-        layer, head, row = np.argwhere(wrong)[0][:3] + 1
-        return f"{name}, layer {layer}, head {head}, row {row}"
+        layer, head, row = np.argwhere(wrong)[0][:3]
+        return f"{name}, layer {numbers[layer] + 1}, head {head + 1}, row {row + 1}"
 
     if (wrong := ~np.isfinite(array)).any():
         value = array[tuple(np.argwhere(wrong)[0])]
@@ -100,6 +108,8 @@ def check(kind: str, array: np.ndarray, partial: bool) -> list[str]:
             f"{where(wrong)}: a weight is {array[wrong][0]:.3g}. Weights are not negative; are "
             "these the scores before the softmax?"
         )
+    if _are_offsets(array):
+        raise CannotRecord(NOT_TOKENS.format(name))
     sums, error = array.sum(axis=-1, dtype=np.float64), SUM_ERROR[array.dtype]
     if (wrong := sums > 1 + error).any():
         raise CannotRecord(
@@ -118,3 +128,17 @@ def check(kind: str, array: np.ndarray, partial: bool) -> list[str]:
             "missing went elsewhere, as to a sink."
         ]
     return []
+
+
+def _are_offsets(array: np.ndarray) -> bool:
+    """Whether columns stand for the tokens around that of the row, as Longformer's do: weights are
+    0 just where these would lie before or behind the text."""
+    rows, keys = array.shape[-2:]
+    token = np.add.outer(np.arange(rows), np.arange(keys)) - keys // 2
+    inside = (token >= 0) & (token < rows)
+    return (
+        1 < keys <= rows
+        and keys % 2 == 1
+        and np.array_equal((array > 0).all((0, 1)), inside)
+        and not array[..., ~inside].any()
+    )
