@@ -105,7 +105,7 @@ def generated(output: Mapping, row: int) -> tuple[ByKind, list[str]]:
     if any(ids.ndim != 2 or not 0 <= row < len(ids) for ids in read.values()):
         raise CannotRecord(f"There is no row {row + 1} among the sequences of generate().")
     sequences = read["sequences"]
-    beams = read["beam_indices"][row].astype(int) if len(read) > 1 else None
+    beams = read["beam_indices"][row].astype(int) if "beam_indices" in read else None
     found, before = {}, 0
     for name, kind in OF_TRANSFORMERS.items():
         steps = output.get(name)

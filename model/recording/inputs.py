@@ -226,7 +226,7 @@ def given(inputs: Mapping | Sequence, row: int) -> Read:
     named, ordered = (inputs, ()) if isinstance(inputs, Mapping) else ({}, tuple(inputs))
     ids = [
         each[row].tolist() if isinstance(each, Tensor) and each.ndim == 2 and row < len(each)
-        else None
+        and not each.is_meta else None
         for each in (named.get("input_ids"), named.get("decoder_input_ids"))
     ]  # fmt: skip
     return Read(dict(named), (ids[0], ids[1]), ordered=ordered)

@@ -159,6 +159,9 @@ class Names:
     """What the tokens of a tokenizer of transformers are called, or, without one, their ids."""
 
     def __init__(self, tokenizer):
+        """Raises CannotRecord for what is no tokenizer of transformers."""
+        if tokenizer is not None and not hasattr(tokenizer, "convert_ids_to_tokens"):
+            raise CannotRecord(f"{type(tokenizer).__name__} is not a tokenizer of transformers.")
         self.theirs, self.ours = tokenizer, _ours(tokenizer)
         self.mark = "" if self.ours or tokenizer is None else mark_of(tokenizer.get_vocab())
         if not self.mark and _reads_bytes(tokenizer):

@@ -76,6 +76,8 @@ def read_modules(
             hooks.enter_context(module.register_forward_pre_hook(ask, with_kwargs=True))
             hooks.enter_context(module.register_forward_hook(keep, with_kwargs=True))
         model(*read.ordered, **read.inputs)
+    if not watch.calls:
+        raise CannotRecord(f"{type(model).__name__} does not call its attention in this pass.")
     return list(watch.calls)
 
 
