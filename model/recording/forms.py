@@ -5,10 +5,18 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from headlight.model.recording.kinds import OF_TRANSFORMERS, TITLES, kinds_by_name, name_of
 from headlight.model.recording.recording import Recording, recording_of
 from headlight.model.recording.texts import Words
-from headlight.model.recording.weights import CannotRecord, array_of, layer_of, layers_of
+from headlight.model.recording.weights import (
+    OF_TRANSFORMERS,
+    TITLES,
+    CannotRecord,
+    array_of,
+    kinds_by_name,
+    layer_of,
+    layers_of,
+    name_of,
+)
 
 PATTERN = "hook_pattern"  # what TransformerLens calls weights
 NO_ENCODER = "There are no weights of the encoder among them, so it is not shown."

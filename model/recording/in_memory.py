@@ -35,14 +35,15 @@ from headlight.model.recording.live import (
 )
 from headlight.model.recording.recording import Recording
 from headlight.model.recording.texts import Names
-from headlight.model.recording.unchanged import configs_of, unchanged
 from headlight.model.recording.watch import (
     NAME,
     Call,
     Room,
     Watch,
+    configs_of,
     names_of,
     register,
+    unchanged,
     watching,
 )
 from headlight.model.recording.weights import CannotRecord

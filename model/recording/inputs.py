@@ -12,10 +12,9 @@ from torch import Tensor, nn
 
 from headlight.model.messages import reason
 from headlight.model.probing.trace import NO_ID, TooLong
-from headlight.model.recording.kinds import unwrapped
 from headlight.model.recording.texts import Names, Words, as_text
-from headlight.model.recording.unchanged import unchanged
-from headlight.model.recording.weights import CannotRecord
+from headlight.model.recording.watch import unchanged
+from headlight.model.recording.weights import CannotRecord, unwrapped
 
 NOT_CALLABLE = (
     "A tokenizer of the type {} cannot be called. Wrap it: "

@@ -11,8 +11,7 @@ import numpy as np
 import tokenizers
 import torch
 
-from headlight.model.recording.kinds import TITLES
-from headlight.model.recording.weights import CannotRecord
+from headlight.model.recording.weights import TITLES, CannotRecord
 from headlight.model.tokenizer import (
     OTHER_SPECIAL,
     SPACE,

@@ -10,8 +10,7 @@ from headlight.model import record
 from headlight.model.probing.changes import CannotChange
 from headlight.model.probing.trace import TooLong
 from headlight.model.recording.checkpoint import load_recorded
-from headlight.model.recording.kinds import unwrapped
-from headlight.model.recording.weights import CannotRecord
+from headlight.model.recording.weights import CannotRecord, unwrapped
 from tests.model.recording.models import (
     ALL,
     IDS,
