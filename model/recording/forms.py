@@ -117,7 +117,7 @@ def generated(output: Mapping, row: int) -> tuple[ByKind, list[str]]:
     found, before = {}, 0
     for name, kind in OF_TRANSFORMERS.items():
         steps = output.get(name)
-        if not _is_there(steps):
+        if steps is None or not _is_there(steps):
             continue
         if kind == "encoder":  # one pass, of the texts before they were given to beams
             size = len(np.atleast_1d(array_of(name, steps[0])))

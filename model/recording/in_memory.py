@@ -132,7 +132,7 @@ class InMemory(Checkpoint):
 
     def parts(self) -> list[Part]:
         """Its heads, if it takes its attention from the table that ours stands in."""
-        if True not in asks_table(self.model.own):
+        if not asks_table(self.model.own):
             return []
         return [
             Part("attention", site.kind, site.layer, site.name, "", site.n_heads)

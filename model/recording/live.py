@@ -61,7 +61,6 @@ from headlight.model.recording.weights import (
     NOT_TOKENS,
     OF_TRANSFORMERS,
     CannotRecord,
-    is_in,
     kind_by_weights,
     kinds_by_name,
     layers_by_name,
@@ -83,7 +82,7 @@ CANNOT = (
 )
 NOT_READ = "{} of {} cannot be read, so its attention is not shown."
 ATTENTION = re.compile("Atte?n")  # in the names of classes
-IN_PARTS = "{}: {} parts of the input, such as windows, attend within themselves. This is part {}."
+IN_PARTS = "{}: attention stays within {} parts of the input, as in windows. This is part {}."
 MASKS = "attention_mask", "decoder_attention_mask"  # of the text (or source), and of the target
 ONLY_READ = "“{}”: {} can only be read: it does not ask transformers' table for its attention."
 MODULES_CANNOT = "“{}”: in a module of torch one can switch heads off and change masks, no more."
@@ -113,7 +112,12 @@ def read_modules(
         )
     watch = Watch({**names}, Room([*chain(*names.values())], (None, None)))
     places: list[Place] = []
-    projections = {module: module.out_proj.weight for module in names}
+    projections: dict[nn.MultiheadAttention, nn.Parameter] = {}  # of those with heads off
+
+    def restore() -> None:
+        while projections:
+            module, weight = projections.popitem()
+            module.out_proj.weight = weight
 
     def ask(module, args, kwargs):
         given = dict(zip(ARGUMENTS, args, strict=False)) | kwargs
@@ -125,6 +129,7 @@ def read_modules(
         if masks := [change for change in here if isinstance(change, MaskChange)]:
             given |= _masked(given, module.num_heads, rows, keys, masks)
         if off := [change for change in here if isinstance(change, HeadOff)]:
+            projections[module] = module.out_proj.weight
             weight = projections[module].clone()
             for change in off:  # (d_model, heads, d_head)
                 weight.view(len(weight), module.num_heads, -1)[:, change.scope.heads] = 0
@@ -132,13 +137,13 @@ def read_modules(
         return (), given | {"need_weights": True, "average_attn_weights": False}
 
     def keep(module, args, kwargs, output):
-        module.out_proj.weight = projections[module]
+        restore()
         watch.calls.append(Call(*places.pop(), output[1].detach(), module.num_heads))
 
     with unchanged(model), ExitStack() as hooks:
         model.eval()
-        for module, weight in projections.items():
-            hooks.callback(setattr, module.out_proj, "weight", weight)
+        hooks.callback(restore)
+        for module in names:
             hooks.enter_context(module.register_forward_pre_hook(ask, with_kwargs=True))
             hooks.enter_context(module.register_forward_hook(keep, with_kwargs=True))
         model(*read.ordered, **read.inputs)
@@ -194,11 +199,10 @@ def _added(mask: Tensor, dtype: torch.dtype) -> Tensor:
 # Passes
 
 
-def asks_table(model: nn.Module) -> set[bool]:
-    """Whether the attention of a model of transformers takes its function from the table; of some
-    models a part does and another does not."""
+def asks_table(model: nn.Module) -> bool:
+    """Whether a part of a model of transformers takes its attention from the table."""
     tops: list[Any] = [m for m in model.modules() if hasattr(m, "_can_set_attn_implementation")]
-    return {bool(top._can_set_attn_implementation()) for top in tops}
+    return any(top._can_set_attn_implementation() for top in tops)
 
 
 @torch.no_grad()
@@ -225,7 +229,8 @@ def _pass(model: nn.Module, read: Read, changes: Mapping[Place, Sequence[Change]
     around = {name[:i] for name in known for i, letter in enumerate(name) if letter == "."}
     unread: dict[str, None] = {}
     for module in sorted(ran, key=lambda module: names[module][0]):  # a whole before its parts
-        if not any(name in around or is_in(name, known) for name in names[module]):
+        parts_of = tuple(f"{name}." for name in known)
+        if not any(name in around | known or name.startswith(parts_of) for name in names[module]):
             known |= {*names[module]}
             unread[type(module).__name__] = None
     return watch.calls, output, list(unread)
@@ -356,8 +361,8 @@ def record_pass(
     are known, which saves the pass without changes."""
     own: Any = theirs(model)
     origin = type(own).__name__
-    asks, calls, output, unread = asks_table(model), [], None, []
-    if True in asks:
+    calls, output, unread = [], None, []
+    if asks_table(model):
         register()
         places = placed(kinds, changes) if kinds else {}
         calls, output, unread = _pass(model, read, places)

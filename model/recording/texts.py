@@ -157,11 +157,12 @@ def _bytes(names: Iterable[str], mark: str) -> Iterator[bytes]:
 class Names:
     """What the tokens of a tokenizer of transformers are called, or, without one, their ids."""
 
-    def __init__(self, tokenizer):
+    def __init__(self, tokenizer: Any):
         """Raises CannotRecord for what is no tokenizer of transformers."""
         if tokenizer is not None and not hasattr(tokenizer, "convert_ids_to_tokens"):
             raise CannotRecord(f"{type(tokenizer).__name__} is not a tokenizer of transformers.")
-        self.theirs, self.ours = tokenizer, _ours(tokenizer)
+        self.theirs: Any = tokenizer
+        self.ours = _ours(tokenizer)
         self.mark = "" if self.ours or tokenizer is None else mark_of(tokenizer.get_vocab())
         if not self.mark and _reads_bytes(tokenizer):
             self.mark = LATIN

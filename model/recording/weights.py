@@ -59,12 +59,6 @@ def unwrapped(name: str) -> str:
     return WRAPPER.sub("", name).rstrip(".")
 
 
-def is_in(name: str, known: Iterable[str]) -> bool:
-    """Whether a module is one of these, or a part of one of them."""
-    parts = name.split(".")
-    return any(".".join(parts[:i]) in known for i in range(1, len(parts) + 1))
-
-
 def layers_by_name(names: Sequence[str]) -> list[int]:
     """The numbers of the layers of one kind, from 0: the model's own, where it is the one number in
     which their names differ, or the first of a single name; else counted."""
