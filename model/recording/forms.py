@@ -46,7 +46,7 @@ def by_kind(weights, row: int, kind: str = "") -> tuple[ByKind, list[str], dict[
             return *generated(weights, row), {}
         if theirs := {k: v for k, v in weights.items() if k in OF_TRANSFORMERS and _is_there(v)}:
             found = {OF_TRANSFORMERS[k]: layers_of(k, v, row) for k, v in theirs.items()}
-            return found, [*_batch_note(theirs.values(), row), *_without_encoder(found)], {}
+            return found, [*_batch_note(theirs.values(), row), *without_encoder(found)], {}
         if any(name in OF_TRANSFORMERS for name in weights):
             raise CannotRecord(
                 "It has no attention weights. Ask for them with output_attentions=True, of a model "
@@ -80,7 +80,7 @@ def _batch_note(groups: Iterable[Sequence], row: int) -> list[str]:
     return [f"Row {row + 1} of a batch of {max(sizes)}."] if sizes and max(sizes) > 1 else []
 
 
-def _without_encoder(found: ByKind) -> list[str]:
+def without_encoder(found: ByKind) -> list[str]:
     return [NO_ENCODER] if "cross" in found and "encoder" not in found else []
 
 
@@ -163,9 +163,9 @@ def generated(output: Mapping, row: int) -> tuple[ByKind, list[str]]:
             "return_dict_in_generate=True."
         )
     if not before:
-        return found, _without_encoder(found)
+        return found, without_encoder(found)
     rows = f"The first {before:,} tokens come from a cache, so their rows are empty."
-    return found, [rows, *_without_encoder(found)]
+    return found, [rows, *without_encoder(found)]
 
 
 def _read_at_first(step: np.ndarray) -> int:

@@ -263,7 +263,7 @@ def _of_tokens(
     """Weights (heads, query, key) of which the columns are tokens, without those of padding behind
     them, and notes about others, which may be as many. To tell them, one token is hidden: then no
     other attends to it, and its column is empty. Raises CannotRecord if none are left."""
-    lengths, notes = read.lengths, []
+    lengths, notes = read.lengths, forms.without_encoder(found)
     if None in lengths[: 1 + ("cross" in found)]:
         return found, notes
     hidden, at = _one_hidden(theirs(model), read, row)
@@ -286,7 +286,7 @@ def _of_tokens(
             notes.append(NOT_TOKENS.format(kind or "attention"))
             del shown[kind]
     if not shown:
-        raise CannotRecord(notes[0])
+        raise CannotRecord(notes[-1])
     return shown, notes
 
 
@@ -373,11 +373,8 @@ def record_pass(
         weights = {name: output.get(name) for name in OF_TRANSFORMERS}
         if not any(weights.values()):
             raise CannotRecord(f"{origin} has no attention weights in this pass.")
-        found, notes, _ = forms.by_kind(weights, row)
-        notes = [note for note in notes if note == forms.NO_ENCODER]
+        found, notes = _of_tokens(model, forms.by_kind(weights, row)[0], read, row)
         notes += _in_parts(read, {OF_TRANSFORMERS[k]: w[0] for k, w in weights.items() if w}, row)
-        found, more = _of_tokens(model, found, read, row)
-        notes += more
         made = recording_of(
             found, *texts_of_pass(found, read, names, words), partial=True, notes=notes,
             origin=origin,

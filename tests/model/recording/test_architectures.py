@@ -200,6 +200,13 @@ def becomes(name, way):
     return told if told == "equal" else f"WRONG: {told}"
 
 
+@pytest.mark.parametrize("way", [typed, in_part_on_meta], ids=lambda way: way.__name__)
+@pytest.mark.parametrize("name", ["m2m_100", "Blenderbot"])
+def test_a_typed_target_begins_with_the_decoders_token_and_half_a_model_is_refused(name, way):
+    told = becomes(name, way)
+    assert told == "equal" if way is typed else "on the device meta" in told
+
+
 @pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)

@@ -123,6 +123,7 @@ def test_weights_in_any_form():
 
 
 @pytest.mark.long
+@pytest.mark.timeout(600)
 def test_models_whatever_they_are_called_with():
     names, shown, compared = [name for name in NAMES if is_text(name)], 0, 0
     models = {name: model_of(name) for name in names}
