@@ -447,15 +447,15 @@ def named(text: str, offsets: Sequence[tuple[int, int]]) -> tuple[str, ...]:
             tokens.append(SHOWN_SPACE)
             previous_end = end
             continue
-        parts = [""]  # whole characters in one, each share by itself
+        parts: list[list[str]] = [[]]  # whole characters in one, each share by itself
         for i in range(start, end):
             shown = text[i] if text[i] == " " else _visible(text[i])
             if owners[i] == 1:
-                parts[-1] += shown
+                parts[-1].append(shown)
             else:
                 counts[i] += 1
-                parts += [f"{shown} {counts[i]}/{owners[i]}", ""]
-        token = " ".join(filter(None, parts))
+                parts += [[f"{shown} {counts[i]}/{owners[i]}"], []]
+        token = " ".join("".join(part) for part in parts if part)
         is_whole = len(parts) == 1
         follows = start == previous_end and text[start - 1 : start].isalnum()
         tokens.append(CONTINUES + token if is_whole and follows and token[0].isalnum() else token)
