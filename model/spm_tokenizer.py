@@ -95,6 +95,12 @@ class SentencePieceTokenizer(Tokenizer):
         symbols = self._processor.encode(rest, return_type=str)
         ids = [self._ids.get(symbol, self._ids[UNKNOWN]) for symbol in symbols]
         spans = [_without_spaces(rest, *span) for span in spans]
+        # Where it makes several pieces of one character, such as 1, ⁄ and 2 of ½, it says of the
+        # last alone that it covers it.
+        for i in range(len(spans) - 2, -1, -1):
+            (start, end), (begin, after) = spans[i : i + 2]
+            if start == end == begin < after and symbols[i].strip(SPACE):
+                spans[i] = start, start + 1
         spans = [(start + len(code), end + len(code)) for start, end in spans_of(rest, spans)]
         if code:
             ids, spans = [self._ids[code], *ids], [(0, len(code)), *spans]

@@ -196,8 +196,13 @@ class Tokenizer:
             return self.encoding(theirs.ids)
         # Where the normaliser changed the text, the library alone knows what became of it.
         offsets = theirs.offsets
-        if theirs.tokens[:1] == [SPACE] and not text.startswith((" ", SPACE)):
-            offsets = [(0, 0), *offsets[1:]]  # put before the text: it covers none of it
+        for i, (start, _) in enumerate(offsets):
+            is_between = not text[:start][-1:].strip() and text[start : start + 1] not in (
+                " ",
+                SPACE,
+            )
+            if theirs.tokens[i] == SPACE and is_between:
+                offsets[i] = start, start  # put before a word: it covers none of it
         return self._encoded(theirs.ids, text, offsets)
 
     def at_least(self, text: str) -> int:
@@ -218,7 +223,7 @@ class Tokenizer:
         if any(token.lstrip or token.rstrip for token in added) or "Removed" in splits:
             return 0
         if self._of_bytes and set(_BYTE) <= vocabulary.keys():
-            return max(len(_bytes(symbol)) for symbol in vocabulary)
+            return max(len(bytes_of(symbol)) for symbol in vocabulary)
         falls_back = self.kind == "BPE" and self._backend.model.byte_fallback
         keeps_all = splits == "null" or '"type": "Metaspace"' in splits
         if falls_back and keeps_all and {f"<0x{i:02X}>" for i in range(256)} <= vocabulary.keys():
@@ -293,7 +298,7 @@ class Tokenizer:
         ids = tuple(i for i in ids if i not in self._special)
         if not self._of_bytes:
             return self._by_growth(ids)
-        text, offsets = text_of_bytes(map(self._symbol, ids), self._adds_space)
+        text, offsets = text_of_bytes(map(bytes_of, map(self._symbol, ids)), self._adds_space)
         return self._encoded(ids, text, offsets)
 
     def encoding_with_special(self, ids: Iterable[int]) -> Encoding:
@@ -359,7 +364,7 @@ class Tokenizer:
         is no character by itself."""
         if not self._of_bytes:
             return visible(symbol)
-        return visible(_bytes(symbol).decode("utf-8", "surrogateescape"))
+        return visible(bytes_of(symbol).decode("utf-8", "surrogateescape"))
 
     def decode(self, ids: Iterable[int]) -> str:
         """Text without special tokens."""
@@ -384,17 +389,17 @@ _BYTE = _byte_alphabet()
 _SPACE_BYTE = next(letter for letter, byte in _BYTE.items() if byte == ord(" "))
 
 
-def _bytes(symbol: str) -> bytes:
+def bytes_of(symbol: str) -> bytes:
     """What a symbol of byte-level BPE stands for; someone may have added one in plain letters."""
     if all(letter in _BYTE for letter in symbol):
         return bytes(_BYTE[letter] for letter in symbol)
     return symbol.encode("utf-8")
 
 
-def text_of_bytes(symbols: Iterable[str], adds_space: bool) -> tuple[str, list[tuple[int, int]]]:
-    """The text that symbols of byte-level BPE stand for, and the characters [start, end) that each
+def text_of_bytes(chunks: Iterable[bytes], adds_space: bool) -> tuple[str, list[tuple[int, int]]]:
+    """The text of tokens that stand for these bytes, and the characters [start, end) that each
     covers. `adds_space`: a space before the text is not part of it."""
-    chunks = [_bytes(symbol) for symbol in symbols]
+    chunks = list(chunks)
     text = b"".join(chunks).decode("utf-8", "surrogateescape")
     owner = [  # byte → the character it belongs to
         i for i, c in enumerate(text) for _ in c.encode("utf-8", "surrogateescape")
@@ -402,7 +407,8 @@ def text_of_bytes(symbols: Iterable[str], adds_space: bool) -> tuple[str, list[t
     added = adds_space and text.startswith(" ")
     offsets, at = [], 0
     for chunk in chunks:
-        start, end = owner[at], owner[at + len(chunk) - 1] + 1
+        start = owner[at] if at < len(owner) else len(text)
+        end = owner[at + len(chunk) - 1] + 1 if chunk else start
         at += len(chunk)
         # As the backend does: a token's spaces do not count, nor does the added leading one.
         start += len(text[start:end]) - len(text[start:end].lstrip(" "))
@@ -441,15 +447,15 @@ def named(text: str, offsets: Sequence[tuple[int, int]]) -> tuple[str, ...]:
             tokens.append(SHOWN_SPACE)
             previous_end = end
             continue
-        parts = [""]  # whole characters in one, each share by itself
+        parts: list[list[str]] = [[]]  # whole characters in one, each share by itself
         for i in range(start, end):
             shown = text[i] if text[i] == " " else _visible(text[i])
             if owners[i] == 1:
-                parts[-1] += shown
+                parts[-1].append(shown)
             else:
                 counts[i] += 1
-                parts += [f"{shown} {counts[i]}/{owners[i]}", ""]
-        token = " ".join(filter(None, parts))
+                parts += [[f"{shown} {counts[i]}/{owners[i]}"], []]
+        token = " ".join("".join(part) for part in parts if part)
         is_whole = len(parts) == 1
         follows = start == previous_end and text[start - 1 : start].isalnum()
         tokens.append(CONTINUES + token if is_whole and follows and token[0].isalnum() else token)

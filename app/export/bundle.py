@@ -27,7 +27,7 @@ from headlight.app.text.part_names import head_name, kind_name
 from headlight.model.pause import pause
 from headlight.model.probing.sites import Place
 from headlight.model.probing.trace import Trace
-from headlight.model.recording.kinds import KIND_NAME
+from headlight.model.recording.weights import KIND_NAME
 
 FORMAT = "Headlight evidence pack"
 VERSION = 2

@@ -37,9 +37,8 @@ from headlight.model.probing.capture import view
 from headlight.model.probing.reference import Reference
 from headlight.model.probing.run import FINAL
 from headlight.model.recording.checkpoint import Recorded, load_recorded, title_of
-from headlight.model.recording.file import about, is_recording
 from headlight.model.recording.in_memory import InMemory
-from headlight.model.recording.recording import ENDING
+from headlight.model.recording.recording import ENDING, about, is_recording
 from headlight.model.sites import ProbedModel, Site
 from headlight.model.training import snapshots
 

@@ -22,9 +22,15 @@ from headlight.model.probing.applying import PatchInputs
 from headlight.model.probing.changes import CannotChange
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import Part
-from headlight.model.recording.file import opened
 from headlight.model.recording.predictions import Name, known
-from headlight.model.recording.recording import ENDING, LARGEST, Recording, check_alike, save
+from headlight.model.recording.recording import (
+    ENDING,
+    LARGEST,
+    Recording,
+    check_alike,
+    opened,
+    save,
+)
 from headlight.model.recording.texts import as_typed
 from headlight.model.sites import ProbedModel, Side, Site
 from headlight.model.tokenizer import CannotRead, Encoding, Tokenizer

@@ -19,7 +19,14 @@ from headlight.model.probing.changes import Change, parsed
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import Part
 from headlight.model.probing.trace import TooLong, check_memory, read_of
-from headlight.model.recording.inputs import device_of, given, theirs, written
+from headlight.model.recording.inputs import (
+    device_of,
+    given,
+    most_tokens,
+    target_of,
+    theirs,
+    written,
+)
 from headlight.model.recording.live import (
     asks_table,
     placed,
@@ -28,8 +35,17 @@ from headlight.model.recording.live import (
 )
 from headlight.model.recording.recording import Recording
 from headlight.model.recording.texts import Names
-from headlight.model.recording.unchanged import configs_of, unchanged
-from headlight.model.recording.watch import NAME, Call, Room, Watch, register, watching
+from headlight.model.recording.watch import (
+    NAME,
+    Call,
+    Room,
+    Watch,
+    configs_of,
+    names_of,
+    register,
+    unchanged,
+    watching,
+)
 from headlight.model.recording.weights import CannotRecord
 from headlight.model.sites import ProbedModel, Side, Site
 from headlight.model.tokenizer import Encoding, Tokenizer
@@ -50,9 +66,8 @@ class TheirModel(ProbedModel):
         # No parts of this module: views of it copy nothing. The second is within the first.
         self._models: tuple[Any, Any] = model, theirs(model)
         self._first = first
-        most = getattr(self.own.config, "max_position_embeddings", None) or LONGEST
         self.config = Config(
-            vocab_size=2**31, d_model=1, n_heads=1, max_length=min(most, LONGEST),
+            vocab_size=2**31, d_model=1, n_heads=1, max_length=most_tokens(self.own, LONGEST),
             pad_id=-1, bos_id=-1, eos_id=-1,
         )  # fmt: skip
 
@@ -117,7 +132,7 @@ class InMemory(Checkpoint):
 
     def parts(self) -> list[Part]:
         """Its heads, if it takes its attention from the table that ours stands in."""
-        if True not in asks_table(self.model.own):
+        if not asks_table(self.model.own):
             return []
         return [
             Part("attention", site.kind, site.layer, site.name, "", site.n_heads)
@@ -133,8 +148,7 @@ class InMemory(Checkpoint):
         whole("side", side, 0, len(self.model.sides()) - 1)
         most = self.model.config.max_length
         if side:
-            labels = self.tokenizer.theirs(text_target=text, return_tensors="pt")["input_ids"]
-            ids = self.model.own.prepare_decoder_input_ids_from_labels(labels=labels)
+            ids, _ = target_of(self.model.own, self.tokenizer.theirs, text)
             read = self.tokenizer.text_of(ids[0].tolist())
         else:
             read = self.tokenizer.encode(text)
@@ -197,9 +211,8 @@ class InMemory(Checkpoint):
             yield
             return
         given, own = self.model.given, self.model.own
-        names = {module: name for name, module in own.named_modules()}
         room = Room([site.name for site in self.model.sites()], (None, None))
-        watch = Watch(names, room, placed(self._calls(), changes), calls=deque(maxlen=0))
+        watch = Watch(names_of(own), room, placed(self._calls(), changes), calls=deque(maxlen=0))
 
         def start_a_pass(*_: Any) -> None:
             watch.counts.clear()

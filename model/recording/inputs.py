@@ -3,16 +3,18 @@
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from headlight.model.messages import reason
 from headlight.model.probing.trace import NO_ID, TooLong
 from headlight.model.recording.texts import Names, Words, as_text
-from headlight.model.recording.unchanged import unchanged
-from headlight.model.recording.weights import CannotRecord
+from headlight.model.recording.watch import unchanged
+from headlight.model.recording.weights import CannotRecord, unwrapped
 
 NOT_CALLABLE = (
     "A tokenizer of the type {} cannot be called. Wrap it: "
@@ -54,21 +56,66 @@ def check_texts(tokenizer: Any, *texts: Any) -> None:
             raise CannotRecord("Give one text at a time, or its token ids.")
 
 
-def _ids(tokenizer, text, device) -> Tensor:
-    if isinstance(text, str):
-        return tokenizer(text, return_tensors="pt")["input_ids"].to(device)
-    ids = torch.as_tensor(text, device=device)
-    return ids[None] if ids.ndim == 1 else ids
+def _ids(ids, device) -> Tensor:
+    try:
+        ids = torch.as_tensor(ids, device=device)
+        ids = ids[None] if ids.ndim == 1 else ids
+        if ids.ndim != 2 or ids.is_floating_point() or ids.is_complex():
+            raise ValueError
+    except (ValueError, TypeError, RuntimeError, OverflowError):
+        raise CannotRecord("Token ids are whole numbers, in a list or a tensor.") from None
+    return ids.long()
+
+
+def _tokenized(tokenizer, text: str, device, **how: str) -> dict[str, Tensor]:
+    """What a tokenizer of transformers makes of a text."""
+    try:
+        made = tokenizer(*([] if how else [text]), return_tensors="pt", **how)
+        return {name: each.to(device) for name, each in made.items()}
+    except Exception as error:  # a tokenizer may be anything
+        raise CannotRecord(f"The tokenizer cannot read this text: {reason(error)}.") from error
+
+
+def target_of(own: Any, tokenizer, target: str, device=None) -> tuple[Tensor, int]:
+    """What the decoder reads of a target, (1, length): a token to start with, and the target but
+    for its last token, which is given besides. Raises CannotRecord."""
+    labels = _tokenized(tokenizer, target, device, text_target=target).get("input_ids")
+    if labels is None or not labels.numel():
+        raise CannotRecord("The target is empty.")
+    if hasattr(own, "prepare_decoder_input_ids_from_labels"):
+        with unchanged(own):
+            read = own.prepare_decoder_input_ids_from_labels(labels=labels)
+    else:
+        configs = own.config, getattr(own, "generation_config", None)
+        starts = (getattr(config, "decoder_start_token_id", None) for config in configs)
+        if (start := next((each for each in starts if each is not None), None)) is None:
+            raise CannotRecord(
+                f"{type(own).__name__} does not say with which token a target starts. Give the "
+                "target as token ids."
+            )
+        read = torch.cat([torch.full_like(labels[:, :1], start), labels[:, :-1]], dim=1)
+    return read, int(labels[0, -1])
+
+
+def most_tokens(own: Any, most: int) -> int:
+    """How many tokens a model has positions for, or `most` if it has no end of them. Where padding
+    has a position, those up to it are not used for tokens."""
+    said = getattr(own.config.get_text_config(), "max_position_embeddings", None)
+    learned = [
+        module.num_embeddings - module.padding_idx - 1 for name, module in own.named_modules()
+        if isinstance(module, nn.Embedding) and name.rpartition(".")[2] == "position_embeddings"
+        and module.padding_idx is not None
+    ]  # fmt: skip
+    return min([most, *learned, *([said] if isinstance(said, int) and said > 0 else [])])
 
 
 def check_length(own: Any, read: "Read") -> None:
     """Raises CannotRecord for a text without tokens, and TooLong for one that is longer than the
     model's positions reach."""
-    most = getattr(own.config.get_text_config(), "max_position_embeddings", None)
     for title, length in zip(("text", "target"), read.lengths, strict=True):
         if length == 0:
             raise CannotRecord(f"The {title} is empty.")
-        if length and isinstance(most, int) and 0 < most < length:
+        if length and (most := most_tokens(own, length)) < length:
             raise TooLong(title, length, most)
 
 
@@ -92,9 +139,13 @@ def check_readable(model: nn.Module) -> None:
             "This model is sharded: each process has only some of its numbers. Give a model that "
             "is whole in one process."
         )
-    is_offloaded = any("_hf_hook" in vars(module) for module in model.modules())
-    if parts and all(each.device.type == "meta" for each in parts) and not is_offloaded:
-        raise CannotRecord("This model is on the device meta, where tensors hold no numbers.")
+    for name, module in model.named_modules():
+        own = chain(module.parameters(recurse=False), module.buffers(recurse=False))
+        if "_hf_hook" not in vars(module) and any(each.device.type == "meta" for each in own):
+            raise CannotRecord(
+                f"{unwrapped(name) or type(model).__name__} is on the device meta, where tensors "
+                "hold no numbers."
+            )
 
 
 def device_of(model: nn.Module) -> torch.device:
@@ -129,9 +180,9 @@ def read_of(model: Any, tokenizer, text, target) -> Read:
     device, own = device_of(model), theirs(model)
     check_texts(tokenizer, text, target)
     if isinstance(text, str):
-        inputs = {k: v.to(device) for k, v in tokenizer(text, return_tensors="pt").items()}
+        inputs = _tokenized(tokenizer, text, device)
     else:
-        inputs = {"input_ids": _ids(tokenizer, text, device)}
+        inputs = {"input_ids": _ids(text, device)}
     inputs = _accepted(model, inputs)
     check_length(own, given(inputs, 0))
     if not getattr(own.config, "is_encoder_decoder", False):
@@ -144,12 +195,12 @@ def read_of(model: Any, tokenizer, text, target) -> Read:
             raise CannotRecord(f"{type(own).__name__} writes no target itself; give one.")
         read, after = written(model, own, inputs)
     elif isinstance(target, str):
-        labels = tokenizer(text_target=target, return_tensors="pt")["input_ids"].to(device)
-        read = own.prepare_decoder_input_ids_from_labels(labels=labels)
-        after = int(labels[0, -1])
+        read, after = target_of(own, tokenizer, target, device)
     else:
-        read = _ids(tokenizer, target, device)
-    return replace(given(inputs | {"decoder_input_ids": read}, 0), after=after)
+        read = _ids(target, device)
+    made = replace(given(inputs | {"decoder_input_ids": read}, 0), after=after)
+    check_length(own, made)
+    return made
 
 
 @torch.no_grad()
@@ -157,7 +208,7 @@ def written(model: Any, own: Any, inputs: Mapping, **how: Any) -> tuple[Tensor, 
     """The ids that the decoder reads of a target that the model writes itself, greedily, (1,
     length), and the one that it ended with. `own`: see `theirs`; `how`: for `generate`."""
     # Without an end a model writes on, past the positions that it knows.
-    most = min(MOST_WRITTEN, getattr(own.config, "max_position_embeddings", 2**20) - 2)
+    most = max(1, min(MOST_WRITTEN, most_tokens(own, 2**20) - 2))
     writer = model if hasattr(model, "generate") else own
     with unchanged(model):
         model.eval()
@@ -174,7 +225,7 @@ def given(inputs: Mapping | Sequence, row: int) -> Read:
     named, ordered = (inputs, ()) if isinstance(inputs, Mapping) else ({}, tuple(inputs))
     ids = [
         each[row].tolist() if isinstance(each, Tensor) and each.ndim == 2 and row < len(each)
-        else None
+        and not each.is_meta else None
         for each in (named.get("input_ids"), named.get("decoder_input_ids"))
     ]  # fmt: skip
     return Read(dict(named), (ids[0], ids[1]), ordered=ordered)

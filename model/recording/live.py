@@ -6,11 +6,16 @@ weights; both can only be read. The model is afterwards as it was: implementatio
 mode.
 """
 
+import inspect
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from headlight.model.probing.changes import (
     CannotChange,
@@ -35,12 +40,9 @@ from headlight.model.recording.inputs import (
     texts_of_pass,
     theirs,
 )
-from headlight.model.recording.kinds import OF_TRANSFORMERS, kind_by_weights, kinds_by_name
-from headlight.model.recording.predicted import with_predictions
+from headlight.model.recording.predictions import with_predictions
 from headlight.model.recording.recording import Recording, of_trace, recording_of
 from headlight.model.recording.texts import Names, Words
-from headlight.model.recording.torch_modules import check_changes, read_modules
-from headlight.model.recording.unchanged import configs_of, unchanged
 from headlight.model.recording.watch import (
     NAME,
     Call,
@@ -48,41 +50,174 @@ from headlight.model.recording.watch import (
     Room,
     Watch,
     check_room,
+    configs_of,
     has_eager,
+    names_of,
     register,
+    unchanged,
     watching,
 )
-from headlight.model.recording.weights import CannotRecord, layers_of, stacked
+from headlight.model.recording.weights import (
+    NOT_TOKENS,
+    OF_TRANSFORMERS,
+    CannotRecord,
+    kind_by_weights,
+    kinds_by_name,
+    layers_by_name,
+    layers_of,
+    stacked,
+)
 
+ARGUMENTS = (
+    "query", "key", "value", "key_padding_mask", "need_weights", "attn_mask",
+    "average_attn_weights", "is_causal",
+)  # fmt: skip
+LENGTH_FIRST = (
+    "Without batch_first, the first axis of the input is the length: this is text {} of {}, with "
+    "{} tokens. If the first axis is the batch, build the module with batch_first=True."
+)
 CANNOT = (
     "“{}”: this can only be done to our own models. In transformers' own code one can switch heads "
     "off, and change masks, the temperature and weights."
 )
-IN_PART = "A part of {} does not ask transformers' table for its attention; this is not recorded."
+NOT_READ = "{} of {} cannot be read, so its attention is not shown."
+ATTENTION = re.compile("Atte?n")  # in the names of classes
+IN_PARTS = "{}: attention stays within {} parts of the input, as in windows. This is part {}."
+MASKS = "attention_mask", "decoder_attention_mask"  # of the text (or source), and of the target
 ONLY_READ = "“{}”: {} can only be read: it does not ask transformers' table for its attention."
+MODULES_CANNOT = "“{}”: in a module of torch one can switch heads off and change masks, no more."
+
+
+# Modules of torch: what else happens inside one function of torch, which nothing can enter
+
+
+def check_changes(changes: Sequence[Change]) -> None:
+    for change in changes:
+        if not isinstance(change, MaskChange | HeadOff):
+            raise CannotChange(MODULES_CANNOT.format(change))
+
+
+@torch.no_grad()
+def read_modules(
+    model: nn.Module, read: Read, changes: Mapping[Place, Sequence[Change]] = {}
+) -> list[Call]:
+    """The calls of nn.MultiheadAttention wherever it stands in a model of torch. Hooks keep its
+    layers off the path on which they compute no weights."""
+    all_names = names_of(model)
+    names = {m: all_names[m] for m in all_names if isinstance(m, nn.MultiheadAttention)}
+    if not names:
+        raise CannotRecord(
+            "This model has no attention that can be read: neither one of transformers nor an "
+            "nn.MultiheadAttention. Give its weights instead."
+        )
+    watch = Watch({**names}, Room([*chain(*names.values())], (None, None)))
+    places: list[Place] = []
+    projections: dict[nn.MultiheadAttention, nn.Parameter] = {}  # of those with heads off
+
+    def restore() -> None:
+        while projections:
+            module, weight = projections.popitem()
+            module.out_proj.weight = weight
+
+    def ask(module, args, kwargs):
+        given = dict(zip(ARGUMENTS, args, strict=False)) | kwargs
+        at = -2 if module.batch_first or given["query"].ndim == 2 else 0
+        rows, keys = (given[what].shape[at] for what in ("query", "key"))
+        places.append(watch.place(module))
+        watch.room.check(places[-1][0], module.num_heads, rows, keys)
+        here = changes.get(places[-1], ())
+        if masks := [change for change in here if isinstance(change, MaskChange)]:
+            given |= _masked(given, module.num_heads, rows, keys, masks)
+        if off := [change for change in here if isinstance(change, HeadOff)]:
+            projections[module] = module.out_proj.weight
+            weight = projections[module].clone()
+            for change in off:  # (d_model, heads, d_head)
+                weight.view(len(weight), module.num_heads, -1)[:, change.scope.heads] = 0
+            module.out_proj.weight = nn.Parameter(weight, requires_grad=False)
+        return (), given | {"need_weights": True, "average_attn_weights": False}
+
+    def keep(module, args, kwargs, output):
+        restore()
+        watch.calls.append(Call(*places.pop(), output[1].detach(), module.num_heads))
+
+    with unchanged(model), ExitStack() as hooks:
+        model.eval()
+        hooks.callback(restore)
+        for module in names:
+            hooks.enter_context(module.register_forward_pre_hook(ask, with_kwargs=True))
+            hooks.enter_context(module.register_forward_hook(keep, with_kwargs=True))
+        model(*read.ordered, **read.inputs)
+    if not watch.calls:
+        raise CannotRecord(f"{type(model).__name__} does not call its attention in this pass.")
+    return list(watch.calls)
+
+
+def length_first(
+    model: nn.Module, read: Read, calls: Sequence[Call], row: int
+) -> tuple[Read, list[str]]:
+    """What a pass read, and a note where the first axis of its input was the length and others
+    may have meant it as the batch: then the texts of the batch attend to each other."""
+    texts = (x for x in (*read.ordered, *read.inputs.values()) if isinstance(x, Tensor))
+    size = next((tuple(text.shape[:2]) for text in texts if text.ndim > 1), None)
+    batch, rows = (calls[0].weights.shape[at] for at in (0, -2))
+    firsts = {m.batch_first for m in model.modules() if isinstance(m, nn.MultiheadAttention)}
+    if batch == 1 or True in firsts or size != (rows, batch):
+        return read, []
+    note = LENGTH_FIRST.format(row + 1, batch, rows)
+    return Read({}, (None, None)), [note]
+
+
+def _masked(
+    given: Mapping[str, Any], heads: int, rows: int, keys: int, changes: Sequence[MaskChange]
+) -> dict[str, Tensor | bool | None]:
+    """The masks that a module is called with as one, changed: (batch × heads, query, key)."""
+    query: Tensor = given["query"]
+    mask, padding = given.get("attn_mask"), given.get("key_padding_mask")
+    count = 1 if query.ndim == 2 else query.numel() // (rows * query.shape[-1])
+    added = torch.zeros(count, heads, rows, keys, dtype=query.dtype, device=query.device)
+    if mask is not None:
+        mask = mask.view(count, heads, rows, keys) if mask.ndim == 3 else mask
+        added = added + _added(mask, query.dtype)
+    if padding is not None:
+        added = added + _added(padding.view(count, 1, 1, keys), query.dtype)
+    least = torch.finfo(query.dtype).min
+    allowed = before = added > least / 2
+    allowed = allowed.clone()
+    for change in changes:
+        change.allow(allowed[:, change.scope.heads], 0)
+    added = torch.where(before, added, 0).masked_fill(~allowed, least)
+    return {"attn_mask": added.flatten(0, 1), "key_padding_mask": None, "is_causal": False}
+
+
+def _added(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """A mask as it is added to scores; in a mask of truth values True hides."""
+    if mask.dtype != torch.bool:
+        return mask.to(dtype)
+    return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(mask, -torch.inf)
 
 
 # Passes
 
 
-def asks_table(model: nn.Module) -> set[bool]:
-    """Whether the attention of a model of transformers takes its function from the table; of some
-    models a part does and another does not."""
+def asks_table(model: nn.Module) -> bool:
+    """Whether a part of a model of transformers takes its attention from the table."""
     tops: list[Any] = [m for m in model.modules() if hasattr(m, "_can_set_attn_implementation")]
-    return {bool(top._can_set_attn_implementation()) for top in tops}
+    return any(top._can_set_attn_implementation() for top in tops)
 
 
 @torch.no_grad()
 def _pass(model: nn.Module, read: Read, changes: Mapping[Place, Sequence[Change]]) -> tuple:
-    """The calls of one pass, and what it returned."""
-    names = {module: name for name, module in model.named_modules()}
-    # Without the names of what wraps it.
-    names |= {module: name for name, module in theirs(model).named_modules()}
+    """The calls of one pass, what it returned, and the classes whose attention was not read."""
+    names = names_of(model, theirs(model))
     attends = {kind for kind in {type(module) for module in names} if has_eager(kind)}
-    room = Room([n for module, n in names.items() if type(module) in attends], read.lengths)
-    watch = Watch(names, room, changes)
+    each = [name for module, own in names.items() if type(module) in attends for name in own]
+    watch = Watch(names, Room(each, read.lengths), changes)
+    ran: list[nn.Module] = []
     with unchanged(model):
         model.eval()
+        for module in names:
+            if ATTENTION.search(type(module).__name__):
+                module.register_forward_hook(lambda module, *_: ran.append(module))
         for config in configs_of(model):
             config._attn_implementation_internal = NAME
         token = watching.set(watch)
@@ -90,7 +225,15 @@ def _pass(model: nn.Module, read: Read, changes: Mapping[Place, Sequence[Change]
             output = model(*read.ordered, **read.inputs)
         finally:
             watching.reset(token)
-    return watch.calls, output
+    known = {call.name for call in watch.calls}
+    around = {name[:i] for name in known for i, letter in enumerate(name) if letter == "."}
+    unread: dict[str, None] = {}
+    for module in sorted(ran, key=lambda module: names[module][0]):  # a whole before its parts
+        parts_of = tuple(f"{name}." for name in known)
+        if not any(name in around | known or name.startswith(parts_of) for name in names[module]):
+            known |= {*names[module]}
+            unread[type(module).__name__] = None
+    return watch.calls, output, list(unread)
 
 
 @torch.no_grad()
@@ -108,8 +251,58 @@ def _read_by_output(model: nn.Module, read: Read) -> dict:
         model.eval()
         for config in configs_of(model):
             config._attn_implementation_internal = "eager"
-        output = model(**read.inputs, output_attentions=True, return_dict=True)
-        return dict(output)
+        # With a cache to come, FSMT's decoder would attend ahead.
+        takes = inspect.signature(theirs(model).forward).parameters
+        inputs = ({"use_cache": False} if "use_cache" in takes else {}) | read.inputs
+        return dict(model(**inputs | {"output_attentions": True, "return_dict": True}))
+
+
+def _of_tokens(
+    model: nn.Module, found: forms.ByKind, read: Read, row: int
+) -> tuple[forms.ByKind, list[str]]:
+    """Weights (heads, query, key) of which the columns are tokens, without those of padding behind
+    them, and notes about others, which may be as many. To tell them, one token is hidden: then no
+    other attends to it, and its column is empty. Raises CannotRecord if none are left."""
+    lengths, notes = read.lengths, forms.without_encoder(found)
+    if None in lengths[: 1 + ("cross" in found)]:
+        return found, notes
+    hidden, at = _one_hidden(theirs(model), read, row)
+    without = forms.by_kind(_read_by_output(model, hidden), row)[0] if any(at) else {}
+    shown: forms.ByKind = {}
+    for kind, layers in found.items():
+        if any((layer < 0).any() for layer in layers):  # no weights, which is said later
+            shown[kind] = layers
+            continue
+        sides = kind in ("decoder", "cross"), kind == "decoder"
+        (rows, keys), column = (lengths[side] for side in sides), at[sides[1]]
+        shown[kind] = [layer[:, :rows, :keys] for layer in layers]
+        mask = hidden.inputs.get(MASKS[sides[0]])
+        seen = slice(None) if mask is None else mask[row].bool().cpu().numpy()
+        fits = (layer.shape[-1] - keys == layer.shape[-2] - rows >= 0 for layer in layers)
+        behind = (layer[:, :rows, keys:].any() for layer in layers)
+        empty = () if column is None else without.get(kind, ())
+        to_hidden = (layer[:, :rows][:, seen, column].any() for layer in empty)
+        if not all(fits) or any(behind) or any(to_hidden):
+            notes.append(NOT_TOKENS.format(kind or "attention"))
+            del shown[kind]
+    if not shown:
+        raise CannotRecord(notes[-1])
+    return shown, notes
+
+
+def _one_hidden(own: Any, read: Read, row: int) -> tuple[Read, list[int | None]]:
+    """A pass in which the masks hide one more token of each text, and which: None where there are
+    too few, or the model takes no mask."""
+    inputs, at, takes = dict(read.inputs), [], inspect.signature(own.forward).parameters
+    for ids, name in zip(("input_ids", "decoder_input_ids"), MASKS, strict=True):
+        mask = inputs.get(name, torch.ones_like(inputs[ids]) if ids in inputs else None)
+        at.append(None)
+        if name in takes and isinstance(mask, torch.Tensor) and mask.ndim == 2:
+            seen = mask[row].nonzero().flatten().tolist()
+            if len(seen) > 2:
+                at[-1], inputs[name] = seen[1], mask.clone()
+                inputs[name][row, seen[1]] = 0
+    return replace(read, inputs=inputs), at
 
 
 # Recording
@@ -144,10 +337,12 @@ def record_model(
             given(inputs or (), row),
             (tokens, target_tokens),
         )
-        kinds = kinds_of_calls(read_modules(model, read))
+        calls = read_modules(model, read)
+        kinds = kinds_of_calls(calls)
         if changes:
             kinds = _renamed(kinds, read_modules(model, read, placed(kinds, changes)))
-        return _of_calls(origin, kinds, read, Names(None), words, changes, row)
+        read, notes = length_first(model, read, calls, row)
+        return _of_calls(origin, kinds, read, Names(None), words, changes, row, notes)
     if inputs is None:
         if text is None:
             check_texts(tokenizer)
@@ -166,19 +361,20 @@ def record_pass(
     are known, which saves the pass without changes."""
     own: Any = theirs(model)
     origin = type(own).__name__
-    asks, calls, output = asks_table(model), [], None
-    if True in asks:
+    calls, output, unread = [], None, []
+    if asks_table(model):
         register()
         places = placed(kinds, changes) if kinds else {}
-        calls, output = _pass(model, read, places)
+        calls, output, unread = _pass(model, read, places)
     if not calls:
         if changes:
             raise CannotChange(ONLY_READ.format(changes[0], origin))
         output = _read_by_output(model, read)
         weights = {name: output.get(name) for name in OF_TRANSFORMERS}
         if not any(weights.values()):
-            raise CannotRecord(f"No attention of {origin} was called in this pass.")
-        found, notes = forms.by_kind(weights, row)
+            raise CannotRecord(f"{origin} has no attention weights in this pass.")
+        found, notes = _of_tokens(model, forms.by_kind(weights, row)[0], read, row)
+        notes += _in_parts(read, {OF_TRANSFORMERS[k]: w[0] for k, w in weights.items() if w}, row)
         made = recording_of(
             found, *texts_of_pass(found, read, names, words), partial=True, notes=notes,
             origin=origin,
@@ -189,9 +385,9 @@ def record_pass(
     else:
         kinds = kinds_of_calls(calls)
         if changes:
-            again, output = _pass(model, read, placed(kinds, changes))
+            again, output, _ = _pass(model, read, placed(kinds, changes))
             kinds = _renamed(kinds, again)
-    notes = (IN_PART.format(origin),) if False in asks else ()
+    notes = [NOT_READ.format(name, origin) for name in unread]
     made = _of_calls(origin, kinds, read, names, words, changes, row, notes)
     return with_predictions(made, own, output, read, names, row)
 
@@ -207,8 +403,8 @@ def kinds_of_calls(calls: Sequence[Call]) -> dict[str, list[Call]]:
 
 def _told(calls: Sequence[Call]) -> str:
     """What a kind is called whose name does not say: by its weights."""
-    weights = stacked("", [call.weights[0].float().cpu().numpy() for call in calls])
-    return kind_by_weights(weights)
+    weights = [call.weights[0].float().cpu().numpy() for call in calls]
+    return kind_by_weights(stacked("", weights, range(len(calls))))
 
 
 def _renamed(kinds: dict[str, list[Call]], again: Sequence[Call]) -> dict[str, list[Call]]:
@@ -222,7 +418,8 @@ def placed(kinds: dict[str, list[Call]], changes: Sequence[Change]) -> dict[Plac
     """Place → the changes to the attention there, in the order in which they act."""
     parts = {}
     for kind, of_kind in kinds.items():
-        for layer, call in enumerate(of_kind):
+        layers = layers_by_name([call.name for call in of_kind])
+        for layer, call in zip(layers, of_kind, strict=True):
             part = Part("attention", kind, layer, call.name, "", call.weights.shape[-3])
             parts[call.place] = part
     for change in changes:
@@ -234,6 +431,17 @@ def placed(kinds: dict[str, list[Call]], changes: Sequence[Change]) -> dict[Plac
         place: here for place, part in parts.items()
         if (here := [change for change in changes if change.scope.holds(part)])
     }  # fmt: skip
+
+
+def _in_parts(read: Read, weights: Mapping[str, torch.Tensor], row: int) -> list[str]:
+    """Notes about kinds of which the batch is not that of the input, as where attention is within
+    windows. `weights`: of a layer of each, (batch, heads, query, key)."""
+    given = (x for x in (*read.ordered, *read.inputs.values()) if isinstance(x, torch.Tensor))
+    batch = next((len(each) for each in given if each.ndim > 1), 0)
+    return [
+        IN_PARTS.format(kind or "attention", len(each), row + 1) for kind, each in weights.items()
+        if each.ndim == 4 and batch and len(each) > batch and not len(each) % batch
+    ]  # fmt: skip
 
 
 def _of_calls(
@@ -248,7 +456,8 @@ def _of_calls(
                 "cache is given. Only attention among the tokens of a text can be shown."
             )
     found = {k: layers_of(k, [call.weights for call in calls], row) for k, calls in kinds.items()}
-    notes = list(notes)
+    weights = {kind: of_kind[0].weights for kind, of_kind in kinds.items()}
+    notes = [*notes, *_in_parts(read, weights, row)]
     if changes:
         notes.append(f"Changed in the model's own code: {'; '.join(map(str, changes))}.")
     return recording_of(

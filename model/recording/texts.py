@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -11,13 +11,13 @@ import numpy as np
 import tokenizers
 import torch
 
-from headlight.model.recording.kinds import TITLES
-from headlight.model.recording.weights import CannotRecord
+from headlight.model.recording.weights import TITLES, CannotRecord
 from headlight.model.tokenizer import (
     OTHER_SPECIAL,
     SPACE,
     Encoding,
     Tokenizer,
+    bytes_of,
     name_after,
     named,
     text_of_bytes,
@@ -102,7 +102,8 @@ def _listed(tokens: object, length: int, title: str) -> list[str | int]:
 
 
 SPECIAL = re.compile(r"<[^<>\s]*>|\[[A-Z0-9_]+\]|<\|.*\|>")
-BYTES, JOINS = "Ġ", "##"
+BYTE = re.compile("<0x([0-9A-F]{2})>")  # of a character that the vocabulary lacks
+BYTES, LATIN, JOINS = "Ġ", "latin-1", "##"
 MARKS = BYTES, SPACE, JOINS  # a space before, in bytes or not, and none
 
 
@@ -118,10 +119,12 @@ def _written(tokens: Sequence[str | int], mark: str | None = None) -> Encoding:
     first = {token: i for i, token in reversed(list(enumerate(tokens)))}
     ids = tuple(first[t] if isinstance(t, str) or t < 0 else int(t) for t in tokens)
     names = [str(token) for token in tokens]
-    special = [not name or bool(SPECIAL.fullmatch(name)) for name in names]
+    special = [
+        not name or (bool(SPECIAL.fullmatch(name)) and not BYTE.fullmatch(name)) for name in names
+    ]
     ordinary = [name for name, is_special in zip(names, special, strict=True) if not is_special]
     mark = mark_of(ordinary) if mark is None else mark
-    text, spans = text_of_bytes(ordinary, True) if mark == BYTES else _joined(ordinary, mark)
+    text, spans = text_of_bytes(_bytes(ordinary, mark), mark == BYTES)
     shown, end, each, offsets = iter(zip(named(text, spans), spans, strict=True)), 0, [], []
     for name, is_special in zip(names, special, strict=True):
         token, span = (name, (end, end)) if is_special else next(shown)
@@ -132,26 +135,37 @@ def _written(tokens: Sequence[str | int], mark: str | None = None) -> Encoding:
     return Encoding(ids, tuple(each), tuple(offsets), roles)
 
 
-def _joined(names: Iterable[str], mark: str) -> tuple[str, list[tuple[int, int]]]:
-    """The text of tokens that are not bytes, and the characters of each."""
-    text, offsets = "", []
+def _bytes(names: Iterable[str], mark: str) -> Iterator[bytes]:
+    """What each token stands for, with the space before it."""
+    is_first = True
     for name in names:
-        has_space = (
-            name.startswith(SPACE) if mark == SPACE else not (mark and name.startswith(mark))
-        )
-        part = name.lstrip(SPACE) if mark == SPACE else name.removeprefix(mark)
-        text += " " * (has_space and bool(text))
-        offsets.append((len(text), len(text) + len(part)))
-        text += part
-    return text, offsets
+        if mark == BYTES:
+            yield bytes_of(name)
+        elif mark == LATIN and max(name) <= "\xff":
+            yield name.encode("latin-1")
+        elif byte := BYTE.fullmatch(name):
+            yield bytes([int(byte[1], 16)])
+        else:
+            has_space = (
+                name.startswith(SPACE) if mark == SPACE else not (mark and name.startswith(mark))
+            )
+            part = name.lstrip(SPACE) if mark == SPACE else name.removeprefix(mark)
+            yield (" " * (has_space and not is_first) + part).encode("utf-8", "replace")
+        is_first = False
 
 
 class Names:
     """What the tokens of a tokenizer of transformers are called, or, without one, their ids."""
 
-    def __init__(self, tokenizer):
-        self.theirs, self.ours = tokenizer, _ours(tokenizer)
+    def __init__(self, tokenizer: Any):
+        """Raises CannotRecord for what is no tokenizer of transformers."""
+        if tokenizer is not None and not hasattr(tokenizer, "convert_ids_to_tokens"):
+            raise CannotRecord(f"{type(tokenizer).__name__} is not a tokenizer of transformers.")
+        self.theirs: Any = tokenizer
+        self.ours = _ours(tokenizer)
         self.mark = "" if self.ours or tokenizer is None else mark_of(tokenizer.get_vocab())
+        if not self.mark and _reads_bytes(tokenizer):
+            self.mark = LATIN
 
     def text(self, ids: Sequence[int]) -> Encoding:
         """These ids, special ones in their places."""
@@ -183,6 +197,14 @@ class Names:
             return self.theirs.convert_ids_to_tokens(token_id)
         except (IndexError, KeyError, OverflowError):
             return None
+
+
+def _reads_bytes(tokenizer) -> bool:
+    """Whether its tokens are bytes, each under the name of a character of Latin-1, as in ByT5."""
+    try:
+        return tokenizer.convert_tokens_to_string(["Ã", "©"]) == "é"
+    except Exception:  # it may be anything
+        return False
 
 
 def _ours(tokenizer) -> Tokenizer | None:

@@ -77,6 +77,17 @@ def test_a_space_put_before_a_text_covers_none_of_it(tmp_path):
         assert "".join(text[start:end] for start, end in encoding.offsets) == text
 
 
+def test_pieces_of_one_character_share_it(tmp_path):
+    """NFKC makes several of it; SentencePiece says of the last alone that it covers it."""
+    write(tmp_path, "marian")
+    tokenizer = load(tmp_path).tokenizer
+    for text in ("½", "a №", "12㎏", "½½ ½"):
+        pieces = tokenizer._split(text)
+        for piece, token in zip(pieces, tokenizer.encode(text).tokens, strict=True):
+            assert (token == "␣") == (piece == "▁"), (text, pieces, token)
+    assert tokenizer.encode("№").tokens[-2:] == ("№ 1/2", "№ 2/2")
+
+
 def test_a_text_has_at_least_as_many_tokens_as_are_foretold(checkpoint):
     tokenizer = checkpoint[0].tokenizer
     for text in (*TEXTS, " " * 50, "🙂 東京" * 9, "the dog " * 20):

@@ -11,8 +11,7 @@ from torch import nn
 
 from headlight import load, record, save
 from headlight.model.checkpoint import Checkpoint
-from headlight.model.recording.file import BEGINS
-from headlight.model.recording.recording import KEY
+from headlight.model.recording.recording import BEGINS, KEY
 from headlight.model.recording.weights import CannotRecord
 from headlight.model.tokenizer import Tokenizer
 from tests.conftest import LINES

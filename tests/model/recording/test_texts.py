@@ -5,7 +5,7 @@ import transformers as tf
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from headlight.model import record
-from headlight.model.recording.texts import as_text, as_typed
+from headlight.model.recording.texts import Names, as_text, as_typed
 
 TEXTS = ["Où est le café 🙂 ?", "naïve\nlines", " a  b", "日本語", "plain"]
 
@@ -57,3 +57,17 @@ def test_what_cannot_be_read_gets_a_sentence():
     ]:
         with pytest.raises(ValueError, match=says):
             record(model, *given)
+
+
+def test_bytes_of_one_character_share_it_whatever_they_are_called():
+    """ByT5 calls each by a character of Latin-1, SentencePiece by its number."""
+    tokenizer = tf.ByT5Tokenizer()
+    names = Names(tokenizer)
+    text = names.text(tokenizer("été 🙂")["input_ids"])
+    shares = tuple(f"🙂 {i}/4" for i in range(1, 5))
+    assert text.tokens == ("é 1/2", "é 2/2", "·t", "é 1/2", "é 2/2", "␣", *shares, "</s>")
+    assert as_typed(text) == "été 🙂"
+    first, second = tokenizer("é")["input_ids"][:2]
+    assert names.after(second, first) == "é 2/2"
+    tokens = ["▁t", "<0xC3>", "<0xA9>", "▁", "<s>"]
+    assert as_text(tokens, 5, "text").tokens == ("t", "é 1/2", "é 2/2", "␣", "<s>")
