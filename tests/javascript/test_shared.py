@@ -111,3 +111,28 @@ def test_old_data_that_comes_late_does_not_stay(node):
         }"""
     )
     assert told == ["new", "old", "new", "old, elsewhere", "new"]
+
+
+def test_a_place_has_one_picture_which_draws_what_is_new(node):
+    told = node.scope("app/components/shared/mounted.js")(
+        """() => {
+          const told = [];
+          class Kind {
+            constructor(root) { told.push(`made in ${root.name}`); }
+            show({ now }) { told.push(`shows ${now}`); this.tell("at", now); }
+            again({ now }) { told.push(`again ${now}`); }
+          }
+          const mount = mounted(Kind), [first, second] = [{ name: "first" }, { name: "second" }];
+          const to = (who) => (name, value) => told.push(`${who} hears ${name} ${value}`);
+          mount({ data: { now: 1 }, parentElement: first, setTriggerValue: to("old") });
+          mount({ data: { now: 1 }, parentElement: first, setTriggerValue: to("new") });
+          mount({ data: { now: 2 }, parentElement: first, setTriggerValue: to("new") });
+          mount({ data: null, parentElement: first });
+          mount({ data: { now: 2 }, parentElement: second, setTriggerValue: to("other") });
+          return told;
+        }"""
+    )
+    assert told == [
+        "made in first", "shows 1", "old hears at 1", "again 1", "shows 2", "new hears at 2",
+        "made in second", "shows 2", "other hears at 2",
+    ]  # fmt: skip

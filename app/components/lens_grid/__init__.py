@@ -3,13 +3,12 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import streamlit as st
 
-from headlight.app.components.registered import registered
+from headlight.app.components.registered import Picture
 from headlight.app.theme import FOCUS, PAPER, PRIMARY
 from headlight.model.analysis.residual import Lens
 
-_mount = registered("lens_grid", "button")
+_picture = Picture("lens_grid", "button")
 
 
 def lens_grid(
@@ -21,18 +20,15 @@ def lens_grid(
 ) -> None:
     """`answers` (depth, row): the likeliest answers of the `lens`, by name; `after`: what each row
     has read; `row`: the selected one. `on_row` gets the row of a cell that is clicked."""
-    _mount(
-        data={
-            "answers": answers,
-            "after": list(after),
-            "row": row,
-            **{
-                name: np.round(getattr(lens, name), 4).tolist()
-                for name in ("probability", "final", "rank", "settled")
-            },
-            "focus": FOCUS,
-            "palette": {scheme: [PAPER[scheme], PRIMARY[scheme]] for scheme in PAPER},
+    data = {
+        "answers": answers,
+        "after": list(after),
+        "row": row,
+        **{
+            name: np.round(getattr(lens, name), 4).tolist()
+            for name in ("probability", "final", "rank", "settled")
         },
-        key="lens",
-        on_row_change=lambda: on_row(st.session_state["lens"].row),
-    )
+        "focus": FOCUS,
+        "palette": {scheme: [PAPER[scheme], PRIMARY[scheme]] for scheme in PAPER},
+    }
+    _picture(data, "lens", row=on_row)

@@ -2,8 +2,8 @@
 // would predict there. The darker, the more probable is what it predicts in the end.
 
 import { ramp, stopsOf } from "../shared/colours.js";
-import { element, heightBelow, onRecolour, outwards, painted, roomBelow } from "../shared/dom.js";
-import { keysOf } from "../shared/keys.js";
+import { element, heightBelow, onRecolour, painted, roomBelow } from "../shared/dom.js";
+import { Picture, mounted } from "../shared/mounted.js";
 import { percent } from "../shared/numbers.js";
 
 const NARROW = 34; // in letters: below this the grid is turned, rows across
@@ -23,10 +23,11 @@ export function inkOn(colour) {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#000" : "#fff";
 }
 
-class LensGrid {
+class LensGrid extends Picture {
   playing = null; // the deepest layer that is shown while it plays
 
   constructor(root) {
+    super(root);
     this.scroll = element("div", { class: "scroll" });
     this.legend = element("p", {}, element("span", {}, "blue: the probability of the final prediction"),
       element("span", {}, element("i"), " from here on the final prediction"),
@@ -36,19 +37,18 @@ class LensGrid {
     this.reading.hidden = true;
     this.button = element("button", { type: "button" });
     this.button.onclick = () => this.play();
-    this.frame = element("div", { class: "frame" }, this.scroll,
-      element("div", { class: "foot" }, this.legend, this.reading, this.button));
-    root.append(this.frame);
+    this.frame.append(this.scroll, element("div", { class: "foot" }, this.legend, this.reading, this.button));
     this.frame.onpointerleave = () => this.read(null);
-    keysOf(this.frame, (event) => this.key(event));
     onRecolour(this.legend, () => this.colour());
-    const observer = new ResizeObserver(() => {
-      if (this.frame.isConnected) return this.fit();
-      observer.disconnect();
-      clearTimeout(this.timer);
-    });
-    for (const node of outwards(this.frame)) observer.observe(node);
     this.label();
+  }
+
+  leave() {
+    clearTimeout(this.timer);
+  }
+
+  again({ row }) {
+    this.mark(row);
   }
 
   show(data) {
@@ -139,7 +139,7 @@ class LensGrid {
   choose(row) {
     if (row === this.data.row) return;
     this.mark(row);
-    this.onRow(row);
+    this.tell("row", row);
   }
 
   fit() {
@@ -232,12 +232,4 @@ class LensGrid {
   }
 }
 
-export default function ({ data, parentElement, setTriggerValue }) {
-  if (!data) return;
-  const grid = (parentElement.lensGrid ??= new LensGrid(parentElement));
-  grid.onRow = (row) => setTriggerValue("row", row);
-  const text = JSON.stringify(data);
-  if (grid.shown === text) return grid.mark(data.row); // what is there is right
-  grid.shown = text;
-  grid.show(data);
-}
+export default mounted(LensGrid);

@@ -4,13 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import streamlit as st
-
 from headlight.app import theme
-from headlight.app.components.registered import registered
+from headlight.app.components.registered import Picture
 from headlight.app.text.formats import Parts
 
-_mount = registered("lesson_cards", "covered")
+_picture = Picture("lesson_cards", "covered")
 
 
 @dataclass(frozen=True)
@@ -37,10 +35,6 @@ def lesson_cards(
 ) -> None:
     """Draw the cards, that of the lesson `first` wide and before the others. `below`: pixels that
     what stands below them needs. `on_start` gets the name of the lesson whose card is clicked."""
-
-    def start() -> None:
-        on_start(str(st.session_state["lesson_cards"].start))
-
     look = {"palette": theme.WEIGHTS, "focus": theme.FOCUS, "below": below}
     data = {"cards": [asdict(card) for card in cards], "first": first} | look
-    _mount(data=data, key="lesson_cards", on_start_change=start)
+    _picture(data, "lesson_cards", start=on_start)

@@ -1,7 +1,8 @@
 // A card a lesson: a covered picture and its question. The first is wide; a click starts its lesson.
 
 import { drawing } from "../shared/covered.js";
-import { element, onRecolour, outwards, painted, roomBelow } from "../shared/dom.js";
+import { element, onRecolour, painted, roomBelow } from "../shared/dom.js";
+import { Picture, mounted } from "../shared/mounted.js";
 import { shape } from "../shared/svg.js";
 
 const AROUND = 2 * Math.PI * 8; // of the ring
@@ -20,26 +21,22 @@ function ring({ answered, questions, right }) {
   return shape("svg", { viewBox: "0 0 22 22", class: "ring", "aria-hidden": "true" }, ...parts);
 }
 
-class Cards {
+class Cards extends Picture {
   constructor(root) {
-    this.frame = element("div", { class: "cards" });
-    root.append(this.frame);
-    this.observer = new ResizeObserver(() => this.fit());
-    // What stands above may come later, and changes the page's height.
-    for (const node of outwards(this.frame)) this.observer.observe(node);
+    super(root);
     window.addEventListener("resize", () => this.fit());
     document.fonts.ready.then(() => this.fit());
     onRecolour(this.frame, () => this.fit());
   }
 
-  show({ cards, first, palette, focus, below }, start) {
+  show({ cards, first, palette, focus, below }) {
     Object.assign(this, { palette, below });
     this.frame.style.setProperty("--hl-focus", focus);
     const ordered = [...cards].sort((a, b) => (b.name === first) - (a.name === first));
     this.pictures = ordered.map((card) => [card.picture, element("span", { class: "picture" })]);
     this.frame.replaceChildren(...ordered.map((card, i) => {
       const node = this.card(card, this.pictures[i][1], card.name === first);
-      node.onclick = () => start(card.name);
+      node.onclick = () => this.tell("start", card.name);
       return node;
     }));
     this.fit();
@@ -81,9 +78,4 @@ class Cards {
   }
 }
 
-const shown = new WeakMap();
-
-export default function ({ data, parentElement, setTriggerValue }) {
-  if (!shown.has(parentElement)) shown.set(parentElement, new Cards(parentElement));
-  shown.get(parentElement).show(data, (name) => setTriggerValue("start", name));
-}
+export default mounted(Cards);

@@ -3,18 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-import streamlit as st
-from streamlit.components.v2 import component
+from headlight.app.components.registered import Picture
 
-from headlight.app.components.scripts import read, script
-
-KEY = "swap_line"
-
-_mount = component(
-    "headlight_swap_line",
-    css=read("shared/button.css") + read("swap_line/style.css"),
-    js=script("swap_line/index.js"),
-)
+_picture = Picture("swap_line", "button")
 
 
 @dataclass(frozen=True)
@@ -36,11 +27,6 @@ def swap_line(
 ) -> None:
     """Draw the line. `notes`: words on the page → what they mean. `on_choose` gets the name of the
     stop that is clicked."""
-
-    def hear():
-        name = st.session_state[KEY].chosen
-        if name in {stop.name for stop in stops}:
-            on_choose(name)
-
+    names = {stop.name for stop in stops}
     data = {"stops": [asdict(stop) for stop in stops], "chosen": chosen, "notes": [*notes.items()]}
-    _mount(data=data, key=KEY, on_chosen_change=hear)
+    _picture(data, "swap_line", chosen=lambda name: name in names and on_choose(name))

@@ -2,27 +2,31 @@
 // to another one.
 
 import { asOneStop, element } from "../shared/dom.js";
-import { keysOf } from "../shared/keys.js";
+import { Picture, mounted } from "../shared/mounted.js";
 
-class Line {
+class Line extends Picture {
   constructor(root) {
+    super(root);
     this.list = element("div", { class: "stops", role: "group", "aria-label": "From the paper to Llama" });
     this.next = element("button", { type: "button", class: "next" });
     this.next.onclick = () => this.go(this.at < this.stops.length - 1 ? this.at + 1 : 0);
-    this.frame = element("div", { class: "frame" }, element("div", { class: "names", "aria-hidden": "true" },
+    this.frame.append(element("div", { class: "names", "aria-hidden": "true" },
       element("span", {}, "parameters"), element("span", {}, "attention moved")), this.list, this.next);
     this.notes = element("p", {});
-    root.querySelector(".frame")?.remove(); // the style beside it stays
-    root.querySelector("p")?.remove();
-    root.append(this.frame, this.notes);
-    keysOf(this.frame, ({ key }) => {
-      const by = { ArrowLeft: -1, ArrowRight: 1 }[key];
-      if (by && this.stops[this.at + by]) this.go(this.at + by);
-      return Boolean(by);
-    });
+    root.append(this.notes);
   }
 
-  update({ stops, chosen, notes }) {
+  key({ key }) {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[key];
+    if (by && this.stops[this.at + by]) this.go(this.at + by);
+    return Boolean(by);
+  }
+
+  again({ chosen }) {
+    this.mark(this.stops.findIndex(({ name }) => name === chosen));
+  }
+
+  show({ stops, chosen, notes }) {
     this.notes.replaceChildren(...notes.flatMap(([words, text]) => [element("b", {}, words), `: ${text} `]));
     const text = JSON.stringify(stops);
     if (text !== this.text) {
@@ -65,11 +69,4 @@ class Line {
   }
 }
 
-const lines = new WeakMap(); // where → line
-
-export default function ({ data, parentElement, setTriggerValue }) {
-  if (!lines.has(parentElement)) lines.set(parentElement, new Line(parentElement));
-  const line = lines.get(parentElement);
-  line.tell = setTriggerValue;
-  line.update(data);
-}
+export default mounted(Line);

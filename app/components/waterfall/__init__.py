@@ -3,15 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import streamlit as st
-
 from headlight.app.components.colour_key import PRIMARY_COLOUR
-from headlight.app.components.registered import registered
+from headlight.app.components.registered import Picture
 from headlight.app.theme import DIFFERENCES, FOCUS
 
 LOWERS = f"light-dark({DIFFERENCES['light'][1]}, {DIFFERENCES['dark'][1]})"
 
-_mount = registered("waterfall")
+_picture = Picture("waterfall")
 
 
 @dataclass(frozen=True)
@@ -49,23 +47,15 @@ def waterfall(
     """`total`: the name and the value of what the `steps` add up to; `words`: what each row of the
     logits predicts, none if there is but one row; `row`: the shown one; `selected`: the step of the
     selected head. `on_row` gets the row of a word that is chosen, `on_head` the place of a step."""
-
-    def hear(name: str, tell: Callable[[int], None]) -> Callable[[], None]:
-        return lambda: tell(st.session_state[key][name])
-
     name, value = total
-    _mount(
-        data={
-            "steps": [vars(step) for step in steps],
-            "total": value,
-            "name": name,
-            "answers": [vars(answer) for answer in answers],
-            "words": list(words),
-            "row": row,
-            "selected": selected,
-            "colours": {"focus": FOCUS, "up": PRIMARY_COLOUR, "down": LOWERS},
-        },
-        key=key,
-        on_row_change=hear("row", on_row),
-        on_head_change=hear("head", on_head),
-    )
+    data = {
+        "steps": [vars(step) for step in steps],
+        "total": value,
+        "name": name,
+        "answers": [vars(answer) for answer in answers],
+        "words": list(words),
+        "row": row,
+        "selected": selected,
+        "colours": {"focus": FOCUS, "up": PRIMARY_COLOUR, "down": LOWERS},
+    }
+    _picture(data, key, row=on_row, head=on_head)

@@ -1,8 +1,8 @@
 // A waterfall: steps up and down from 0 to a total, in the order of the pass or the largest first, and
 // the probabilities that follow from it. Hovering or ↑ ↓ reads a step; ← → or a click takes another word.
 
-import { element, heightBelow, outwards, painted, roomBelow } from "../shared/dom.js";
-import { keysOf } from "../shared/keys.js";
+import { element, heightBelow, painted, roomBelow } from "../shared/dom.js";
+import { Picture, mounted } from "../shared/mounted.js";
 import { minus, percent } from "../shared/numbers.js";
 import { shape } from "../shared/svg.js";
 
@@ -40,13 +40,14 @@ export function ticks(low, high, count) {
     [(first + i) * every, minus(((first + i) * every).toFixed(digits)).replace(/^−(0(\.0+)?)$/, "$1")]);
 }
 
-class Waterfall {
+class Waterfall extends Picture {
   largestFirst = false;
   pointed = null; // the place, in the shown order, of the step that is read
   asked = null; // the row that the server was asked for
   askedAt = 0;
 
   constructor(root) {
+    super(root);
     this.words = element("div", { class: "words", role: "radiogroup", "aria-label": "Predicted token" });
     this.orders = ["In order", "Largest first"].map((name, i) => {
       const button = element("button", { type: "button", title: "Key: S" }, name);
@@ -67,15 +68,10 @@ class Waterfall {
     this.plot = element("div", { class: "plot", tabindex: "0", role: "application" }, this.svg, this.tip);
     this.answers = element("div", { class: "answers" });
     this.status = element("p", { class: "status", role: "status" });
-    this.frame = element("div", { class: "frame" }, this.top,
-      element("div", { class: "picture" }, this.plot, this.answers), this.status);
-    root.append(this.frame);
+    this.frame.append(this.top, element("div", { class: "picture" }, this.plot, this.answers), this.status);
     this.plot.onpointermove = ({ clientX }) => this.point(this.under(clientX));
     this.plot.onpointerleave = () => this.point(null);
     this.plot.onclick = ({ clientX }) => this.select(this.under(clientX));
-    keysOf(this.frame, (event) => this.key(event));
-    const observer = new ResizeObserver(() => (this.frame.isConnected ? this.fit() : observer.disconnect()));
-    for (const node of outwards(this.frame)) observer.observe(node);
     this.brush = element("canvas").getContext("2d");
   }
 
@@ -97,6 +93,10 @@ class Waterfall {
     this.writeAnswers();
     this.moving(isSame);
     this.fit();
+  }
+
+  again(data) {
+    if (this.asked !== null) this.show(data);
   }
 
   writeWords() {
@@ -129,7 +129,7 @@ class Waterfall {
     if (isHere) this.words.children[row].focus();
     [this.asked, this.askedAt] = [row, performance.now()];
     clearTimeout(this.waiting);
-    this.waiting = setTimeout(() => this.onRow(row), rest);
+    this.waiting = setTimeout(() => this.tell("row", row), rest);
   }
 
   writeAnswers() {
@@ -315,7 +315,7 @@ class Waterfall {
   }
 
   select(place) {
-    if (place !== null && this.data.steps[this.order[place]].is_head) this.onHead(this.order[place]);
+    if (place !== null && this.data.steps[this.order[place]].is_head) this.tell("head", this.order[place]);
   }
 
   key({ key }) {
@@ -335,13 +335,4 @@ class Waterfall {
   }
 }
 
-export default function ({ data, parentElement, setTriggerValue }) {
-  if (!data) return;
-  const picture = (parentElement.waterfall ??= new Waterfall(parentElement));
-  picture.onRow = (row) => setTriggerValue("row", row);
-  picture.onHead = (place) => setTriggerValue("head", place);
-  const text = JSON.stringify(data);
-  if (picture.shown === text && picture.asked === null) return; // what is there is right
-  picture.shown = text;
-  picture.show(data);
-}
+export default mounted(Waterfall);
