@@ -1,6 +1,6 @@
 import sys
 
-from headlight.app.server.command import main
+from headlight.app.command import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -22,10 +22,10 @@ from typing import get_args, get_type_hints
 import pandas
 
 import headlight
+from headlight.app.command import COMMANDS as OF_APP
 from headlight.app.lessons import class_plan
 from headlight.app.lessons.lesson import load_folder
 from headlight.app.lessons.question_types import TYPES
-from headlight.app.server.command import COMMANDS as OF_APP
 from headlight.app.text.keys import BY_PAGE
 from headlight.model.card import parameter_count, wilson
 from headlight.model.checkpoint import SHIPPED, CannotLoad, load
@@ -125,7 +125,7 @@ def help_of(module: str, *subcommand: str) -> str:
     return printed.getvalue().rstrip()
 
 
-OF_SERVER = "headlight.app.server.command"
+OF_SERVER = "headlight.app.command"
 ALL_COMMANDS = {
     "check": (OF_SERVER, "judge your parts of the Transformer whenever you save them"),
     "lessons": ("headlight.app.lessons.__main__", "check lessons, or mark answers"),

@@ -12,8 +12,8 @@ from contextlib import nullcontext
 import nbformat
 import pytest
 
+from headlight.app.command import main
 from headlight.app.export.assignment import EXERCISES, students_zip
-from headlight.app.server.command import main
 from tests.conftest import ROOT
 
 NAMES = sorted(file.stem for file in EXERCISES.glob("*.md"))

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import headlight
-from headlight.app.server import command, doctor
+from headlight.app import command, doctor
 from tests.conftest import ROOT
 from tests.servers import free_port
 
@@ -108,7 +108,7 @@ def test_the_other_package_of_this_name_is_said(monkeypatch, tmp_path, capsys):
     installed = tmp_path / "headlight-0.1.14.dist-info"
     installed.mkdir()
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: headlight\nVersion: 0.1.14\n")
-    for module, is_other in (("headlight.console", True), ("headlight.app.server.command", False)):
+    for module, is_other in (("headlight.console", True), ("headlight.app.command", False)):
         (installed / "entry_points.txt").write_text(f"[console_scripts]\nheadlight={module}:main\n")
         assert command.other_package() == is_other
     monkeypatch.setattr(command, "other_package", lambda: True)

@@ -18,8 +18,8 @@ from contextlib import contextmanager
 import pytest
 import torch
 
+from headlight.app.command import main as command
 from headlight.app.results.shown import Shown
-from headlight.app.server.command import main as command
 from headlight.app.server.ports import check
 from tests.app.common import forget_all
 from tests.conftest import ROOT
@@ -145,7 +145,7 @@ for key in ("attention", "take-away"):
     page.switch_page(key).run()
     assert not page.exception and not page.error, (page.exception, page.error)
 from headlight.app.export import pictures
-from headlight.app.server.command import main
+from headlight.app.command import main
 main(["trace", "en-de", "A dog.", "--out", sys.argv[2] + "/w.csv"])
 print("fine")
 """

@@ -7,7 +7,7 @@ import transformers as tf
 
 import headlight
 from headlight.app import in_process
-from headlight.app.server.command import main
+from headlight.app.command import main
 from headlight.app.state import catalog
 from headlight.app.state.options import TO_OTHER
 from headlight.app.state.pages import PAGES

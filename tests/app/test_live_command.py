@@ -5,9 +5,9 @@ import json
 import pytest
 from safetensors.torch import save_file
 
+from headlight.app.command import main
 from headlight.app.live import lesson as live_lesson
 from headlight.app.live.build import CannotHold, page
-from headlight.app.server.command import main
 from headlight.model import checkpoint
 from headlight.model.checkpoint import SHIPPED, load
 

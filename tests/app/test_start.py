@@ -15,8 +15,8 @@ from streamlit import config
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
-from headlight.app import startup, theme
-from headlight.app.server import command, lan, limits, security
+from headlight.app import command, startup, theme
+from headlight.app.server import lan, limits, security
 from headlight.app.server.inject_style import InjectStyle
 from headlight.app.server.security import SecurityMiddleware, is_own
 from tests.conftest import ROOT, run_apart, serve

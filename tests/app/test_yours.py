@@ -12,11 +12,11 @@ import psutil
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from headlight.app.command import main
 from headlight.app.export import file_judge
 from headlight.app.export.file_judge import FileAnswer, FileJudge, JudgedPart, judge
 from headlight.app.server import lan
 from headlight.app.server.checked_file import YOURS_PATH, checked_file
-from headlight.app.server.command import main
 from headlight.app.state.pages import PAGES
 from headlight.app.text.formats import escaped
 from headlight.model.checking.parts import PARTS

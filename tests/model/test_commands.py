@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from headlight.app.server.command import COMMANDS as OF_APP
-from headlight.app.server.command import main as headlight_main
+from headlight.app.command import COMMANDS as OF_APP
+from headlight.app.command import main as headlight_main
 from headlight.model import commands as door
 from headlight.model.checkpoint import SHIPPED
 from headlight.model.pretrained.weights import CannotLoad

@@ -7,8 +7,8 @@ import pytest
 from pypdf import PdfReader
 
 from headlight import load, record
+from headlight.app.command import main
 from headlight.app.export import figure_command, figures
-from headlight.app.server.command import main
 
 
 def told(capsys, *arguments) -> str:

@@ -11,7 +11,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from headlight.app.server.command import main as run
+from headlight.app.command import main as run
 from headlight.model.checkpoint import load
 from headlight.model.pretrained import command
 from headlight.model.pretrained.command import CannotAdd, add, licence_of

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from headlight.app.server.command import main as run
+from headlight.app.command import main as run
 from headlight.model.checkpoint import load
 from headlight.model.families.values import Described, quoted
 from headlight.model.pretrained.command import listed

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from headlight import load
-from headlight.app.server.command import main
+from headlight.app.command import main
 from tests.model.common import in_short
 from tests.model.pretrained.folders import FAMILIES, write
 

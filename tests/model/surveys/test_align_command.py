@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from headlight.app.server.command import main
+from headlight.app.command import main
 from headlight.model import load
 from headlight.model.analysis.alignment import of_trace, pharaoh
 

@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from headlight.app.server.command import main
+from headlight.app.command import main
 from headlight.model.analysis import alignment
 from headlight.model.analysis.alignment import GOLD, INFLUENCE, pharaoh
 from headlight.model.checkpoint import load

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from headlight.app.server.command import main
+from headlight.app.command import main
 from headlight.model.surveys import trace_command as command
 from headlight.model.surveys.sentences import encode, read, windows
 from tests.conftest import ROOT

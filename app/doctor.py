@@ -10,7 +10,8 @@ import webbrowser
 from collections.abc import Callable, Sequence
 
 import headlight
-from headlight.app.server import command, ports
+from headlight.app import command
+from headlight.app.server import ports
 
 OLDEST_PYTHON = (3, 11)
 OLDEST_TORCH, NEWER_TORCH = (2, 6), (2, 14)  # from, and below: tested, as in requirements.txt

@@ -9,14 +9,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from importlib import import_module, metadata
+from importlib import metadata
 from pathlib import Path
 
 import headlight
 from headlight.app.server import room_stores
 from headlight.app.server.arguments import EMBED_IN, add_to, print_anywhere
 
-# Started by name, like main.py below: both stand above the server. name → module, help
+# Imported when they run: PyTorch takes seconds. name → module, help
 COMMANDS = {
     "page": ("headlight.app.live.build", "write a model as one HTML file that needs no server"),
     "figure": ("headlight.app.export.figure_command", "draw attention weights for a paper"),
@@ -24,14 +24,14 @@ COMMANDS = {
         "headlight.app.export.assignment",
         "write an exercise with a starter, a notebook and tests",
     ),
-    "doctor": ("headlight.app.server.doctor", "check whether this machine has what the app needs"),
+    "doctor": ("headlight.app.doctor", "check whether this machine has what the app needs"),
 }
 OTHER_PACKAGE = (
     "The package headlight, a tool for database migrations, shares a folder with Headlight. Run: "
     "pip uninstall headlight headlight-attention. Then install headlight-attention again."
 )
 ON_THIS_MACHINE = "{} runs your code on this machine alone, so it does not go with --serve."
-SCRIPT = Path(__file__).resolve().parents[1] / "main.py"
+SCRIPT = Path(__file__).resolve().with_name("main.py")
 
 
 CHECK_HELP = """usage: headlight check FILE.py [--port PORT]
@@ -88,7 +88,9 @@ def main(arguments: Sequence[str] | None = None) -> int | None:
             return 2
         os.environ[room_stores.WHERE] = args.rooms
     if args.live:
-        return import_module("headlight.app.in_process").live(args.live, args.port)
+        from headlight.app import in_process
+
+        return in_process.live(args.live, args.port)
     options = ["--models", str(args.models)] if args.models else []
     if args.lessons:
         options += ["--lessons", str(args.lessons)]
