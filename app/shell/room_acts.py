@@ -3,7 +3,9 @@ a page connects: those of a room come with an address that opens the page anew."
 
 import csv
 import io
+import math
 import random
+import time
 import zipfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -46,6 +48,9 @@ IDLE_WHERE_LED = (
     "undo", "lesson_offer", "menus",
 )  # fmt: skip
 
+PAUSE = 1.0  # seconds in which a page that acts too often rests: it leaves the others their time
+acts = room_routes.Attempts(40, 20)  # of students
+
 
 class Closed(NoRoom):
     """No room can be reached now. Why, in a sentence."""
@@ -63,7 +68,7 @@ def room() -> RoomState:
         found = hub().room(code())
     except OSError as error:
         raise Closed(str(error)) from error
-    if not is_teacher(found) and not room_routes.is_student(found, st.context.cookies):
+    if not room_routes.is_in(found, st.context.cookies):
         raise NoRoom(code())
     return found
 
@@ -120,6 +125,10 @@ def student() -> str:
 def append(kind: str, *, by_teacher: bool = True, **body) -> None:
     """Append an event, if this session may. A callback."""
     now = here()
+    if now and not by_teacher:
+        if acts.are_too_many(student()):
+            time.sleep(PAUSE)
+        acts.count(student())
     if now and (is_teacher(now) or not by_teacher):
         _attempt(partial(hub().append, code(), kind, **body))
 
@@ -262,15 +271,17 @@ def _truth_of_lesson(question: Asked) -> object:
         case "paint":
             return answer.tolist()
         case "number":
-            return float(answer) if not isinstance(answer, str) else numbers_in(answer)[0]
+            number = float(answer) if not isinstance(answer, str) else numbers_in(answer)[0]
+            return number if math.isfinite(number) else None
     return str(answer)
 
 
 def heads() -> list[list]:
-    """Kind, its title, and how many layers and heads it has."""
+    """Kind, its title, and how many layers and heads it has; empty where no model can be read."""
+    structure = session.context().structure
     return [
         [kind, sites[0].title.capitalize(), len(sites), sites[0].n_heads]
-        for kind, sites in session.context().known.kinds.items()
+        for kind, sites in (structure.kinds.items() if structure else ())
     ]
 
 
@@ -311,7 +322,9 @@ def head() -> dict | None:
 
 
 def selected_head() -> list:
-    """As it is answered: kind, layer and head."""
+    """As it is answered: kind, layer and head; empty where no model can be read."""
+    if session.context().structure is None:
+        return []
     return [*vars(session.focus()).values()]
 
 
