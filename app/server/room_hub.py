@@ -13,7 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 from headlight.app.server.room_stores import STALE, open_store
-from headlight.app.server.room_turns import Turns
+from headlight.app.server.room_turns import FairShares, Turns
 from headlight.app.server.rooms import (
     OF_STUDENTS,
     VIEW,
@@ -57,7 +57,7 @@ class Hub:
         self.crowds: dict[str, dict[str, int]] = {}
         self.listeners: dict[str, dict[Listener, None]] = {}  # by code, the oldest first
         self.watcher: Thread | None = None
-        self.turns = Turns()
+        self.turns, self.shares = Turns(), FairShares()
 
     def room(self, code: str) -> RoomState:
         """A room as it is now, or as it was last known where the store does not answer. Raises

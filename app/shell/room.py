@@ -48,7 +48,10 @@ HERE_ALONE = (
 def draw(page: Page, panel: DeltaGenerator) -> None:
     """The line of the room, and in `panel` what it asks."""
     is_region = not session.is_running()
-    with session.running(page.key) if is_region else nullcontext():
+    with (
+        room_acts.share() if is_region else nullcontext(),
+        session.running(page.key) if is_region else nullcontext(),
+    ):
         if is_region and (
             room_acts.lesson_question() != running_lesson.memo().in_room  # what is covered changes
             or room_acts.is_led() != session.memo().is_led  # what else is there changes

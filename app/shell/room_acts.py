@@ -5,7 +5,6 @@ import csv
 import io
 import math
 import random
-import time
 import zipfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -47,9 +46,6 @@ IDLE_WHERE_LED = (
     "switches", "switch_head", "importance", "what_if", "display", "shows", "step", "player",
     "undo", "lesson_offer", "menus",
 )  # fmt: skip
-
-PAUSE = 1.0  # seconds in which a page that acts too often rests: it leaves the others their time
-acts = room_routes.Attempts(40, 20)  # of students
 
 
 class Closed(NoRoom):
@@ -117,6 +113,21 @@ def turn() -> AbstractContextManager[Callable[[], None]]:
     return hub().turns.turn() if is_led() else nullcontext(lambda: None)
 
 
+def share() -> AbstractContextManager[None]:
+    """Around each run of a student's page and of its regions, see FairShares.run. The cookies say
+    whose it is: in its first run a page has no settings yet."""
+    cookies = st.context.cookies
+    codes = [name[-rooms.LENGTH :] for name in cookies if name.startswith(room_routes.STUDENT)]
+    try:
+        known = [*filter(None, map(hub().known.get, codes))] if codes else []
+    except OSError:  # the line says so
+        known = []
+    mine = [room.code for room in known if room_routes.is_student(room, cookies)]
+    if not mine or any(room_routes.is_teacher(room, cookies) for room in known):
+        return nullcontext()
+    return hub().shares.run(rooms.student_of(mine[0], cookies[room_routes.STUDENT + mine[0]]))
+
+
 def student() -> str:
     """The name under which the room counts this browser."""
     return rooms.student_of(code(), st.context.cookies.get(room_routes.STUDENT + code(), ""))
@@ -125,10 +136,6 @@ def student() -> str:
 def append(kind: str, *, by_teacher: bool = True, **body) -> None:
     """Append an event, if this session may. A callback."""
     now = here()
-    if now and not by_teacher:
-        if acts.are_too_many(student()):
-            time.sleep(PAUSE)
-        acts.count(student())
     if now and (is_teacher(now) or not by_teacher):
         _attempt(partial(hub().append, code(), kind, **body))
 
