@@ -57,8 +57,8 @@ class Turns:
 
 
 WINDOW = 20.0  # seconds
-FREE = 0.3  # seconds of computing in them that are anybody's
-SEVERAL = 3  # times what others take
+FREE = 0.2  # seconds of computing in them that are anybody's
+SEVERAL = 2  # times what others take
 LEAST, LONGEST_REST = 0.05, 2.0  # seconds: taken for a run of another, and waited at once
 
 

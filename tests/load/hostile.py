@@ -27,6 +27,7 @@ CLASS, SIX = 30, 6
 RATE = 100.0  # requests a second of the six together
 PAUSE = 1.0, 3.0  # seconds between two clicks of a student
 TURNS, SECONDS = 3, 20.0  # pairs of turns; of each
+LATE = 60.0  # seconds; a student has long gone
 CHOICES = "red", "car", "of"
 
 
@@ -51,7 +52,7 @@ class Pupil(Member):
             self.times.append(self.page.seconds)
 
     async def take(self, running) -> Page:
-        self.page = await running
+        self.page = await asyncio.wait_for(running, LATE)
         self.errors += self.page.exceptions + self.page.errors
         return self.page
 
@@ -195,6 +196,7 @@ async def _class(address: str, store: rooms.Store, seconds: float) -> dict:
             for each in six
         ]
         await asyncio.gather(teacher.lesson(until), *acts)
+        print(f"turn {turn}, {arm}: load {os.getloadavg()[0]:.1f}", flush=True)
         if turn:
             times = [seconds for each in pupils for seconds in each.times]
             p95s[arm].append(percentile(times, 0.95))
@@ -203,7 +205,7 @@ async def _class(address: str, store: rooms.Store, seconds: float) -> dict:
         if arm == "hostile":
             sent.append((sum(each.sent for each in six) - before) / seconds)
             for each in six:  # what is still on its way belongs to no turn
-                await each.tab.close()
+                each.tab.socket.transport.abort()  # nobody reads, so no end would be heard
                 each.tab, each.page, each.drawn = Tab(address), Page(), ""
                 each.tab.by_region = True
                 await each.come(f"/room/{code}")
