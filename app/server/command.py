@@ -103,9 +103,14 @@ def main(arguments: Sequence[str] | None = None) -> int | None:
         from headlight.app.server import serve
 
         return serve.main(["--port", str(args.port), "--replicas", str(args.replicas), *options])
-    from headlight.app.server import ports
+    from headlight.app.server import lan, ports
 
     ports.check(args.port)
+    try:
+        os.environ[lan.BELIEVED] = ",".join(lan.proxies())
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
     # Streamlit has no public function that starts it. -P: no file here is taken for a module.
     command = [sys.executable, "-P", "-m", "streamlit", "run", str(SCRIPT)]
     command += ["--server.port", str(args.port), "--", *options]
