@@ -49,7 +49,8 @@ class StudentPart:
             raise TypeError(f"{name} must be a function or a module, not {str(function)[:80]!r}.")
         if isinstance(function, nn.Module):
             function.eval()
-        self.name, self.function, self.numpy = name, function, wants_numpy(function)
+        self.name, self.function = name, function
+        self.numpy = wants_numpy(function, PARTS[name].takes)
 
     def __call__(self, *inputs: Any, shape: Shape) -> Tensor:
         """What it returns for copies of the inputs, which must have this shape. Raises
@@ -229,9 +230,9 @@ def _through_sublayers(layer: "StudentLayer | StudentPreNormLayer", x: Tensor, m
     left = dict(names)
 
     def called(name: str) -> Callable[..., Tensor]:
-        def sublayer(*inputs):
+        def sublayer(*inputs, **by_name):
             left.pop(name, None)
-            return getattr(layer, name)(*inputs)
+            return getattr(layer, name)(*inputs, **by_name)
 
         return sublayer
 

@@ -2,12 +2,13 @@
 is not ours can be found in a function that shows its result alone."""
 
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from headlight.model.checking.part import close
+from headlight.model.checking.part import close, plain
 
 MOST = 400  # tensors kept of one call
 
@@ -29,7 +30,8 @@ class Seen(TorchFunctionMode):
         result = func(*args, **(kwargs or {}))
         self.names.add(getattr(func, "__name__", ""))
         if isinstance(result, Tensor) and result.is_floating_point() and len(self.made) < MOST:
-            self.made.append(Made(self._line(), result.detach().clone()))
+            with suppress(Exception):  # of layouts that cannot be copied
+                self.made.append(Made(self._line(), plain(result).clone()))
         return result
 
     def _line(self) -> int:

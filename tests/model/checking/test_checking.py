@@ -68,9 +68,8 @@ def test_two_at_once_are_named_both_or_not_at_all(part):
         both = {f"{one.name} and {two.name}", f"{two.name} and {one.name}"}
         # One may hide the other: then it is the one that is seen.
         hidden = {
-            m.name for m in part.mistakes
-            if all(same(part.under([m])[i], part.under([one, two])[i], part.loose)
-                   for i in whole(part))
+            m.name for m in part.mistakes for alone in (part.under([m]), *part.noted([m]))
+            if all(same(alone[i], part.under([one, two])[i], part.loose) for i in whole(part))
         }  # fmt: skip
         other = {"", "exception", "shape", "type", "size written into the code"}
         twins = {
