@@ -1,6 +1,8 @@
 """Your own parts of the Transformer, judged whenever you save the file (`headlight check FILE`)."""
 
 import time
+from collections.abc import Mapping
+from typing import Any
 
 import streamlit as st
 
@@ -15,8 +17,11 @@ from headlight.model.checking.verdict import NOT_YET, RIGHT, UNJUDGED
 
 INTERVAL = 0.2  # seconds between two looks at the answer
 SOON = 0.7  # seconds after which it is said that one waits
-BADGES = {RIGHT: (":material/check:", "green"), NOT_YET: (":material/close:", "red"),
-          UNJUDGED: (":material/question_mark:", "gray")}  # fmt: skip
+BADGES: Mapping[str, tuple[str, Any]] = {
+    RIGHT: (":material/check:", "green"),
+    NOT_YET: (":material/close:", "red"),
+    UNJUDGED: (":material/question_mark:", "gray"),
+}
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 UNPROTECTED = (
     "On this system your code runs without limits on memory, and what it changes in PyTorch stays "

@@ -23,7 +23,10 @@ def _whole(function, case, seen=False) -> Outcome:
     try:
         for t in range(case.inputs["q"].shape[-2]):
             new = [copied(case.inputs[name][:, :, t : t + 1], numpy) for name in "qkv"]
-            out, cache = function(*new, cache)
+            found = function(*new, cache)
+            if not isinstance(found, tuple | list) or len(found) != 2:
+                raise TypeError("it should return two things, the output and the cache")
+            out, cache = found
             one = read_value(Outcome(), out)
             if not isinstance(one.value, Tensor):
                 return one

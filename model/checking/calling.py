@@ -79,6 +79,8 @@ def read_value(outcome: Outcome, value: Any, listed: bool = False) -> Outcome:
     """With what a call returned. What is no tensor and no list of ids stays as it is."""
     if listed:
         outcome.value, outcome.dtype = _ids(value), type(value).__name__
+        if isinstance(outcome.value, list) and not all(type(x) is int for x in outcome.value):
+            outcome.value = Odd("a list of other things")
         return outcome
     value = value[0] if isinstance(value, tuple) and value else value
     is_numpy = not isinstance(value, Tensor)
@@ -89,7 +91,9 @@ def read_value(outcome: Outcome, value: Any, listed: bool = False) -> Outcome:
         try:
             value = plain(value)
         except Exception:  # complex, nested, of the meta device
-            outcome.value = Odd("complex numbers" if value.is_complex() else "an unusual tensor")
+            outcome.value = Odd(
+                "complex numbers" if value.is_complex() else "an odd kind of tensor"
+            )
             return outcome
         is_double = value.dtype == torch.float64
         outcome.dtype = "" if is_numpy and is_double else str(value.dtype).removeprefix("torch.")

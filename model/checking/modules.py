@@ -61,7 +61,7 @@ PROBE = 40, 5  # d_model and heads, by which h, e, d and the number of roles all
 Pair = tuple[Tensor, Tensor]
 
 
-class Unreadable(ValueError):
+class CannotJudge(ValueError):
     """Why a module cannot be judged, in a sentence."""
 
 
@@ -69,9 +69,9 @@ class Unreadable(ValueError):
 
 
 def _made(make: Callable, d: int, h: int) -> nn.Module:
-    """Raises Unreadable, and whatever the student's code does."""
+    """Raises CannotJudge, and whatever the student's code does."""
     if isinstance(make, nn.Module):
-        raise Unreadable("It is one module. Give its class, so that others can be made.")
+        raise CannotJudge("It is one module. Give its class, so that others can be made.")
     given, named = (d, h), {}
     with_names = _parameters(make)
     needed = [p for p in with_names if p.default is p.empty]
@@ -82,14 +82,14 @@ def _made(make: Callable, d: int, h: int) -> nn.Module:
         named = {p.name: _of_name(p.name, d, h) for p in asked}
         if None in named.values():
             names = ", ".join(p.name for p in asked)
-            raise Unreadable(
+            raise CannotJudge(
                 f"It is made with ({names}). Give a function of (d_model, n_heads) that makes it."
             )
         given = ()
     with torch.random.fork_rng():
         module = make(*given, **named)
     if not isinstance(module, nn.Module):
-        raise Unreadable(f"What is made is no nn.Module but a {type(module).__name__}.")
+        raise CannotJudge(f"It makes no nn.Module but a value of type {type(module).__name__}.")
     return module
 
 
@@ -164,7 +164,7 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Reading:
+class Layout:
     """What each parameter holds: (it, its roles, the order of its axes); `has_bias`: roles."""
 
     matrices: tuple[tuple[Held, tuple[str, ...], str], ...]
@@ -210,10 +210,10 @@ def _named(module: nn.Module) -> dict[str, list[Tensor]]:
 
 
 def _held(module: nn.Module, d: int, h: int) -> tuple[list[Held], list[Held]]:
-    """Matrices and biases. Raises Unreadable."""
+    """Matrices and biases. Raises CannotJudge."""
     found = _named(module)
     if not found:
-        raise Unreadable("It has no parameters. Are its matrices nn.Linear or nn.Parameter, and "
+        raise CannotJudge("It has no parameters. Are its matrices nn.Linear or nn.Parameter, and "
                          "its lists nn.ModuleList or nn.ParameterList?")  # fmt: skip
     linear = {re.sub(r"\d+", "*", name) for name, m in module.named_modules()
               if isinstance(m, nn.Linear | nn.Conv1d)}  # fmt: skip
@@ -242,9 +242,9 @@ def _held(module: nn.Module, d: int, h: int) -> tuple[list[Held], list[Held]]:
     return matrices, biases
 
 
-def _other(name: str, tensor: Tensor) -> Unreadable:
+def _other(name: str, tensor: Tensor) -> CannotJudge:
     d, h = PROBE
-    return Unreadable(
+    return CannotJudge(
         f"With d_model {d} and {h} heads its parameter {name[:60]} is {tuple(tensor.shape)}. That "
         "is none of four matrices of d_model × d_model, and no bias of one."
     )
@@ -269,12 +269,12 @@ def _orders(held: Held, is_output: bool, d: int, h: int) -> list[str]:
     return sorted(found, key=lambda order: order.index("e") < order.index("h"))
 
 
-def _readings(module: nn.Module, d: int, h: int) -> list[Reading]:
-    """Likeliest first. Raises Unreadable."""
+def _readings(module: nn.Module, d: int, h: int) -> list[Layout]:
+    """Likeliest first. Raises CannotJudge."""
     matrices, biases = _held(module, d, h)
     count = sum(held.count for held in matrices)
     if count not in (3, 4):
-        raise Unreadable(f"It has {count} matrices of d_model × d_model. There should be four.")
+        raise CannotJudge(f"Of matrices of d_model × d_model there should be four. It has {count}.")
     scored = []
     for roles in permutations(PROJECTIONS[:count]):
         some, rest = [], list(roles)
@@ -300,7 +300,7 @@ def _readings(module: nn.Module, d: int, h: int) -> list[Reading]:
                 (held, roles, orders[held.shape, held.is_linear, held.count, roles == ("output",)])
                 for held, roles in zip(matrices, some, strict=True)
             )
-            found.append(Reading(read, _of_biases(biases, read, module), named))
+            found.append(Layout(read, _of_biases(biases, read, module), named))
     if not found:
         raise _other(matrices[0].name, _named(module)[matrices[0].name][0])
     return sorted(found, key=lambda reading: (-reading.named, reading.is_interleaved))
@@ -352,7 +352,7 @@ def judge_multi_head(make: Callable, batch_first: bool = True, **how: Any) -> Ve
         modules = _Modules(make, batch_first)
         try:
             readings = modules.readings()
-        except Unreadable as error:
+        except CannotJudge as error:
             # What does not run has another fault.
             verdict = judged(modules.part(None), make, numpy=False, **how)
             if verdict.name in (*NOT_RUNNING, "random", "shape", "type"):
@@ -360,7 +360,7 @@ def judge_multi_head(make: Callable, batch_first: bool = True, **how: Any) -> Ve
             raise error from None
         reading, mask = modules.best(readings)
         verdict = judged(modules.part(reading, mask), make, numpy=False, **how)
-    except Unreadable as error:
+    except CannotJudge as error:
         return cannot_tell(MULTI, str(error))
     if not verdict.ok and not verdict.name and not reading.is_sure:
         return cannot_tell(MULTI, "Its parameters may be meant in more ways than were tried, and "
@@ -394,22 +394,22 @@ class _Modules:
                    keywords=keywords)  # fmt: skip
         return module.eval()
 
-    def readings(self) -> list[Reading]:
-        """None where it cannot be made. Raises Unreadable."""
+    def readings(self) -> list[Layout]:
+        """None where it cannot be made. Raises CannotJudge."""
         try:
             module = self.of(*PROBE)
             for case in MULTI.drawn:
                 self.of(*_size(case))
-        except Unreadable:
+        except CannotJudge:
             raise
         except Exception as error:
-            raise Unreadable("It cannot be made.") from error
+            raise CannotJudge("It cannot be made.") from error
         return _readings(module, *PROBE)
 
-    def outcome(self, case: Case, reading: Reading | None, seen: bool = False) -> Outcome:
+    def outcome(self, case: Case, reading: Layout | None, seen: bool = False) -> Outcome:
         try:
             module = self.of(*_size(case))
-        except Unreadable:
+        except CannotJudge:
             raise
         except Exception as error:  # the student's own
             line, text, file = where(error, file_of(self.make))
@@ -428,7 +428,7 @@ class _Modules:
             outcome.value = outcome.value.transpose(0, 1)
         return outcome
 
-    def part(self, reading: Reading | None, mask: str = "") -> Subject:
+    def part(self, reading: Layout | None, mask: str = "") -> Subject:
         """With our biases where it has some, and the texts that it takes."""
         has_bias = reading.has_bias if reading else frozenset(PROJECTIONS)
         key = has_bias, mask, bool(reading)
@@ -442,7 +442,7 @@ class _Modules:
             self.parts[key], spoken=lambda _, case, seen=False: self.outcome(case, reading, seen)
         )
 
-    def fits(self, reading: Reading, mask: str, is_masked: bool) -> bool:
+    def fits(self, reading: Layout, mask: str, is_masked: bool) -> bool:
         part = self.part(reading, mask)
         cases = [
             case
@@ -455,7 +455,7 @@ class _Modules:
             for case in cases
         )
 
-    def best(self, readings: Sequence[Reading]) -> tuple[Reading, str]:
+    def best(self, readings: Sequence[Layout]) -> tuple[Layout, str]:
         """A reading and a shape of masks under which it is right; else the likeliest."""
         fitting = [reading for reading in readings if self.fits(reading, "", is_masked=False)]
         for reading, mask in product(fitting, MASKS):
@@ -468,12 +468,12 @@ class _Modules:
         likely = [r for r in readings if r.named == first.named and not r.is_interleaved]
         return next((r for r in likely if self._is_known(r)), first), ""
 
-    def _runs(self, reading: Reading, mask: str) -> bool:
+    def _runs(self, reading: Layout, mask: str) -> bool:
         values = [(self.outcome(case, reading).value, case.inputs["in_query"])
                   for case in self.part(reading, mask).drawn]  # fmt: skip
         return all(isinstance(x, Tensor) and x.shape == query.shape for x, query in values)
 
-    def _is_known(self, reading: Reading) -> bool:
+    def _is_known(self, reading: Layout) -> bool:
         """Whether a misconception alone gives its numbers."""
         part = self.part(reading)
         counted = [i for i, case in enumerate(part.drawn) if not case.edge]

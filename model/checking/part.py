@@ -158,11 +158,11 @@ def close(one: Tensor, other: Tensor, slack: float = 1) -> Tensor:
 def plain(value: Any) -> Any:
     """A tensor of real numbers in memory, without its gradient. Raises what PyTorch does where it
     can be none: complex, nested, of the meta device."""
-    value = value.detach().as_subclass(Tensor).cpu()
-    value = value.dequantize() if value.is_quantized else value.to_dense()
-    if value.is_complex():
-        raise TypeError("complex numbers")
-    return value
+    value = value.detach().as_subclass(Tensor)
+    if value.is_nested or value.is_complex():
+        raise TypeError("no real numbers of one shape")
+    value = value if value.layout is torch.strided else value.to_dense()
+    return (value.dequantize() if value.is_quantized else value).cpu()
 
 
 def squeezed(x: Tensor, least: int = 2) -> Tensor:

@@ -205,6 +205,9 @@ MASKINGS = (
     m("always causal", "Your code hides later tokens even where the mask does not. Hide what the "
       "mask hides and nothing else: an encoder attends both ways.",
       masked=lambda scores, mask, fill: masked(scores, _causal_too(scores, mask), fill)),
+    m("always causal", "Your code hides later tokens, and ignores the mask. Hide what the mask "
+      "hides and nothing else: an encoder attends both ways.",
+      masked=lambda scores, fill: masked(scores, _causal_too(scores, None), fill)),
     m("−∞ on the diagonal too", "A token may attend to itself.",
       masked=lambda scores, mask, fill: masked(
           scores, mask if mask is None or mask.shape[-1] != mask.shape[-2]

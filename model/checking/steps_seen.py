@@ -5,6 +5,7 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
@@ -41,6 +42,11 @@ class Seen(TorchFunctionMode):
                 return frame.f_lineno
             frame = frame.f_back
         return 0
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether some of it was computed in half precision."""
+        return any(made.value.dtype in (torch.float16, torch.bfloat16) for made in self.made)
 
     def find(self, ours: Tensor) -> Made | None:
         """The first tensor with the numbers of `ours`, in whatever order its axes are."""

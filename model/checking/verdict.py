@@ -21,6 +21,7 @@ NOT_RUNNING = ("exception", "not written yet", "nothing returned", "type")
 CANNOT_TELL = "cannot tell"
 STATES = RIGHT, NOT_YET, UNJUDGED = "right", "not yet", "cannot be judged"
 NUMBER_IN_LINE = re.compile(r"(?<![\w.])\d+(?![\w.])")
+COARSE = 2000  # times our tolerance: the rounding of bfloat16
 ALONG = 0.95  # cosine of how an answer differs and how that under a misconception does
 
 
@@ -107,7 +108,8 @@ def judged(
     outcomes = [call(function, case) for case in own]
     rights = [part.run(case)[part.result] for case in own]
 
-    if verdict := _broken(part, own, outcomes, rights):
+    verdict = _broken(part, own, outcomes, rights)
+    if verdict is not None:  # it is False itself
         return verdict
     again = call(function, own[0])
     if again.error is None and not same(again.value, outcomes[0].value):
@@ -160,8 +162,8 @@ def _broken(part, cases, outcomes, rights) -> Verdict | None:
     for outcome, right in zip(outcomes, rights, strict=True):
         asked = Tensor if isinstance(right, Tensor) else type(right)
         if outcome.error is None and not isinstance(outcome.value, asked):
-            what = "a list of ids" if asked is list else "a tensor"
-            return Verdict(part.name, False, f"It returns {_kind(outcome.value)}, not {what}.",
+            what = "a list of ids" if asked is list else "a plain tensor"
+            return Verdict(part.name, False, f"It returns {_kind(outcome.value)}. Right is {what}.",
                            "type", case=cases[0], ours=rights[0], axes=part.axes)  # fmt: skip
     return None
 
@@ -299,6 +301,13 @@ def _unnamed(part, function, cases, outcomes, rights, fits, call) -> Verdict:
                           f"It returns {tuple(value.shape)}; {tuple(right.shape)} is right "
                           f"({', '.join(part.axes)}).")  # fmt: skip
     traced = call(function, cases[i], seen=True)
+    if (
+        traced.seen
+        and traced.seen.is_coarse
+        and all(same(outcomes[i].value, rights[i], part.loose, COARSE) for i in wrong)
+    ):
+        return cannot_tell(part, "It agrees with ours but for the rounding of half precision. "
+                           "Compute in float32 to have it judged.")  # fmt: skip
     steps = part.run(cases[i])
     last, missing = None, ""
     if traced.seen and traced.seen.made:

@@ -88,7 +88,7 @@ EDITS = (
     (f"{A}attention_sdpa_added", ", mask, dropout_p=0.0", ", None, dropout_p=0.0", "mask ignored"),
     (f"{A}attention_sdpa_added", ", mask, dropout_p=0.0", ", mask, dropout_p=0.1", "random"),
     (f"{A}attention_sdpa_added", ", mask, dropout_p=0.0", ", mask, scale=1.0", "√d left out"),
-    (f"{A}attention_sdpa_added", "F.scaled_dot_product_attention(q, k, v, mask, dropout_p=0.0)", "F.scaled_dot_product_attention(q, k, v, is_causal=True)", "fault: always causal, and the mask ignored"),
+    (f"{A}attention_sdpa_added", "F.scaled_dot_product_attention(q, k, v, mask, dropout_p=0.0)", "F.scaled_dot_product_attention(q, k, v, is_causal=True)", "always causal"),
     (f"{N}attention_numpy", "np.sqrt(q.shape[-1])", "q.shape[-1]", "divided by d"),
     (f"{N}attention_numpy", "np.where(mask, s, -1e9)", "np.where(mask, -1e9, s)", "True for False"),
     # Heads
