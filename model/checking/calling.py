@@ -227,7 +227,7 @@ def _said(outcome: Outcome) -> str:
         return f"{place}{message}."
     missing = MISSING.search(message)
     if isinstance(error, ImportError) and missing:
-        return f"{place}{missing[2]}.py has no {missing[1]}.{text}"
+        return f"{place}there is no {missing[1]} in {missing[2]}.py.{text}"
     kind = type(error).__name__
     return f"{place}{kind}{': ' * bool(message)}{message[:200].rstrip('.')}.{text}"
 

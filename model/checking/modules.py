@@ -429,6 +429,13 @@ class _Modules:
         return outcome
 
     def part(self, reading: Layout | None, mask: str = "") -> Subject:
+        """As the student's module computes it."""
+        return replace(
+            self.ours(reading, mask),
+            spoken=lambda _, case, seen=False: self.outcome(case, reading, seen),
+        )
+
+    def ours(self, reading: Layout | None, mask: str = "") -> Subject:
         """With our biases where it has some, and the texts that it takes."""
         has_bias = reading.has_bias if reading else frozenset(PROJECTIONS)
         key = has_bias, mask, bool(reading)
@@ -438,21 +445,15 @@ class _Modules:
             cases = [*filter(None, (_case(c, has_bias, mask, texts) for c in MULTI.drawn))]
             mistakes = MULTI.mistakes if reading else ()
             self.parts[key] = replace(MULTI, cases=lambda: cases, mistakes=mistakes)
-        return replace(
-            self.parts[key], spoken=lambda _, case, seen=False: self.outcome(case, reading, seen)
-        )
+        return self.parts[key]
 
     def fits(self, reading: Layout, mask: str, is_masked: bool) -> bool:
-        part = self.part(reading, mask)
-        cases = [
-            case
-            for case in part.drawn
-            if not case.edge and (case.inputs["mask"] is not None) == is_masked
-        ]
+        part = self.ours(reading, mask)
         return all(
             (outcome := self.outcome(case, reading)).error is None
-            and same(outcome.value, part.run(case)["output"])
-            for case in cases
+            and same(outcome.value, right["output"])
+            for case, right in zip(part.drawn, part.right(), strict=True)
+            if not case.edge and (case.inputs["mask"] is not None) == is_masked
         )
 
     def best(self, readings: Sequence[Layout]) -> tuple[Layout, str]:
@@ -470,18 +471,17 @@ class _Modules:
 
     def _runs(self, reading: Layout, mask: str) -> bool:
         values = [(self.outcome(case, reading).value, case.inputs["in_query"])
-                  for case in self.part(reading, mask).drawn]  # fmt: skip
+                  for case in self.ours(reading, mask).drawn]  # fmt: skip
         return all(isinstance(x, Tensor) and x.shape == query.shape for x, query in values)
 
     def _is_known(self, reading: Layout) -> bool:
         """Whether a misconception alone gives its numbers."""
-        part = self.part(reading)
+        part = self.ours(reading)
         counted = [i for i, case in enumerate(part.drawn) if not case.edge]
         values = [o.value for o in (self.outcome(part.drawn[i], reading) for i in counted)]
-        known = self.parts[reading.has_bias, "", True]
         return any(
             all(same(value, answers[i]) for value, i in zip(values, counted, strict=True))
-            for mistake, answers in known.alone() if not mistake.note
+            for mistake, answers in part.alone() if not mistake.note
         )  # fmt: skip
 
 

@@ -204,16 +204,19 @@ def _misconception(part: Subject, outcomes: Sequence[Outcome], cases) -> tuple[M
             same(values[i], answers[i], part.loose, slack) for i in counts
         )
 
-    single = [(m,) for m in part.mistakes if not m.note]
-    found = [(m,) for m, answers in part.alone() if not m.note and fit(answers)]
-    found = found or [some for some in single if any(map(fit, part.noted(some)))]
-    if not found:
-        twice = [*part.pairs()]
-        found = [two for two in twice if fit(part.under(two))]
-        found = found or [two for two in twice if any(map(fit, part.noted(two)))]
+    unmasked = [i for i in counts if cases[i].inputs.get("mask") is None]
+    single = [((m,), answers) for m, answers in part.alone() if not m.note]
+    found = []
+    for candidates in (single, ((two, part.under(two)) for two in part.pairs())):
+        near = []
+        for some, answers in [] if found else candidates:
+            # A note counts where something is masked, and nowhere else.
+            if all(same(values[i], answers[i], part.loose) for i in unmasked):
+                (found if fit(answers) else near).append(some)
+        found = found or [some for some in near if any(map(fit, part.noted(some)))]
     found = found or [
-        (m,) for m, answers in part.alone()
-        if not m.note and fit(answers, SLACK)
+        some for some, answers in single
+        if fit(answers, SLACK)
         and _is_along([(values[i], answers[i], part.right()[i][part.result]) for i in counts])
     ]  # fmt: skip
     wrong = [i for i in counts if not same(values[i], part.right()[i][part.result], part.loose)]
@@ -298,7 +301,7 @@ def _unnamed(part, function, cases, outcomes, rights, fits, call) -> Verdict:
         a, b = (squeezed(value), squeezed(right)) if part.loose else (value, right)
         if a.shape != b.shape:
             return _wrong(part, cases, outcomes, rights, "shape",
-                          f"It returns {tuple(value.shape)}; {tuple(right.shape)} is right "
+                          f"It returns {tuple(value.shape) or 'a single number'}; {tuple(right.shape)} is right "
                           f"({', '.join(part.axes)}).")  # fmt: skip
     traced = call(function, cases[i], seen=True)
     if (

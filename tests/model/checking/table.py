@@ -3,12 +3,14 @@ what is wrong and how. A row is a function or class of the modules below, or one
 edit. Its docstring's first line is what it deserves: “right”, “cannot tell”, or the name of its
 fault; “fault: …” if it has no name of ours. What it is told today may follow, if it is another."""
 
+import ast
 import importlib
 import inspect
 import linecache
-import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
 
 from headlight.model.checking.parts import PARTS
 from tests.model.checking.wrong.edited import EDITS
@@ -52,11 +54,21 @@ def _written() -> Iterator[Row]:
                 yield _row(file, name, value, *lines[:2])
 
 
+@cache
+def _sources(module: ModuleType) -> dict[str, str]:
+    text = inspect.getsource(module)
+    lines = text.splitlines(True)
+    return {
+        node.name: "".join(lines[node.lineno - 1 : node.end_lineno])
+        for node in ast.parse(text).body if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    }  # fmt: skip
+
+
 def _edited() -> Iterator[Row]:
     for i, (style, old, new, deserves, *told) in enumerate(EDITS):
         file, _, name = style.rpartition(".")
         module = importlib.import_module(f"tests.model.checking.{file}")
-        source = textwrap.dedent(inspect.getsource(getattr(module, name)))
+        source = _sources(module)[name]
         assert old in source, (style, old)
         text, place = source.replace(old, new), f"<edit {i}>"
         linecache.cache[place] = len(text), None, text.splitlines(True), place
