@@ -18,6 +18,7 @@ import torch
 from headlight.app.export import check
 from headlight.model.checking.calling import Outcome, message_of, said, where
 
+LONGEST_ANSWER = 1_000_000  # bytes
 LONGEST = 300  # seconds for one test, which may load a model on a slow machine
 # Elsewhere a fork may not live with what PyTorch has loaded.
 if sys.platform == "linux":
@@ -48,11 +49,11 @@ def pytest_pyfunc_call(pyfuncitem):
     answer = ENDED.encode()
     try:
         if reading.poll(LONGEST):
-            answer = reading.recv_bytes()
+            answer = reading.recv_bytes(LONGEST_ANSWER)
         else:
             answer = f"Your code ran longer than {LONGEST} seconds.".encode()
-    except EOFError:
-        pass
+    except (EOFError, OSError):
+        pass  # no answer, or one that is not ours
     finally:
         child.kill()
         child.join()

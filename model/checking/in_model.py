@@ -8,6 +8,7 @@ operation in place must not change what a hook has recorded. Decoding takes no s
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -73,7 +74,8 @@ class StudentPart:
             ) from error
         value = value[0] if isinstance(value, tuple) and value else value
         if isinstance(value, np.ndarray | np.generic):
-            value = torch.as_tensor(np.asarray(value))
+            with suppress(TypeError):  # of objects
+                value = torch.as_tensor(np.asarray(value))
         if not isinstance(value, Tensor):
             what = "nothing" if value is None else f"a value of type {type(value).__name__}"
             raise PartFailed(

@@ -187,8 +187,8 @@ def _edge(part: Subject, cases, outcomes, i: int) -> tuple[str, str]:
 def _dtype(outcomes, rights) -> list[tuple[str, str]]:
     dtypes = {o.dtype for o in outcomes if o.dtype}
     if isinstance(rights[0], list) and (other := dtypes - {"list"}):
-        return [("not a list", f"It returns a {min(other)} of ids. The exercise asks for a list, "
-                 "which == takes for another.")]  # fmt: skip
+        return [("not a list", f"It returns a {min(other)} of ids in place of a list, so == with a "
+                 "list fails.")]  # fmt: skip
     if "float64" in dtypes and any(isinstance(r, Tensor) for r in rights):
         return [("float64 returned", "It returns float64 for float32. In a model the next matrix "
                  "refuses that: end with .to(x.dtype).")]  # fmt: skip
@@ -300,8 +300,9 @@ def _unnamed(part, function, cases, outcomes, rights, fits, call) -> Verdict:
     if isinstance(value, Tensor) and isinstance(right, Tensor):
         a, b = (squeezed(value), squeezed(right)) if part.loose else (value, right)
         if a.shape != b.shape:
+            shape = tuple(value.shape) or "a single number"
             return _wrong(part, cases, outcomes, rights, "shape",
-                          f"It returns {tuple(value.shape) or 'a single number'}; {tuple(right.shape)} is right "
+                          f"It returns {shape}; {tuple(right.shape)} is right "
                           f"({', '.join(part.axes)}).")  # fmt: skip
     traced = call(function, cases[i], seen=True)
     if (

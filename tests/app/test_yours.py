@@ -20,7 +20,7 @@ from headlight.app.server.command import main
 from headlight.app.state.pages import PAGES
 from headlight.app.text.formats import escaped
 from headlight.model.checking.parts import PARTS
-from headlight.model.checking.verdict import NOT_YET
+from headlight.model.checking.verdict import NOT_YET, UNJUDGED
 from headlight.model.checkpoint import load
 from tests.app.hostile_files import CRASHES, ENDLESS, ESCAPES, PLAIN
 
@@ -299,9 +299,11 @@ class Judged:
 
 SQRT = escaped("Divide it by √d.")
 PART = JudgedPart("scores", NOT_YET, ("Divide it by √d.",), 2, ())
+OTHER = JudgedPart("multi_head", UNJUDGED, ("It has no parameters.",), 0, ())
 ANSWERS = {
     "PyTorch and the model are starting": FileAnswer(),
     f"**scores: not yet.** {SQRT} (line 2)": FileAnswer((PART,), is_done=True),
+    "**multi\\_head: cannot be judged.**": FileAnswer((OTHER,), is_done=True),
     f"**In en-fr.** {escaped('a *b*')}": FileAnswer((PART,), "a *b*", is_done=True),
     escaped("It *ended*."): FileAnswer(error="It *ended*.", is_done=True),
     "hello": FileAnswer((PART,), printed="hello", is_done=True),

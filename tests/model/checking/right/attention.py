@@ -344,3 +344,28 @@ def attention_logits_clipped_by_the_largest(q, k, v, mask=None):
     m = s.max(-1, keepdim=True).values.clamp(min=-1e30)
     p = (s - m).exp()
     return p @ v / (p.sum(-1, keepdim=True) + 1e-12)
+
+
+def attention_half(q, k, v, mask=None):
+    """cannot tell"""
+    q, k, v = q.half(), k.half(), v.half()
+    s = q @ k.mT / q.shape[-1] ** 0.5
+    if mask is not None:
+        s = s.masked_fill(~mask, float("-inf"))
+    return s.softmax(-1) @ v
+
+
+def scores_bfloat16(q, k):
+    """cannot tell"""
+    return (q.bfloat16() @ k.bfloat16().mT).float() / q.shape[-1] ** 0.5
+
+
+class attention_of_a_size(nn.Module):
+    """cannot tell"""
+
+    def __init__(self, d_k):
+        super().__init__()
+        self.scale = d_k**-0.5
+
+    def forward(self, q, k, v, mask=None):
+        return F.scaled_dot_product_attention(q, k, v, mask, scale=self.scale)
