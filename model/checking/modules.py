@@ -1,9 +1,9 @@
 """A student's module has parameters of its own names, shapes and order. Which is the query's?
 
 Each of the four matrices has the axes h, e and d: head, number within the head, and d_model. What
-holds several has an axis r, of roles, too. A reading says what a parameter holds and in which order
+holds several has an axis r, of roles, too. A layout says what a parameter holds and in which order
 its axes lie: "dhe" is (in, out) with the heads side by side, "hed" that of nn.Linear. Our weights
-are put into the module under each reading that its shapes allow. It is right if it computes what
+are put into the module under each layout that its shapes allow. It is right if it computes what
 ours does under one.
 """
 
@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import permutations, product
+from math import prod
 from typing import Any
 
 import torch
@@ -197,7 +198,7 @@ def _by_head(matrix: Tensor, role: str, h: int) -> Tensor:
 
 
 def _ordered(parts: list[Tensor], order: str) -> Tensor:
-    labels = "rhed"[-4:] if len(order) == 4 else "".join(x for x in "rhed" if x in order)
+    labels = [x for x in "rhed" if x in order]
     value = torch.stack(parts) if "r" in order else parts[0]
     return value.permute([labels.index(x) for x in order])
 
@@ -219,24 +220,21 @@ def _held(module: nn.Module, d: int, h: int) -> tuple[list[Held], list[Held]]:
               if isinstance(m, nn.Linear | nn.Conv1d)}  # fmt: skip
     matrices, biases = [], []
     for name, tensors in found.items():
-        size = tensors[0].numel()
+        shapes = [tuple(x for x in tensor.shape if x > 1) for tensor in tensors]
         is_linear = name.removesuffix(".weight") in linear
-        for least, most, into in ((d * d, d * d // h, matrices), (d, d // h, biases)):
-            count, of_all = size // least, len(tensors) * size // least
-            if into is biases and NO_BIAS.search(name):
-                raise _other(name, tensors[0])
-            if size == count * least and 1 <= count <= 4:
-                for i, tensor in enumerate(tensors):
-                    shape, slots = tuple(x for x in tensor.shape if x > 1), [None]
-                    if count == len(shape[:1]) * shape[0] == 4:  # all four, one after the other
-                        shape, slots = shape[1:], [*range(4)]
-                    into += [Held(name, i, slot, count // len(slots), shape, is_linear)
-                             for slot in slots]  # fmt: skip
-                break
-            if len(tensors) * size == of_all * least and 1 <= of_all <= 4 and size >= most:
-                shape = (len(tensors), *(x for x in tensors[0].shape if x > 1))
-                into.append(Held(name, None, None, of_all, shape, is_linear))
-                break
+        into, one = (matrices, d * d) if prod(shapes[0]) >= d * d // h else (biases, d)
+        if into is biases and NO_BIAS.search(name):
+            raise _other(name, tensors[0])
+        counts = [prod(shape) / one for shape in shapes]
+        if {*counts} <= {1, 2, 3, 4}:
+            for i, (shape, count) in enumerate(zip(shapes, counts, strict=True)):
+                # All four, one after the other; else itself.
+                slots = range(4) if count == shape[0] == 4 else [None]
+                into += [Held(name, i, slot, int(count) // len(slots),
+                              shape[len(slots) // 4 :], is_linear) for slot in slots]  # fmt: skip
+        elif sum(counts) in (1, 2, 3) and len({*shapes}) == 1:
+            shape = (len(shapes), *shapes[0])
+            into.append(Held(name, None, None, int(sum(counts)), shape, is_linear))
         else:
             raise _other(name, tensors[0])
     return matrices, biases
@@ -269,7 +267,7 @@ def _orders(held: Held, is_output: bool, d: int, h: int) -> list[str]:
     return sorted(found, key=lambda order: order.index("e") < order.index("h"))
 
 
-def _readings(module: nn.Module, d: int, h: int) -> list[Layout]:
+def _layouts(module: nn.Module, d: int, h: int) -> list[Layout]:
     """Likeliest first. Raises CannotJudge."""
     matrices, biases = _held(module, d, h)
     count = sum(held.count for held in matrices)
@@ -303,7 +301,7 @@ def _readings(module: nn.Module, d: int, h: int) -> list[Layout]:
             found.append(Layout(read, _of_biases(biases, read, module), named))
     if not found:
         raise _other(matrices[0].name, _named(module)[matrices[0].name][0])
-    return sorted(found, key=lambda reading: (-reading.named, reading.is_interleaved))
+    return sorted(found, key=lambda layout: (-layout.named, layout.is_interleaved))
 
 
 def _is_named(name: str, role: str) -> bool:
@@ -313,20 +311,19 @@ def _is_named(name: str, role: str) -> bool:
 
 def _of_biases(biases: list[Held], read, module: nn.Module):
     """Of each: what it belongs to by its name, its place among the rest, or its name alone."""
-    found, left = [], []
+    found: list[tuple[Held, Any]] = []
+    left = []
     matrices = {(one[0].name, one[0].at, one[0].slot): one for one in read}
     for bias in biases:
         of = re.sub(r"bias$", "weight", bias.name), bias.at, bias.slot
         if of in matrices and of[0] != bias.name:
-            _, roles, order = matrices.pop(of)
-            found.append((bias, roles, _without_d(roles, order)))
+            found.append((bias, matrices.pop(of)))
         else:
             left.append(bias)
     rest = [one for one in matrices.values() if not one[0].is_linear]
     if [bias.count for bias in left] == [held.count for held, _, _ in rest]:
-        pairs = zip(left, rest, strict=True)
-        found += [(bias, roles, _without_d(roles, order)) for bias, (_, roles, order) in pairs]
-        return tuple(found)
+        found += zip(left, rest, strict=True)
+        left = []
     for bias in left:
         fitting = [one for one in rest if one[1][0] in BIASES and len(one[1]) == bias.count == 1
                    and re.search(BIASES[one[1][0]], bias.name.lower())]  # fmt: skip
@@ -334,42 +331,40 @@ def _of_biases(biases: list[Held], read, module: nn.Module):
             fitting = [one for one in rest if one[1] == ("output",)]
         if len(fitting) != 1:
             raise _other(bias.name, _named(module)[bias.name][0])
-        _, roles, order = fitting[0]
-        found.append((bias, roles, _without_d(roles, order)))
-    return tuple(found)
-
-
-def _without_d(roles: tuple[str, ...], order: str) -> str:
-    return "d" if roles == ("output",) else order.replace("d", "")
+        found.append((bias, fitting[0]))
+    return tuple(
+        (bias, roles, "d" if roles == ("output",) else order.replace("d", ""))
+        for bias, (_, roles, order) in found
+    )
 
 
 # The verdict
 
 
 def judge_multi_head(make: Callable, batch_first: bool = True, **how: Any) -> Verdict:
-    """`make(d_model, n_heads)` is the module. The right reading, or else the likeliest."""
+    """`make(d_model, n_heads)` is the module. The right layout, or else the likeliest."""
     try:
         modules = _Modules(make, batch_first)
         try:
-            readings = modules.readings()
+            layouts = modules.layouts()
         except CannotJudge as error:
             # What does not run has another fault.
             verdict = judged(modules.part(None), make, numpy=False, **how)
             if verdict.name in (*NOT_RUNNING, "random", "shape", "type"):
                 return verdict
             raise error from None
-        reading, mask = modules.best(readings)
-        verdict = judged(modules.part(reading, mask), make, numpy=False, **how)
+        layout, mask = modules.best(layouts)
+        verdict = judged(modules.part(layout, mask), make, numpy=False, **how)
     except CannotJudge as error:
         return cannot_tell(MULTI, str(error))
-    if not verdict.ok and not verdict.name and not reading.is_sure:
+    if not verdict.ok and not verdict.name and not layout.is_sure:
         return cannot_tell(MULTI, "Its parameters may be meant in more ways than were tried, and "
                            "under none of these it computes what ours does.")  # fmt: skip
     notes = []
-    if verdict.ok and reading.is_interleaved:
+    if verdict.ok and layout.is_interleaved:
         mistake = next(m for m in MULTI.mistakes if m.name == "heads interleaved")
         notes.append((mistake.name, mistake.sentence))
-    if verdict.ok and reading.named < readings[0].named:
+    if verdict.ok and layout.named < layouts[0].named:
         notes.append(("names swapped", "Your matrices have each other's names: what is called the "
                       "query's is another's."))  # fmt: skip
     if verdict.ok and mask:
@@ -394,7 +389,7 @@ class _Modules:
                    keywords=keywords)  # fmt: skip
         return module.eval()
 
-    def readings(self) -> list[Layout]:
+    def layouts(self) -> list[Layout]:
         """None where it cannot be made. Raises CannotJudge."""
         try:
             module = self.of(*PROBE)
@@ -404,9 +399,9 @@ class _Modules:
             raise
         except Exception as error:
             raise CannotJudge("It cannot be made.") from error
-        return _readings(module, *PROBE)
+        return _layouts(module, *PROBE)
 
-    def outcome(self, case: Case, reading: Layout | None, seen: bool = False) -> Outcome:
+    def outcome(self, case: Case, layout: Layout | None, seen: bool = False) -> Outcome:
         try:
             module = self.of(*_size(case))
         except CannotJudge:
@@ -414,8 +409,8 @@ class _Modules:
         except Exception as error:  # the student's own
             line, text, file = where(error, file_of(self.make))
             return Outcome(error=error, line=line, text=text, file=file)
-        if reading:
-            reading.fill(module, case.inputs["w"], case.inputs["n_heads"])
+        if layout:
+            layout.fill(module, case.inputs["w"], case.inputs["n_heads"])
         inputs = dict(case.inputs)
         turned = {}
         if not self.batch_first:
@@ -428,57 +423,57 @@ class _Modules:
             outcome.value = outcome.value.transpose(0, 1)
         return outcome
 
-    def part(self, reading: Layout | None, mask: str = "") -> Subject:
+    def part(self, layout: Layout | None, mask: str = "") -> Subject:
         """As the student's module computes it."""
         return replace(
-            self.ours(reading, mask),
-            spoken=lambda _, case, seen=False: self.outcome(case, reading, seen),
+            self.ours(layout, mask),
+            spoken=lambda _, case, seen=False: self.outcome(case, layout, seen),
         )
 
-    def ours(self, reading: Layout | None, mask: str = "") -> Subject:
+    def ours(self, layout: Layout | None, mask: str = "") -> Subject:
         """With our biases where it has some, and the texts that it takes."""
-        has_bias = reading.has_bias if reading else frozenset(PROJECTIONS)
-        key = has_bias, mask, bool(reading)
+        has_bias = layout.has_bias if layout else frozenset(PROJECTIONS)
+        key = has_bias, mask, bool(layout)
         if key not in self.parts:
-            _, keywords = _call(self.of(*_size(MULTI.drawn[0]))) if reading else ((), {})
+            _, keywords = _call(self.of(*_size(MULTI.drawn[0]))) if layout else ((), {})
             texts = {*keywords.values()} & {*TEXTS} or {*TEXTS}
             cases = [*filter(None, (_case(c, has_bias, mask, texts) for c in MULTI.drawn))]
-            mistakes = MULTI.mistakes if reading else ()
+            mistakes = MULTI.mistakes if layout else ()
             self.parts[key] = replace(MULTI, cases=lambda: cases, mistakes=mistakes)
         return self.parts[key]
 
-    def fits(self, reading: Layout, mask: str, is_masked: bool) -> bool:
-        part = self.ours(reading, mask)
+    def fits(self, layout: Layout, mask: str, is_masked: bool) -> bool:
+        part = self.ours(layout, mask)
         return all(
-            (outcome := self.outcome(case, reading)).error is None
+            (outcome := self.outcome(case, layout)).error is None
             and same(outcome.value, right["output"])
             for case, right in zip(part.drawn, part.right(), strict=True)
             if not case.edge and (case.inputs["mask"] is not None) == is_masked
         )
 
-    def best(self, readings: Sequence[Layout]) -> tuple[Layout, str]:
-        """A reading and a shape of masks under which it is right; else the likeliest."""
-        fitting = [reading for reading in readings if self.fits(reading, "", is_masked=False)]
-        for reading, mask in product(fitting, MASKS):
-            if self.fits(reading, mask, is_masked=True):
-                return reading, mask
+    def best(self, layouts: Sequence[Layout]) -> tuple[Layout, str]:
+        """A layout and a shape of masks under which it is right; else the likeliest."""
+        fitting = [layout for layout in layouts if self.fits(layout, "", is_masked=False)]
+        for layout, mask in product(fitting, MASKS):
+            if self.fits(layout, mask, is_masked=True):
+                return layout, mask
         if fitting:
             runs = (mask for mask in MASKS if self._runs(fitting[0], mask))
             return fitting[0], next(runs, "")
-        first = readings[0]
-        likely = [r for r in readings if r.named == first.named and not r.is_interleaved]
+        first = layouts[0]
+        likely = [r for r in layouts if r.named == first.named and not r.is_interleaved]
         return next((r for r in likely if self._is_known(r)), first), ""
 
-    def _runs(self, reading: Layout, mask: str) -> bool:
-        values = [(self.outcome(case, reading).value, case.inputs["in_query"])
-                  for case in self.ours(reading, mask).drawn]  # fmt: skip
+    def _runs(self, layout: Layout, mask: str) -> bool:
+        values = [(self.outcome(case, layout).value, case.inputs["in_query"])
+                  for case in self.ours(layout, mask).drawn]  # fmt: skip
         return all(isinstance(x, Tensor) and x.shape == query.shape for x, query in values)
 
-    def _is_known(self, reading: Layout) -> bool:
+    def _is_known(self, layout: Layout) -> bool:
         """Whether a misconception alone gives its numbers."""
-        part = self.ours(reading)
+        part = self.ours(layout)
         counted = [i for i, case in enumerate(part.drawn) if not case.edge]
-        values = [o.value for o in (self.outcome(part.drawn[i], reading) for i in counted)]
+        values = [o.value for o in (self.outcome(part.drawn[i], layout) for i in counted)]
         return any(
             all(same(value, answers[i]) for value, i in zip(values, counted, strict=True))
             for mistake, answers in part.alone() if not mistake.note

@@ -816,3 +816,16 @@ class multi_head_of_plain_tensors(nn.Module):
     def forward(self, q, k, v, mask=None):
         q, k, v = (torch.stack((x @ w).chunk(self.h, -1), 1) for x, w in zip((q, k, v), self.ws))
         return torch.cat(_attend(q, k, v, mask).unbind(1), -1) @ self.ws[3]
+
+
+class multi_head_two_in_a_list(nn.Module):
+    """right"""
+
+    def __init__(self, dim, heads):
+        super().__init__()
+        self.heads = heads
+        self.layers = nn.ModuleList([nn.Linear(dim, 3 * dim), nn.Linear(dim, dim)])
+
+    def forward(self, x, mask=None):
+        q, k, v = self.layers[0](x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        return self.layers[1](_attend(q, k, v, mask).transpose(1, 2).flatten(2))
