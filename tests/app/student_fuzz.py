@@ -8,6 +8,7 @@ import inspect
 import random
 import sys
 from collections.abc import Iterator
+from functools import cache
 
 from tests.model.checking.table import ROWS
 
@@ -43,10 +44,15 @@ class Strange(Exception):
 """
 
 
+@cache
+def _text_of(module) -> str:
+    return inspect.getsource(module)
+
+
 def source_of(row, seed: random.Random | None = None, change=None) -> str:
     """A file with one style under the name of its part, and what its module has besides."""
     module = sys.modules[row.make.__module__]
-    tree = ast.parse(inspect.getsource(module))
+    tree = ast.parse(_text_of(module))
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == row.make.__name__:
             if change:
