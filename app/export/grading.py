@@ -7,6 +7,7 @@ before the student's code runs, and points are lost where one of them was replac
 
 import importlib.util
 import multiprocessing
+import secrets
 import sys
 import traceback
 from pathlib import Path
@@ -25,7 +26,6 @@ if sys.platform == "linux":
     CONTEXT = multiprocessing.get_context("fork")
 else:
     CONTEXT = multiprocessing.get_context("spawn")
-RIGHT = b"right"
 ENDED = "Your code ended Python before it was judged. Does it call exit?"
 
 
@@ -42,8 +42,9 @@ def pytest_pyfunc_call(pyfuncitem):
     if not pyfuncitem.get_closest_marker("points"):
         return None
     reading, writing = CONTEXT.Pipe(duplex=False)
+    right = secrets.token_bytes()  # which is not to be guessed
     names = pyfuncitem.module.__name__, str(pyfuncitem.path), pyfuncitem.name
-    child = CONTEXT.Process(target=_run, args=(writing, *names))
+    child = CONTEXT.Process(target=_run, args=(writing, right, *names))
     child.start()
     writing.close()
     answer = ENDED.encode()
@@ -57,7 +58,7 @@ def pytest_pyfunc_call(pyfuncitem):
     finally:
         child.kill()
         child.join()
-    if answer != RIGHT:
+    if answer != right:
         raise Lost(answer.decode("utf-8", "replace"))
     return True
 
@@ -83,7 +84,7 @@ def pytest_terminal_summary(terminalreporter):
     terminalreporter.write_line(f"{got} of {got + points('failed', 'error')} points")
 
 
-def _run(writing, name: str, path: str, test: str) -> None:
+def _run(writing, right: bytes, name: str, path: str, test: str) -> None:
     """In a process of its own."""
     send = writing.send_bytes
     torch.set_num_threads(1)  # the parent's threads are not there after a fork
@@ -98,7 +99,7 @@ def _run(writing, name: str, path: str, test: str) -> None:
     now = _callables()
     if replaced := next((key for key, value in judge.items() if now.get(key) is not value), ""):
         lines = [f"Your code replaces {replaced}, by which it is judged."]
-    send("\n".join(lines).encode() if lines else RIGHT)
+    send("\n".join(lines).encode() if lines else right)
 
 
 def _loaded(name: str, path: str) -> ModuleType:

@@ -17,6 +17,9 @@ GRADED = {
     "it exits at once in a call": (
         f"import os\n{RIGHT}def softmax(scores, mask=None):\n    os._exit(0)\n", 2, ENDED),
     "it is killed": (f"import os\nos.kill(os.getpid(), 9)\n{BOTH}", 0, ENDED),
+    "it answers for us": (
+        "import os\nfor i in range(3, 60):\n    try:\n        os.write(i, b'\\0\\0\\0\\5right')\n"
+        f"    except OSError:\n        pass\nos._exit(0)\n{BOTH}", 0, "right"),
     "it changes check": (
         "from headlight import check\nfor name in ('scores', 'softmax', 'in_model', 'verdict'):\n"
         f"    setattr(check, name, lambda *a, **k: True)\n{BOTH}", 0, "Your code replaces headlight"),
