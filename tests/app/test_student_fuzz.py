@@ -11,7 +11,7 @@ from headlight.app.export.file_judge import judge
 from headlight.model.checking.parts import PARTS
 from tests.app.student_fuzz import files
 
-COUNT = 2000
+SEEDS, EACH = 20, 100
 OTHER_REASONS = "in place", "Two calls with the same numbers differ"  # of a right result
 SECONDS = 20
 
@@ -64,12 +64,12 @@ def late(*_):
 
 
 @pytest.mark.long
-@pytest.mark.timeout(3000)
-def test_whatever_is_saved_gets_a_true_sentence(tmp_path):
-    file, counts = tmp_path / "mine.py", {}
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_whatever_is_saved_gets_a_true_sentence(tmp_path, seed):
+    file, kinds = tmp_path / "mine.py", set()
     signal.signal(signal.SIGALRM, late)
     warnings.simplefilter("ignore")
-    for kind, part, text in files(COUNT):
+    for kind, part, text in files(EACH, seed):
         file.write_text(text, encoding="utf-8", newline="")
         said: list = []
         signal.alarm(SECONDS)
@@ -85,7 +85,7 @@ def test_whatever_is_saved_gets_a_true_sentence(tmp_path):
         assert "Traceback" not in whole and "headlight" not in whole, text
         assert not any(line.endswith(" ()") for line in lines), text
         states = {found["state"] for found in said if found["part"] == part}
-        counts[kind, *sorted(states)] = counts.get((kind, *sorted(states)), 0) + 1
+        kinds |= {(kind, *states)}
         if kind == "right":
             assert states == {"right"}, (whole, text)
         elif kind == "cannot tell":
@@ -96,4 +96,4 @@ def test_whatever_is_saved_gets_a_true_sentence(tmp_path):
             assert states == {"right"} or any(x in whole for x in OTHER_REASONS), (whole, text)
         elif apart is not None and apart > 1e-3:
             assert "right" not in states, (whole, text)
-    assert len(counts) > 4, counts
+    assert len(kinds) > 4, kinds
