@@ -27,6 +27,8 @@ def distance(text: str, name: str) -> float | None:
         exec(text, vars(module))
         function = vars(module)[name]
         function = function() if isinstance(function, type) else function
+        if isinstance(function, torch.nn.Module):
+            function.eval()
         arrays = "np" in vars(module) and "torch" not in vars(module) and "attend" not in part.takes
         for case, right in zip(part.drawn, part.right(), strict=True):
             if case.edge:
