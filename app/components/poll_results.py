@@ -8,6 +8,7 @@ from statistics import median, quantiles
 from typing import Any
 
 from headlight.app.theme import PRIMARY
+from headlight.model.rounding import percent
 
 BLUE = f"light-dark({PRIMARY['light']}, {PRIMARY['dark']})"
 PALE = "color-mix(in srgb, currentColor 32%, transparent)"
@@ -52,7 +53,7 @@ def _numbers(about: Mapping, answers: list, truth: Any) -> str:
     share = bool(about.get("share"))
 
     def text(number: float) -> str:
-        return f"{number:.0%}" if share else f"{number:.4g}"
+        return percent(number) if share else f"{number:.4g}"
 
     if not answers:
         return _model(truth, text)
@@ -154,7 +155,7 @@ def _painted(about: Mapping, answers: list, truth: Any) -> str:
             f"width:{100 * mean:.0f}%'></i>"
             f"<i style='position:absolute;top:45%;left:{100 * low:.0f}%;"
             f"width:{100 * (high - low):.0f}%;border-top:2px solid currentColor'></i>{mark}</span>"
-            f"<span>{mean:.0%}</span></div>"
+            f"<span>{percent(mean)}</span></div>"
         )
     key = "Bar: mean of the class. Line: its middle half"
     key += "" if truth is None else ". Mark: the model"

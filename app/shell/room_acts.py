@@ -39,6 +39,7 @@ from headlight.app.state.pages import Page
 from headlight.app.state.settings import OF_ROOMS, SETTINGS
 from headlight.app.text import formats, part_names
 from headlight.model.analysis.reading import Reading
+from headlight.model.rounding import percent
 
 NOT_LED = *OF_ROOMS, "projector"  # settings of a page's own, wherever the class is led
 # Menus and switches that are not there while a page is led: it would be in vain to use them.
@@ -370,7 +371,7 @@ def written(answer: object) -> str:
     if isinstance(answer, list) and all(isinstance(part, list) for part in answer):
         return " or ".join(map(written, answer))
     if isinstance(answer, list) and not isinstance(answer[0], str):  # painted
-        return ", ".join(f"{share:.0%}" for share in answer)
+        return ", ".join(percent(share) for share in answer)
     if isinstance(answer, list):
         kind, layer, head = answer
         return f"{kind}, layer {layer + 1}, head {head + 1}"
