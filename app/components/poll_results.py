@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from html import escape
 from statistics import median, quantiles
 from typing import Any
 
 from headlight.app.theme import PRIMARY
+from headlight.model.rounding import percent
 
 BLUE = f"light-dark({PRIMARY['light']}, {PRIMARY['dark']})"
 PALE = "color-mix(in srgb, currentColor 32%, transparent)"
@@ -48,17 +50,20 @@ def _choices(about: Mapping, answers: list, truth: Any) -> str:
 
 
 def _numbers(about: Mapping, answers: list, truth: Any) -> str:
-    share = about.get("share")
+    share = bool(about.get("share"))
 
     def text(number: float) -> str:
-        return f"{number:.0%}" if share else f"{number:.4g}"
+        return percent(number) if share else f"{number:.4g}"
 
-    values = [*answers, *([] if truth is None else [truth])]
     if not answers:
         return _model(truth, text)
-    low, high = (0.0, 1.0) if share else (min(values), max(values))
-    width = (high - low) / BINS or 1.0
-    bins = Counter(min(max(int((value - low) / width), 0), BINS - 1) for value in answers)
+    # Exact, as they were typed: no number is too large, and 0.3 is where the bin of 0.3 begins.
+    values = [_exact(each, share) for each in answers]
+    model = None if truth is None else _exact(truth, share)
+    every = [*values, *([] if model is None else [model])]
+    low, high = (Fraction(0), Fraction(1)) if share else (min(every), max(every))
+    width = high - low or Fraction(BINS)
+    bins = Counter(min(int((value - low) / width * BINS), BINS - 1) for value in values)
     most = max(bins.values())
     columns = "".join(
         f"<span style='flex:1;height:{100 * bins[i] / most:.0f}%;background:{PALE};min-width:4px;"
@@ -66,19 +71,24 @@ def _numbers(about: Mapping, answers: list, truth: Any) -> str:
         for i in range(BINS)
     )
     line = ""
-    if truth is not None:
-        place = 100 * (truth - low) / (width * BINS)
+    if model is not None:
         line = (
-            f"<i style='position:absolute;inset:0 auto 0 {min(max(place, 0), 100):.1f}%;"
+            f"<i style='position:absolute;inset:0 auto 0 {float(100 * (model - low) / width):.1f}%;"
             f"border-left:3px solid {BLUE}'></i>"
         )
-    ends = f"<span>{text(low)}</span><span>{text(low + width * BINS)}</span>"
+    ends = f"<span>{text(float(low))}</span><span>{text(float(low + width))}</span>"
     return (
         f"<div style='position:relative;display:flex;align-items:flex-end;gap:2px;height:90px;"
         f"border-bottom:1px solid currentColor'>{columns}{line}</div>"
         f"<div style='display:flex;justify-content:space-between'>{ends}</div>"
-        f"{_model(truth, text)}<span>Median of the class: {text(median(answers))}</span>"
+        f"{_model(truth, text)}<span>Median of the class: {text(float(median(values)))}</span>"
     )
+
+
+def _exact(number: float, share: bool) -> Fraction:
+    """A number as it was typed; a share no further than a share can be."""
+    exact = Fraction(repr(float(number)))
+    return min(max(exact, Fraction(0)), Fraction(1)) if share else exact
 
 
 def _model(truth: Any, text: Callable[[float], str]) -> str:
@@ -145,7 +155,7 @@ def _painted(about: Mapping, answers: list, truth: Any) -> str:
             f"width:{100 * mean:.0f}%'></i>"
             f"<i style='position:absolute;top:45%;left:{100 * low:.0f}%;"
             f"width:{100 * (high - low):.0f}%;border-top:2px solid currentColor'></i>{mark}</span>"
-            f"<span>{mean:.0%}</span></div>"
+            f"<span>{percent(mean)}</span></div>"
         )
     key = "Bar: mean of the class. Line: its middle half"
     key += "" if truth is None else ". Mark: the model"

@@ -23,8 +23,9 @@ class Picture:
     def __init__(self, folder: str, *looks: str):
         self.mount = registered(folder, *looks)
 
-    def __call__(self, data: dict[str, Any], key: str, **hears: Callable[[Any], None]) -> None:
-        def on_change(name: str) -> Callable[[], None]:
+    def __call__(self, data: dict[str, Any], key: str, **hears: Callable[[Any], object]) -> None:
+        def on_change(name: str) -> Callable[[], object]:
             return lambda: hears[name](st.session_state[key][name])
 
-        self.mount(data=data, key=key, **{f"on_{name}_change": on_change(name) for name in hears})
+        heard: dict[str, Any] = {f"on_{name}_change": on_change(name) for name in hears}
+        self.mount(data=data, key=key, **heard)

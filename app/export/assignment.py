@@ -36,38 +36,12 @@ MARKS = re.compile(r"^ *# (BEGIN|END) SOLUTION\n", re.M)
 TEST = re.compile(r"(\d{1,3}) (.+)")
 CONFTEST = '''"""Adds up the points of the tests that pass, and says why the others failed."""
 
-from pathlib import Path
-
-import pytest
-
-HERE = Path(__file__).parent
-
-
-def pytest_configure(config):
-    config.addinivalue_line("markers", "points(n): what a test is worth")
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item, call):
-    report = yield
-    mark = item.get_closest_marker("points")
-    report.user_properties.append(("points", mark.args[0] if mark else 0))
-    if report.failed:
-        lines = [f"{entry.path.name}:{entry.lineno + 1}: {str(entry.statement).strip()}"
-                 for entry in call.excinfo.traceback if entry.path.is_relative_to(HERE)]
-        said = isinstance(call.excinfo.value, (AssertionError, ValueError))
-        lines.append(str(call.excinfo.value) if said else call.excinfo.exconly())
-        report.longrepr = "\\n".join(lines)
-    return report
-
-
-def pytest_terminal_summary(terminalreporter):
-    def points(*outcomes):
-        reports = [r for name in outcomes for r in terminalreporter.stats.get(name, [])]
-        return sum(n for r in reports for name, n in r.user_properties if name == "points")
-
-    got = points("passed")
-    terminalreporter.write_line(f"{got} of {got + points('failed', 'error')} points")
+from headlight.app.export.grading import (  # noqa: F401
+    pytest_configure,
+    pytest_pyfunc_call,
+    pytest_runtest_makereport,
+    pytest_terminal_summary,
+)
 '''
 
 
@@ -137,9 +111,14 @@ def files_of(name: str, cells: Sequence[Cell], is_solved: bool) -> dict[str, str
 
 
 def _tests(name: str, cells: Sequence[Cell]) -> str:
-    lines = ["import pytest", f"{IMPORTS}from {name} import {_written(cells)}\n"]
+    """Each imports what it tests, so that what is missing costs its own points alone."""
+    lines = [f"import pytest\n{IMPORTS}"]
+    written = [cell.title for cell in cells if cell.kind == "solution"]
     for i, cell in enumerate([cell for cell in cells if cell.kind == "test"], 1):
-        lines += [f"\n@pytest.mark.points({cell.points})\ndef test_{name}_{i}():", _body(cell)]
+        used = [one for one in written if re.search(rf"(?<![\w.]){one}\b(?!\s*=[^=])", cell.text)]
+        lines.append(f"\n@pytest.mark.points({cell.points})\ndef test_{name}_{i}():")
+        lines += [f"    from {name} import {', '.join(used)}\n"] * bool(used)
+        lines.append(_body(cell))
     return "\n".join(lines)
 
 

@@ -36,6 +36,7 @@ from headlight.app.export import check
 from headlight.model.checking.calling import Outcome, said, where
 from headlight.model.checking.in_model import MASK_PARTS, PLACES
 from headlight.model.checking.parts import PARTS
+from headlight.model.checking.verdict import NOT_RUNNING, NOT_YET, RIGHT, STATES
 from headlight.model.checkpoint import Checkpoint, load
 from headlight.model.probing.trace import CannotRead
 from headlight.model.transformer import Scores
@@ -53,7 +54,6 @@ CAN_FORK = hasattr(os, "fork")
 YOURS = "yours"  # the module that the file is
 ALSO = {"MultiHeadAttention": "multi_head", "MultiHead": "multi_head"}
 NEVER_JUDGED = "Your code ended the program before it was judged. Does it call exit?"
-NOT_RUNNING = ("exception", "not written yet", "nothing returned")  # verdicts of parts
 # Of Linux: sched.h, prctl.h.
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
@@ -61,14 +61,18 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 @dataclass(frozen=True)
 class JudgedPart:
-    """A part of the file: what is said of it, line by line, its `line` in the file (0: unknown),
-    and its picture."""
+    """A part of the file: its `state` (see Verdict), what is said of it, line by line, its `line`
+    in the file (0: unknown), and its picture."""
 
     name: str
-    ok: bool
+    state: str
     said: tuple[str, ...]
     line: int
     matrices: tuple[Matrix, ...]
+
+    @property
+    def ok(self) -> bool:
+        return self.state == RIGHT
 
 
 @dataclass(frozen=True)
@@ -190,8 +194,7 @@ def _failed(error: str) -> FileAnswer:
 
 def _in_terminal(name: str, answer: FileAnswer) -> str:
     """A line for each part, and an error. What a student's code makes of them moves no cursor."""
-    lines = [f"{part.name}: {'right' if part.ok else 'not yet'}. {' '.join(part.said)}"
-             for part in answer.parts]  # fmt: skip
+    lines = [f"{part.name}: {part.state}. {' '.join(part.said)}" for part in answer.parts]
     lines += [line for line in (answer.in_model, answer.error) if line]
     plain = ("".join(filter(str.isprintable, line)) for line in lines)
     return "\n  ".join([f"{name}, {time.strftime('%H:%M:%S')}", *plain])
@@ -202,7 +205,7 @@ def _with(answer: FileAnswer, found: Mapping[str, Any]) -> FileAnswer:
     if "part" in found:
         part = JudgedPart(
             _text(found["part"], 40),
-            bool(found["ok"]),
+            STATES[STATES.index(found["state"])],
             tuple(_text(line, 500) for line in found["said"][:6]),
             int(found["line"]),
             tuple(map(_matrix, found["matrices"][:3])),
@@ -451,7 +454,7 @@ def judge(file: Path, model: str, translator: Checkpoint | None, say: Say) -> No
             say(
                 {
                     "part": name,
-                    "ok": verdict.ok,
+                    "state": verdict.state,
                     "said": [lines[0].partition(". ")[2], *lines[1:]],
                     "line": verdict.line,
                     "matrices": [_plain(matrix) for matrix in check.matrices_of(verdict)],
@@ -466,7 +469,7 @@ def judge(file: Path, model: str, translator: Checkpoint | None, say: Say) -> No
 
 
 def _of(name: str, sentence: str, line: int = 0) -> dict[str, Any]:
-    return {"part": name, "ok": False, "said": [sentence], "line": line, "matrices": []}
+    return {"part": name, "state": NOT_YET, "said": [sentence], "line": line, "matrices": []}
 
 
 def _sentence(error: BaseException, file: Path) -> tuple[str, int]:

@@ -1,12 +1,27 @@
 """The addresses of this machine in its network, and a QR code: what a teacher writes on the
-board."""
+board. And the proxies before it, which say whose address a request comes from."""
 
+import ipaddress
 import os
 import socket
 
 import psutil
 
 ADDRESS = "HEADLIGHT_ADDRESS"  # in the environment of each process that serves a class
+
+PROXY = "HEADLIGHT_PROXY"  # in the environment: addresses of proxies
+BELIEVED = "FORWARDED_ALLOW_IPS"  # by uvicorn (0.54): those whose X-Forwarded-For it reads
+
+
+def proxies() -> list[str]:
+    """The proxies that the environment names, as addresses or networks. Raises ValueError."""
+    named = os.environ.get(PROXY, "")
+    try:
+        return [str(ipaddress.ip_network(each)) for each in named.replace(",", " ").split()]
+    except ValueError:
+        raise ValueError(
+            f"{PROXY} is {named[:80]!r}. Give the proxy's address, such as 127.0.0.1."
+        ) from None
 
 
 def class_address() -> str:

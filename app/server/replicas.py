@@ -42,10 +42,14 @@ def configuration(replicas: dict[str, int], port: int, folder: Path) -> str:
     """nginx.conf for processes: name → port."""
     names = list(replicas)
     shares = [f"{100 / len(names):.2f}% {name};" for name in names[:-1]]
+    believed = [f"set_real_ip_from {each};" for each in lan.proxies()]
     text = (HERE / "nginx.conf").read_text(encoding="utf-8")
     return Configuration(text).substitute(
         folder=folder,
         port=port,
+        proxies="\n        ".join(
+            [*believed, *(["real_ip_header X-Forwarded-For;"] * any(believed))]
+        ),
         megabytes=limits.LARGEST_UPLOAD,
         too_large=limits.TOO_LARGE,
         upstreams="\n    ".join(
@@ -120,6 +124,9 @@ class Service:
         self.addresses = lan.addresses(port)
         self.environment = os.environ | {
             lan.ADDRESS: self.addresses[0],
+            # A client may send X-Forwarded-For as well: only nginx of ours, or who is named, is
+            # believed.
+            lan.BELIEVED: HERE_ALONE if replicas > 1 else ",".join(lan.proxies()),
             # Every session runs in its own threads, each of which would get its own memory arena.
             "MALLOC_ARENA_MAX": "2",
         }

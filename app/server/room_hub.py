@@ -13,22 +13,34 @@ from typing import Any
 from uuid import uuid4
 
 from headlight.app.server.room_stores import STALE, open_store
-from headlight.app.server.room_turns import Turns
-from headlight.app.server.rooms import VIEW, NoRoom, RoomState, Store, Unreachable, state_after
+from headlight.app.server.room_turns import FairShares, Turns
+from headlight.app.server.rooms import (
+    OF_STUDENTS,
+    VIEW,
+    NoRoom,
+    RoomState,
+    Store,
+    Unreachable,
+    state_after,
+)
 
 HEARTBEAT = STALE / 3  # seconds between two notes of how many are here
+MOST_OF_ONE = 8  # listeners of one student, or of the teacher
 REST = 1.0  # seconds until a store that failed is asked again
 
 
 @dataclass(eq=False)
 class Listener:
-    """A page that waits until its room changes."""
+    """A page that waits until its room changes. `student`: whose. `is_left`: there are enough newer
+    ones of the same student."""
 
     code: str
     is_teacher: bool
     following: bool
     loop: asyncio.AbstractEventLoop
+    student: str = field(default_factory=lambda: uuid4().hex)
     called: asyncio.Event = field(default_factory=asyncio.Event)
+    is_left: bool = False
 
     def call(self) -> None:
         self.loop.call_soon_threadsafe(self.called.set)
@@ -39,13 +51,13 @@ class Hub:
 
     def __init__(self, store: Store):
         self.store, self.lock, self.process = store, Lock(), uuid4().hex
-        self.leading = Lock()
+        self.leading, self.writing = Lock(), Lock()
         self.unsent: dict[str, dict[str, Any]] = {}  # code → a view for which the store was away
         self.known: dict[str, RoomState] = {}
         self.crowds: dict[str, dict[str, int]] = {}
-        self.listeners: dict[str, set[Listener]] = {}
+        self.listeners: dict[str, dict[Listener, None]] = {}  # by code, the oldest first
         self.watcher: Thread | None = None
-        self.turns = Turns()
+        self.turns, self.shares = Turns(), FairShares()
 
     def room(self, code: str) -> RoomState:
         """A room as it is now, or as it was last known where the store does not answer. Raises
@@ -71,10 +83,15 @@ class Hub:
         return now
 
     def append(self, code: str, kind: str, **body: Any) -> RoomState:
-        """Raises NoRoom, TooMuch and Unreachable. A view is then sent once the store answers."""
+        """Raises NoRoom, TooMuch and Unreachable. A view is then sent once the store answers. What
+        would not count is not kept."""
         if kind == VIEW:
             with self.leading:
                 self._lead(code, body)
+        elif kind in OF_STUDENTS:
+            with self.writing:
+                if self.room(code).counts(kind, body):
+                    self.store.append(code, kind, body)
         else:
             self.store.append(code, kind, body)
         return self.room(code)
@@ -118,7 +135,7 @@ class Hub:
         if any(listener.is_teacher for listener in self.listeners.get(code, ())):
             self._count(code)
 
-    def _count(self, code: str, here: dict[str, int] | None = None) -> None:
+    def _count(self, code: str, here: dict[str, bool] | None = None) -> None:
         """Add up how many are in the room, once those of this process are noted, if given."""
         crowd = self.store.crowd(code, self.process, here)
         if crowd != self.crowds.get(code):
@@ -127,13 +144,19 @@ class Hub:
 
     @contextmanager
     def listening(self, listener: Listener) -> Iterator[None]:
-        """While the block runs, a listener is called. Its room is known."""
-        self.listeners.setdefault(listener.code, set()).add(listener)
+        """While the block runs, a listener is called. Its room is known. Of one student the newest
+        ones stay: connections that are lost may seem open for minutes."""
+        here = self.listeners.setdefault(listener.code, {})
+        here[listener] = None
+        own = [each for each in here if each.student == listener.student and not each.is_left]
+        for old in own[:-MOST_OF_ONE]:
+            old.is_left = True
+            old.call()
         try:
             yield
         finally:
             here = self.listeners[listener.code]
-            here.discard(listener)
+            del here[listener]
             if not here:
                 del self.listeners[listener.code]
 
@@ -165,8 +188,9 @@ class Hub:
         its time."""
         for code in tuple(self.known):
             listeners = tuple(self.listeners.get(code, ()))
-            students = [listener for listener in listeners if not listener.is_teacher]
-            here = {"here": len(students), "following": sum(s.following for s in students)}
+            students = [each for each in listeners if not each.is_teacher]
+            here = {each.student: False for each in students}
+            here |= {each.student: True for each in students if each.following}
             before, when = noted.get(code, (None, 0.0))
             if (state := (len(listeners), here)) != before or time.monotonic() > when + HEARTBEAT:
                 noted[code] = state, time.monotonic()

@@ -17,14 +17,14 @@ from starlette.routing import Route
 
 from headlight.app.server import rooms
 from headlight.app.server.room_hub import Hub, Listener, hub
-from headlight.app.server.rooms import LIFE, NoRoom, RoomState, TooMuch
+from headlight.app.server.rooms import KEPT, NoRoom, RoomState, TooMuch
 
 TEACHER, STUDENT = "headlight_teacher_", "headlight_student_"  # names of cookies, before the code
 NONE = "There is no such room. Please check the code, and go back to type it again."
 SLOWLY = "Too many attempts. Please wait a minute."
 NO_LINK = "This is not the teacher's link."
 CLOSED = "Rooms cannot be used here: {}"
-MOST_LISTENERS = 500  # of this process
+MOST_LISTENERS = 500  # students' of this process, and of one room half of it
 PING = 15  # seconds
 PAUSE = 0.2  # seconds between two counts that a teacher's page is sent
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # or nginx would hold it back
@@ -68,6 +68,16 @@ def is_student(room: RoomState, cookies: Mapping[str, str]) -> bool:
     return room.is_student(cookies.get(STUDENT + room.code, ""))
 
 
+def student_in(room: RoomState, cookies: Mapping[str, str]) -> str:
+    """The name under which the room counts a browser."""
+    return rooms.student_of(room.code, cookies.get(STUDENT + room.code, ""))
+
+
+def is_in(room: RoomState, cookies: Mapping[str, str]) -> bool:
+    """Whether somebody teaches the room or has joined it."""
+    return is_teacher(room, cookies) or is_student(room, cookies)
+
+
 async def start(request: Request) -> Response:
     """Start a room."""
     if started.are_too_many(_source(request)):
@@ -90,7 +100,7 @@ def _as_teacher(code: str, key: str, request: Request) -> Response:
 
 def _set(response: Response, request: Request, name: str, value: str) -> None:
     is_https = request.url.scheme == "https"
-    response.set_cookie(name, value, LIFE, httponly=True, samesite="lax", secure=is_https)
+    response.set_cookie(name, value, KEPT, httponly=True, samesite="lax", secure=is_https)
 
 
 async def join(request: Request) -> Response:
@@ -112,16 +122,20 @@ async def join(request: Request) -> Response:
 
 
 async def _find(request: Request, typed: str) -> RoomState | Response:
-    """Codes cannot be tried out: after too many wrong ones, right ones are refused as well."""
-    if wrong.are_too_many(_source(request)):
-        return PlainTextResponse(SLOWLY, 429)
+    """Codes cannot be tried out: after too many wrong ones, right ones are refused as well, but to
+    those who have joined already."""
+    are_too_many = wrong.are_too_many(_source(request))
     try:
         if code := rooms.as_code(typed):
-            return await to_thread.run_sync(hub().room, code)
+            room = await to_thread.run_sync(hub().room, code)
+            if not are_too_many or is_in(room, request.cookies):
+                return room
     except NoRoom:
         pass
     except OSError as error:
         return PlainTextResponse(CLOSED.format(error), 503)
+    if are_too_many:
+        return PlainTextResponse(SLOWLY, 429)
     wrong.count(_source(request))
     return PlainTextResponse(NONE, 404)
 
@@ -136,13 +150,18 @@ async def events(request: Request) -> Response:
         return Response(status_code=204)
     except OSError as error:  # the page tries again
         return PlainTextResponse(CLOSED.format(error), 503)
-    teaches = is_teacher(room, request.cookies)
-    if not teaches and not is_student(room, request.cookies):
+    if not is_in(room, request.cookies):
         return Response(status_code=204)
-    if sum(map(len, [*hub().listeners.values()])) >= MOST_LISTENERS:
+    teaches, all_here = is_teacher(room, request.cookies), hub().listeners
+    if not teaches and (
+        sum(map(len, [*all_here.values()])) >= MOST_LISTENERS
+        or len(all_here.get(room.code, ())) >= MOST_LISTENERS // 2
+    ):
         return PlainTextResponse(SLOWLY, 503)
     following = request.query_params.get("following") == "true"
-    listener = Listener(room.code, teaches, following, asyncio.get_running_loop())
+    student = "" if teaches else student_in(room, request.cookies)
+    loop = asyncio.get_running_loop()
+    listener = Listener(room.code, teaches, following, loop, student)
     return StreamingResponse(_messages(hub(), listener), 200, HEADERS, "text/event-stream")
 
 
@@ -168,7 +187,7 @@ async def _messages(hub: Hub, listener: Listener) -> AsyncIterator[str]:
                     await asyncio.sleep(PAUSE)
             try:
                 await asyncio.wait_for(listener.called.wait(), PING)
-                if hub.is_ending():
+                if hub.is_ending() or listener.is_left:
                     return
             except TimeoutError:
                 yield ": still here\n\n"

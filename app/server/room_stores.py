@@ -17,12 +17,14 @@ from headlight.app.server.rooms import (
     LIFE,
     MOST_EVENTS,
     MOST_ROOMS,
+    OF_STUDENTS,
     Event,
     NoRoom,
     Store,
     TooMuch,
     Unreachable,
     as_text,
+    is_over,
 )
 
 WHERE = "HEADLIGHT_ROOMS"  # a file, or redis://…; set by command.py
@@ -30,6 +32,7 @@ FILE = "headlight-rooms.sqlite"
 LOOK = 0.05  # seconds between two looks at what other processes have written
 PATIENCE = 1.0  # seconds until a store that waits says that nothing was written
 STALE = 6.0  # seconds after which a process that says nothing has died: its students are elsewhere
+SPARE = 2 * 24 * 3600  # seconds that a clock that somebody may set may be ahead of the right one
 FULL = "This room is full. Please start another one."
 MANY = "There are {} rooms already. End one, or try again later."
 AWAY = "The rooms cannot be reached now. Please try again in a moment."
@@ -140,7 +143,12 @@ class SQLiteStore:
         return self.db.execute("SELECT room, body FROM events WHERE kind = ?", (BEGIN,)).fetchall()
 
     def _ended(self) -> list[str]:
-        return [room for room, body in self._begun() if json.loads(body)["until"] < time.time()]
+        return [room for room, body in self._begun() if self._is_over(json.loads(body))]
+
+    @staticmethod
+    def _is_over(beginning: Mapping[str, Any]) -> bool:
+        over = is_over(beginning)
+        return beginning["until"] + SPARE < time.time() if over is None else over
 
     @_reaching
     def append(self, code: str, kind: str, body: Mapping) -> None:
@@ -148,7 +156,7 @@ class SQLiteStore:
             done = self.db.execute(
                 "INSERT INTO events (room, kind, body) SELECT ?1, ?2, ?3 "
                 "WHERE (SELECT count(*) FROM events WHERE room = ?1) BETWEEN 1 AND ?4",
-                (code, kind, as_text(body), MOST_EVENTS - 1),
+                (code, kind, as_text(body), _most(kind) - 1),
             )
             if not done.rowcount:
                 self.since(code)
@@ -163,15 +171,15 @@ class SQLiteStore:
                 (code, at or 0, BEGIN),
             ).fetchall()
         events = [Event(place, kind, json.loads(body)) for place, kind, body in rows]
-        if not events or events[0].body["until"] < time.time():
+        if not events or self._is_over(events[0].body):
             if events:
                 self.end(code)
             raise NoRoom(code)
         return events
 
     @_reaching
-    def crowd(self, code: str, process: str, here: Mapping[str, int] | None) -> dict[str, int]:
-        now = time.time()
+    def crowd(self, code: str, process: str, here: Mapping[str, bool] | None) -> dict[str, int]:
+        now = time.monotonic()
         with self.lock:
             if here is not None:
                 self.db.execute(
@@ -180,7 +188,8 @@ class SQLiteStore:
                     (code, process, json.dumps(here), now + STALE, code),
                 )
             rows = self.db.execute(
-                "SELECT here FROM crowds WHERE room = ? AND until > ?", (code, now)
+                "SELECT here FROM crowds WHERE room = ? AND until > ? AND until <= ?",
+                (code, now, now + STALE),  # later ones are of before the machine was started
             ).fetchall()
         return total(json.loads(row[0]) for row in rows)
 
@@ -236,13 +245,14 @@ class RedisStore:
             self.redis.xadd(self._log(code), {BEGIN: as_text(body)}, id="0-1")
         except ResponseError:
             return False
-        self.redis.pexpireat(self._log(code), int(1000 * body["until"]))
+        life = body["left"] - time.monotonic()
+        self.redis.pexpire(self._log(code), int(1000 * (life + SPARE)))
         return True
 
     @_reaching
     def append(self, code: str, kind: str, body: Mapping) -> None:
         text, log = as_text(body), self._log(code)
-        if self.redis.xlen(log) >= MOST_EVENTS:
+        if self.redis.xlen(log) >= _most(kind):
             raise TooMuch(FULL)
         if self.redis.xadd(log, {kind: text}, nomkstream=True) is None:
             raise NoRoom(code)
@@ -254,17 +264,20 @@ class RedisStore:
             pipe.xrange(self._log(code), count=1)
             pipe.xrange(self._log(code), f"({at or '0-1'}")
             first, rest = pipe.execute()
-        if not first:
-            raise NoRoom(code)
-        return [
+        events = [
             Event(place, kind, json.loads(body))
             for place, fields in [*first, *rest]
             for kind, body in fields.items()
         ]
+        if not events or is_over(events[0].body):
+            if events:
+                self.end(code)
+            raise NoRoom(code)
+        return events
 
     @_reaching
-    def crowd(self, code: str, process: str, here: Mapping[str, int] | None) -> dict[str, int]:
-        key, now = self._crowd(code), time.time()
+    def crowd(self, code: str, process: str, here: Mapping[str, bool] | None) -> dict[str, int]:
+        key, now = self._crowd(code), self.redis.time()[0]  # of one clock for all machines
         if here is not None and self.redis.exists(self._log(code)):
             with self.redis.pipeline() as pipe:
                 pipe.hset(key, process, json.dumps([dict(here), now + STALE]))
@@ -272,7 +285,7 @@ class RedisStore:
                 pipe.publish(self.channel, code)
                 pipe.execute()
         noted = map(json.loads, self.redis.hvals(key))
-        return total(counts for counts, until in noted if until > now)
+        return total(people for people, until in noted if now < until <= now + STALE)
 
     @_reaching
     def end(self, code: str) -> None:
@@ -309,9 +322,15 @@ def _connect(address: str) -> Any:
     return connection
 
 
-def total(crowds: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    sums = {"here": 0, "following": 0}
-    for counts in crowds:
-        for name in sums:
-            sums[name] += counts.get(name, 0)
-    return sums
+def total(crowds: Iterable[Mapping[str, bool]]) -> dict[str, int]:
+    """A student may have pages in several processes."""
+    people: dict[str, bool] = {}
+    for crowd in crowds:
+        for student, follows in crowd.items():
+            people[student] = people.get(student, False) or follows
+    return {"here": len(people), "following": sum(people.values())}
+
+
+def _most(kind: str) -> int:
+    """Events of a room before one of this kind: whatever students do, the teacher has room."""
+    return MOST_EVENTS * 3 // 4 if kind in OF_STUDENTS else MOST_EVENTS

@@ -8,25 +8,32 @@ import hashlib
 import hmac
 import json
 import secrets
+import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Any, Protocol
 
 LETTERS = "ABCDEFGHJKLMNOPQRSTUVWXYZ"  # no I; 25 ** 5 codes are more than 2 ** 23
 LENGTH = 5
 LIFE = 12 * 3600  # seconds
+KEPT = 30 * 24 * 3600  # seconds that a browser keeps its cookies: its clock, too, may jump
 MOST_ROOMS = 50
 MOST_EVENTS = 20_000  # of a room
 LARGEST_EVENT = 20_000  # characters
 MOST_TRIES = 20  # of one student in one round: only a script changes its mind more often
+MOST_SENT = 100  # files and views of one student
 MOST_OFFERED = 8  # views that students offer, the latest
 
 BEGIN, VIEW, ASK, ANSWER, CLOSE, AGAIN, SHOW, REVEAL, DONE, HAND_IN, OFFER = (
     "begin", "view", "ask", "answer", "close", "again", "show", "reveal", "done", "hand in",
     "offer",
 )  # fmt: skip
+OF_STUDENTS = ANSWER, HAND_IN, OFFER
 OPEN, CLOSED, SHOWN, REVEALED = "open", "closed", "shown", "revealed"  # states of a question
 
 
@@ -67,8 +74,9 @@ class Store(Protocol):
         """The room's first event, then those after a place. Raises NoRoom."""
         ...
 
-    def crowd(self, code: str, process: str, here: Mapping[str, int] | None) -> dict[str, int]:
-        """Note how many are here in a process, if given, and add up those of all."""
+    def crowd(self, code: str, process: str, here: Mapping[str, bool] | None) -> dict[str, int]:
+        """Note which students are here in a process and whether they follow, if given, and count
+        those of all processes."""
         ...
 
     def end(self, code: str) -> None:
@@ -151,7 +159,7 @@ class RoomState:
     past: list[Asked] = field(default_factory=list)
     handed_in: dict[tuple[str, str], str] = field(default_factory=dict)  # student, lesson → file
     offered: dict[str, str] = field(default_factory=dict)  # student → address of a view
-    sent: int = 0  # files and views so far
+    sent: dict[str, int] = field(default_factory=dict)  # student → files and views so far
 
     @property
     def public(self) -> tuple:
@@ -160,7 +168,7 @@ class RoomState:
 
     def mark_for(self, is_teacher: bool) -> str:
         """Changes with what is drawn for the teacher, or for a student."""
-        sent = self.sent if is_teacher else 0
+        sent = sum(self.sent.values()) if is_teacher else 0
         return f"{self.mark}.{sent}.{'led' if self.view else ''}"
 
     def is_teacher(self, key: str) -> bool:
@@ -182,8 +190,23 @@ class RoomState:
         new = copy(self)
         new.question = self.question and self.question.copy()
         new.past, new.handed_in = list(self.past), dict(self.handed_in)
-        new.offered = dict(self.offered)
+        new.offered, new.sent = dict(self.offered), dict(self.sent)
         return new
+
+    def counts(self, kind: str, body: Mapping[str, Any]) -> bool:
+        """Whether an event of a student would change something. Raises TooMuch."""
+        student, question = body["student"], self.question
+        if kind == ANSWER:
+            if not question or question.state != OPEN or tuple(body["key"]) != question.key:
+                return False
+            if question.tries.get(student, 0) >= MOST_TRIES:
+                raise TooMuch(f"You have answered {MOST_TRIES} times. The last of them counts.")
+            return question.answers.get(student) != body["value"]
+        if self.sent.get(student, 0) >= MOST_SENT:
+            raise TooMuch(f"You have sent {MOST_SENT} files and views. No more can be sent.")
+        if kind == OFFER:
+            return self.offered.get(student) != body["address"]
+        return self.handed_in.get((student, body["lesson"])) != body["file"]
 
     def take(self, event: Event) -> None:
         """Take an event. One that makes no sense changes nothing."""
@@ -204,10 +227,10 @@ class RoomState:
                     self.question = Asked((self.asked, 1), body["about"])
                 self.mark += 1
             case "hand in":
-                self.sent += 1
+                self.sent[body["student"]] = self.sent.get(body["student"], 0) + 1
                 self.handed_in[body["student"], body["lesson"]] = body["file"]
             case "offer":
-                self.sent += 1
+                self.sent[body["student"]] = self.sent.get(body["student"], 0) + 1
                 self.offered.pop(body["student"], None)
                 self.offered[body["student"]] = body["address"]
                 for student in [*self.offered][:-MOST_OFFERED]:
@@ -237,7 +260,30 @@ def beginning(key: str, life: float = LIFE) -> dict[str, Any]:
         "teacher": digest(key),
         "salt": secrets.token_urlsafe(24),
         "until": time.time() + life,
+        "start": start_of_machine(),
+        "left": time.monotonic() + life,
     }
+
+
+@cache
+def start_of_machine() -> str:
+    """A name for it: until the next one nobody can set time.monotonic(), the same in every process.
+    "" where the system has no such name."""
+    file = Path("/proc/sys/kernel/random/boot_id")
+    if file.is_file():
+        return file.read_text().strip()
+    if sys.platform != "darwin":
+        return ""
+    command = ["sysctl", "-n", "kern.bootsessionuuid"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def is_over(beginning: Mapping[str, Any]) -> bool | None:
+    """Whether the time of a room is over; None if this machine has been started again since, or it
+    was another one: only clocks that somebody may set have gone on."""
+    if not start_of_machine() or beginning.get("start") != start_of_machine():
+        return None
+    return beginning["left"] < time.monotonic()
 
 
 def create(store: Store) -> tuple[str, str]:

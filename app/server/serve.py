@@ -32,6 +32,10 @@ def _check(port: int, replicas: int) -> None:
             f"{lan.ADDRESS} is {address!r}. Give the address that students open, such as "
             "https://headlight.example.org."
         )
+    try:
+        lan.proxies()
+    except ValueError as error:
+        raise CannotServe(str(error)) from None
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

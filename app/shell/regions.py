@@ -28,7 +28,10 @@ def draw_selected_head(
     """Draw the picker of the head, what is done to it, and what the page says of it by `draws`, see
     frame.of_selected_head."""
     alone = not session.is_running()
-    with session.running(page.key) if alone else nullcontext():
+    with (
+        room_acts.share() if alone else nullcontext(),
+        session.running(page.key) if alone else nullcontext(),
+    ):
         with picker:
             card = page_row.draw_picker(page, on_change=st.rerun)
         numbers = card if page.alone else places.numbers

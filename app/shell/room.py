@@ -7,14 +7,13 @@ from contextlib import nullcontext
 from functools import lru_cache, partial
 from html import escape
 
-import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from headlight.app.components.paint import paint
 from headlight.app.components.poll_results import results
 from headlight.app.components.room import Invitation, room_line
-from headlight.app.lessons.question import numbers_in
+from headlight.app.lessons.question import numbers_in, painted_row
 from headlight.app.server import lan, rooms
 from headlight.app.server.room_hub import hub
 from headlight.app.server.rooms import CLOSED, OPEN, REVEALED, SHOWN, Asked, NoRoom, RoomState
@@ -35,6 +34,9 @@ ENDED = "Room {} has ended."
 UNKNOWN = "Choose it to reveal it"
 TOO_FEW = "Write at least two choices, one per line."
 NO_WORDS = "This page has no source sentence to choose a word from."
+NO_HEADS = "This page has no model to choose a head from."
+NO_SHARE = "A share is between 0 and 100%."
+NO_SUCH_HEAD = "This question is about another model. Open that one, then select a head."
 HIDDEN = "Nobody sees an answer until you show them, not even you."
 HERE_ALONE = (
     "Only this computer can open the app now. Stop it, and start it with `make serve`, so that "
@@ -46,7 +48,10 @@ HERE_ALONE = (
 def draw(page: Page, panel: DeltaGenerator) -> None:
     """The line of the room, and in `panel` what it asks."""
     is_region = not session.is_running()
-    with session.running(page.key) if is_region else nullcontext():
+    with (
+        room_acts.share() if is_region else nullcontext(),
+        session.running(page.key) if is_region else nullcontext(),
+    ):
         if is_region and (
             room_acts.lesson_question() != running_lesson.memo().in_room  # what is covered changes
             or room_acts.is_led() != session.memo().is_led  # what else is there changes
@@ -228,6 +233,9 @@ def _ask_poll() -> None:
             return
     elif kind == "head":
         about["heads"] = room_acts.heads()
+        if not about["heads"]:
+            session.memo().room_problem = NO_HEADS
+            return
     room_acts.append(rooms.ASK, about=about)
 
 
@@ -291,7 +299,7 @@ def _draw_choice_of_truth(question: Asked) -> object:
     if about["kind"] == "number":
         text = st.text_input("Right answer", key=name, max_chars=40, placeholder=UNKNOWN)
         try:
-            return numbers_in(text)[0] if text.strip() else None
+            return _number_in(text, about) if text.strip() else None
         except ValueError as error:
             show_message(error, st.warning)
             return None
@@ -299,7 +307,7 @@ def _draw_choice_of_truth(question: Asked) -> object:
         st.caption("Open the lesson's step again to reveal what the model does.")
         return None
     st.caption("*Reveal* frames the head that this page has selected.")
-    return [room_acts.selected_head()]
+    return [*filter(None, [room_acts.selected_head()])] or None
 
 
 def _draw_answers(question: Asked) -> None:
@@ -319,16 +327,20 @@ def _draw_answers(question: Asked) -> None:
         box = f"room_number_{name}"
         with st.form(f"room_form_{name}", border=False), st.container(horizontal=True):
             st.text_input("Your answer", key=box, label_visibility="collapsed", max_chars=40)
-            st.form_submit_button("Answer", on_click=_answer_number(box, question))
+            st.form_submit_button(
+                "Answer",
+                on_click=_answer,
+                args=(question, lambda: _number_in(st.session_state[box], about)),
+            )
     elif about["kind"] == "paint":
         paint(
             f"room_paint_{name}", about["choices"], False,
-            on_painted=partial(_answer_painted, question),
+            on_painted=lambda painted: _answer(question, lambda: _row_in(painted, about)),
         )  # fmt: skip
     else:
         st.button(
             "Answer with the selected head",
-            on_click=lambda: room_acts.answer(question, room_acts.selected_head()),
+            on_click=partial(_answer, question, lambda: _head_in(about)),
             key=f"room_head_{name}",
             help="Select a head on this page first.",
         )
@@ -336,14 +348,34 @@ def _draw_answers(question: Asked) -> None:
         st.caption(f"{_shown(about, mine)} You can change it until it is closed.")
 
 
-def _answer_painted(question: Asked, painted: Sequence) -> None:
-    """A callback. A browser may send anything."""
+def _answer(question: Asked, read: Callable[[], object]) -> None:
+    """A callback: answer with what `read` reads. It raises ValueError, with a sentence, for what is
+    no answer. A browser may send anything."""
     try:
-        row = np.clip(np.array(painted, float), 0, 1)
-    except (ValueError, TypeError):
-        return
-    if row.shape == (len(question.about["choices"]),) and 0 < row.sum() < np.inf:
-        room_acts.answer(question, (row / row.sum()).round(4).tolist())
+        room_acts.answer(question, read())
+    except ValueError as error:
+        session.memo().room_problem = str(error)
+
+
+def _number_in(text: str, about: Mapping) -> float:
+    share = bool(about.get("share"))
+    number = numbers_in(text, share)[0]
+    if share and not 0 <= number <= 1:
+        raise ValueError(NO_SHARE)
+    return number
+
+
+def _row_in(painted: Sequence, about: Mapping) -> list[float]:
+    return painted_row(painted, len(about["choices"])).round(4).tolist()
+
+
+def _head_in(about: Mapping) -> list:
+    """The teacher's model may have other heads than that of this page."""
+    head = room_acts.selected_head()
+    sizes = {kind: (layers, heads) for kind, _, layers, heads in about["heads"]}
+    if not head or not all(map(int.__lt__, head[1:], sizes.get(head[0], (0, 0)))):
+        raise ValueError(NO_SUCH_HEAD)
+    return head
 
 
 def _label(about: Mapping, choice: str) -> str:
@@ -354,15 +386,3 @@ def _shown(about: Mapping, answer: object) -> str:
     if about["kind"] == "paint":
         return "Your row has arrived."
     return f"Your answer: **{formats.escaped(_label(about, room_acts.written(answer)))}**."
-
-
-def _answer_number(box: str, question: Asked) -> Callable[[], None]:
-    share = bool(question.about.get("share"))
-
-    def answer() -> None:
-        try:
-            room_acts.answer(question, numbers_in(st.session_state[box], share)[0])
-        except ValueError as error:
-            session.memo().room_problem = str(error)
-
-    return answer

@@ -3,6 +3,7 @@ a page connects: those of a room come with an address that opens the page anew."
 
 import csv
 import io
+import math
 import random
 import zipfile
 from collections.abc import Callable
@@ -38,6 +39,7 @@ from headlight.app.state.pages import Page
 from headlight.app.state.settings import OF_ROOMS, SETTINGS
 from headlight.app.text import formats, part_names
 from headlight.model.analysis.reading import Reading
+from headlight.model.rounding import percent
 
 NOT_LED = *OF_ROOMS, "projector"  # settings of a page's own, wherever the class is led
 # Menus and switches that are not there while a page is led: it would be in vain to use them.
@@ -63,7 +65,7 @@ def room() -> RoomState:
         found = hub().room(code())
     except OSError as error:
         raise Closed(str(error)) from error
-    if not is_teacher(found) and not room_routes.is_student(found, st.context.cookies):
+    if not room_routes.is_in(found, st.context.cookies):
         raise NoRoom(code())
     return found
 
@@ -110,6 +112,21 @@ def open_view() -> None:
 def turn() -> AbstractContextManager[Callable[[], None]]:
     """Around a run of a page, see Turns.turn."""
     return hub().turns.turn() if is_led() else nullcontext(lambda: None)
+
+
+def share() -> AbstractContextManager[None]:
+    """Around each run of a student's page and of its regions, see FairShares.run. The cookies say
+    whose it is: in its first run a page has no settings yet."""
+    cookies = st.context.cookies
+    codes = [name[-rooms.LENGTH :] for name in cookies if name.startswith(room_routes.STUDENT)]
+    try:
+        known = [*filter(None, map(hub().known.get, codes))] if codes else []
+    except OSError:  # the line says so
+        known = []
+    mine = [room.code for room in known if room_routes.is_student(room, cookies)]
+    if not mine or any(room_routes.is_teacher(room, cookies) for room in known):
+        return nullcontext()
+    return hub().shares.run(rooms.student_of(mine[0], cookies[room_routes.STUDENT + mine[0]]))
 
 
 def student() -> str:
@@ -262,15 +279,17 @@ def _truth_of_lesson(question: Asked) -> object:
         case "paint":
             return answer.tolist()
         case "number":
-            return float(answer) if not isinstance(answer, str) else numbers_in(answer)[0]
+            number = float(answer) if not isinstance(answer, str) else numbers_in(answer)[0]
+            return number if math.isfinite(number) else None
     return str(answer)
 
 
 def heads() -> list[list]:
-    """Kind, its title, and how many layers and heads it has."""
+    """Kind, its title, and how many layers and heads it has; empty where no model can be read."""
+    structure = session.context().structure
     return [
         [kind, sites[0].title.capitalize(), len(sites), sites[0].n_heads]
-        for kind, sites in session.context().known.kinds.items()
+        for kind, sites in (structure.kinds.items() if structure else ())
     ]
 
 
@@ -311,7 +330,9 @@ def head() -> dict | None:
 
 
 def selected_head() -> list:
-    """As it is answered: kind, layer and head."""
+    """As it is answered: kind, layer and head; empty where no model can be read."""
+    if session.context().structure is None:
+        return []
     return [*session.focus()]
 
 
@@ -350,7 +371,7 @@ def written(answer: object) -> str:
     if isinstance(answer, list) and all(isinstance(part, list) for part in answer):
         return " or ".join(map(written, answer))
     if isinstance(answer, list) and not isinstance(answer[0], str):  # painted
-        return ", ".join(f"{share:.0%}" for share in answer)
+        return ", ".join(percent(share) for share in answer)
     if isinstance(answer, list):
         kind, layer, head = answer
         return f"{kind}, layer {layer + 1}, head {head + 1}"

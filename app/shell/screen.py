@@ -61,7 +61,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
         state = row("state")
         line = page_row.draw_title(page)
     body = st.container(key="body", horizontal=True, wrap=False, gap="small")
-    with room_acts.turn() as picture_is_drawn, session.running(page.key):
+    with room_acts.share(), room_acts.turn() as picture_is_drawn, session.running(page.key):
         has_effect = page.key != HOME and "switches" not in page.idle
         page = room_acts.as_led(page)
         places = frame.make(

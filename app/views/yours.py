@@ -1,6 +1,8 @@
 """Your own parts of the Transformer, judged whenever you save the file (`headlight check FILE`)."""
 
 import time
+from collections.abc import Mapping
+from typing import Any
 
 import streamlit as st
 
@@ -11,10 +13,15 @@ from headlight.app.shell import frame
 from headlight.app.state import messages
 from headlight.app.text.formats import escaped
 from headlight.model.checking.parts import PARTS
+from headlight.model.checking.verdict import NOT_YET, RIGHT, UNJUDGED
 
 INTERVAL = 0.2  # seconds between two looks at the answer
 SOON = 0.7  # seconds after which it is said that one waits
-RIGHT, WRONG = ":material/check:", ":material/close:"
+BADGES: Mapping[str, tuple[str, Any]] = {
+    RIGHT: (":material/check:", "green"),
+    NOT_YET: (":material/close:", "red"),
+    UNJUDGED: (":material/question_mark:", "gray"),
+}
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 UNPROTECTED = (
     "On this system your code runs without limits on memory, and what it changes in PyTorch stays "
@@ -52,8 +59,8 @@ def page() -> None:
         with st.container(key="yours", gap="small"):
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):
                 for part in answer.parts:
-                    icon = RIGHT if part.ok else WRONG
-                    st.badge(escaped(part.name), icon=icon, color="green" if part.ok else "red")
+                    icon, color = BADGES[part.state]
+                    st.badge(escaped(part.name), icon=icon, color=color)
                 name = escaped(file.name)
                 st.caption(f"Checking {name} …" if waits else f"{name}, checked each time you save")
             _draw(answer, file.name)
@@ -70,9 +77,8 @@ def _draw(answer: FileAnswer, name: str) -> None:
     if shown:
         first, *more = map(escaped, shown.said)
         line = f" (line {shown.line})" if shown.line and f"ine {shown.line}" not in first else ""
-        verdict = "right" if shown.ok else "not yet"
         with st.container(key="verdict"):
-            st.markdown(f"**{escaped(shown.name)}: {verdict}.** {first}{line}")
+            st.markdown(f"**{escaped(shown.name)}: {shown.state}.** {first}{line}")
         for each in more:
             st.caption(each)
     if answer.error:

@@ -4,8 +4,9 @@ sentence what went wrong on the way."""
 import inspect
 import re
 import traceback
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,23 +14,25 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from headlight.model.checking.part import plain
 from headlight.model.checking.steps_seen import Seen
 
 SIZES = re.compile(
     r"size of tensor a \((\d+)\).*?\((\d+)\)|tensor to be: \[\d+, (\d+)\] but got: \[\d+, (\d+)"
 )
 
+MISSING = re.compile(r"cannot import name '(\w+)' from '(\w+)'")
 PRODUCT = re.compile(r"shapes cannot be multiplied \((\d+)x(\d+) and (\d+)x(\d+)\)")
 SHRINKS = re.compile(r"\.(sum|mean|var|std|norm|max|amax|min|amin)\(")
 
 
 @dataclass
 class Outcome:
-    """What a call gave. `value`: a tensor or a list; `rest`: what else a tuple held; `error` and
-    `line`: an exception, and where in the student's file; `changed`: inputs changed in place."""
+    """What a call gave. `value`: a tensor, or a list of ids; `error` and `line`: an exception, and
+    where in the student's file; `changed`: inputs changed in place; `dtype`: of the tensor, or the
+    type that the ids came in."""
 
     value: Any = None
-    rest: Any = ()
     error: BaseException | None = None
     line: int = 0
     text: str = ""
@@ -41,58 +44,118 @@ class Outcome:
 
 def called(
     function: Callable, names: Sequence[str], inputs: Mapping[str, Any], numpy: bool,
-    seen: bool = False,
+    seen: bool = False, keywords: Mapping[str, str] = {}, listed: bool = False,
 ) -> Outcome:  # fmt: skip
-    """`function` on copies of the inputs."""
+    """`function` on copies of the inputs. `keywords`: parameter → input; `listed`: it returns ids,
+    in whatever they stand."""
     # What is one tensor stays one: in self-attention `query is key` holds.
-    copies = {id(inputs[name]): copied(inputs[name], numpy) for name in names}
-    given = {name: copies[id(inputs[name])] for name in names}
-    given = _accepted(function, given)
+    reads = [*names, *keywords.values()]
+    copies = {id(inputs[name]): copied(inputs[name], numpy) for name in reads}
+    given = {name: copies[id(inputs[name])] for name in reads}
+    if keywords:
+        ordered = [given[name] for name in names]
+        by_name = {parameter: given[name] for parameter, name in keywords.items()}
+    else:
+        ordered, by_name = _accepted(function, given)
     before = {name: copied(value, False) for name, value in given.items()}
     if isinstance(function, nn.Module):
         function.eval()
     outcome = Outcome(seen=Seen(file_of(function)) if seen else None)
     try:
         with torch.no_grad(), outcome.seen or nullcontext():
-            value = function(*given.values())
+            value = function(*ordered, **by_name)
     except Exception as error:  # the student's own
         outcome.error = error
         outcome.line, outcome.text, outcome.file = where(error, file_of(function))
         return outcome
     outcome.changed = tuple(
         name for name, value in given.items()
-        if isinstance(before[name], Tensor)
-        and not torch.equal(
-            before[name].nan_to_num(), torch.as_tensor(value).nan_to_num())
+        if isinstance(before[name], Tensor) and not _is_equal(before[name], value)
     )  # fmt: skip
-    outcome.value, *outcome.rest = value if isinstance(value, tuple) else (value,)
-    if isinstance(outcome.value, np.ndarray | np.generic):
-        outcome.value = torch.as_tensor(np.asarray(outcome.value))
-        if outcome.value.dtype == torch.float64:  # NumPy's own habit
-            outcome.value = outcome.value.float()
-    if isinstance(outcome.value, Tensor):
-        outcome.dtype = str(outcome.value.dtype).removeprefix("torch.")
-        outcome.value = outcome.value.detach()
-        if outcome.value.dtype not in (torch.bool,):
-            outcome.value = outcome.value.float() if outcome.dtype == "float64" else outcome.value
+    return read_value(outcome, value, listed)
+
+
+def read_value(outcome: Outcome, value: Any, listed: bool = False) -> Outcome:
+    """With what a call returned. What is no tensor and no list of ids stays as it is."""
+    if listed:
+        outcome.value, outcome.dtype = _ids(value), type(value).__name__
+        if isinstance(outcome.value, list) and not all(type(x) is int for x in outcome.value):
+            outcome.value = Odd("a list of other things")
+        return outcome
+    value = value[0] if isinstance(value, tuple) and value else value
+    is_numpy = not isinstance(value, Tensor)
+    if is_numpy and hasattr(value, "__array__"):
+        with suppress(Exception):
+            value = torch.as_tensor(np.asarray(value))
+    if isinstance(value, Tensor):
+        try:
+            value = plain(value)
+        except Exception:  # complex, nested, of the meta device
+            outcome.value = Odd(
+                "complex numbers" if value.is_complex() else "an odd kind of tensor"
+            )
+            return outcome
+        is_double = value.dtype == torch.float64
+        outcome.dtype = "" if is_numpy and is_double else str(value.dtype).removeprefix("torch.")
+        value = value.float() if is_double else value
+    outcome.value = value
     return outcome
 
 
-def _accepted(function: Callable, given: dict) -> dict:
-    """Without the last ones that the function does not take, such as a mask."""
+@dataclass(frozen=True)
+class Odd:
+    """In place of a tensor that cannot be compared."""
+
+    said: str
+
+
+def _ids(value: Any) -> Any:
+    """A list of integers, of ids that stand in a list, a tuple, a tensor or an array, also as a
+    batch of one or beside something else; what is none, as it is."""
+    with suppress(Exception):
+        if isinstance(value, Tensor | np.ndarray):
+            is_row = np.prod(value.shape) == value.shape[-1]
+            return _ids(value.reshape(-1).tolist()) if is_row else value
+        items = [*value] if isinstance(value, list | tuple | deque) else None
+        if items is None:
+            return value
+        if items and _is_row(items[0]) and (len(items) == 1 or isinstance(value, tuple)):
+            return _ids(items[0])
+        numbers = [x.item() if hasattr(x, "item") else x for x in items]
+        if all(isinstance(x, int | float) and int(x) == x for x in numbers):
+            return [int(x) for x in numbers]
+    return value
+
+
+def _is_row(x: Any) -> bool:
+    return isinstance(x, list | tuple) or (isinstance(x, Tensor | np.ndarray) and x.ndim > 0)
+
+
+def _is_equal(before: Tensor, value: Any) -> bool:
+    """Whether an input is what it was. False also where it cannot be read any more."""
+    try:
+        return torch.equal(before.nan_to_num(), torch.as_tensor(value).nan_to_num())
+    except Exception:
+        return False
+
+
+def _accepted(function: Callable, given: dict) -> tuple[list, dict]:
+    """In order and by name; without a mask of None that the function does not take."""
     try:
         parameters = inspect.signature(
             function.forward if isinstance(function, nn.Module) else function
         ).parameters.values()
     except (TypeError, ValueError):
-        return given
+        return [*given.values()], {}
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
-        return given
+        return [*given.values()], {}
+    by_name = {p.name: given[p.name] for p in parameters
+               if p.kind is p.KEYWORD_ONLY and p.name in given}  # fmt: skip
     most = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
-    names = [*given]
+    names = [name for name in given if name not in by_name]
     if most < len(names) and set(names[most:]) <= {"mask"} and given.get("mask") is None:
-        return {name: given[name] for name in names[:most]}
-    return given
+        names = names[:most]
+    return [given[name] for name in names], by_name
 
 
 def copied(value: Any, numpy: bool) -> Any:
@@ -115,33 +178,39 @@ def where(error: BaseException, file: str) -> tuple[int, str, str]:
     """The last line of the student's file in a traceback: number, text, file."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [f for f in frames if f.filename == file]
-    if isinstance(error, SyntaxError) and error.lineno:
+    if isinstance(error, SyntaxError) and isinstance(error.lineno, int):
         return error.lineno, (error.text or "").strip(), error.filename or file
     return (own[-1].lineno or 0, own[-1].line or "", file) if own else (0, "", file)
 
 
 def said(outcome: Outcome) -> str:
     """An exception as a sentence."""
+    sentence = _said(outcome)
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _said(outcome: Outcome) -> str:
     error = outcome.error
-    message = " ".join(str(error).split())
+    message = message_of(error)
     place = f"Line {outcome.line}: " if outcome.line else ""
+    text = f" ({outcome.text})" if outcome.text else ""
     if isinstance(error, NotImplementedError):
         return f"{place}not written yet."
     if isinstance(error, SyntaxError):
-        return f"{place}{error.msg}. ({outcome.text})"
+        return f"{place}{message_of(error.msg) or 'invalid syntax'}.{text}"
     if isinstance(error, RecursionError):
         return f"{place}it calls itself without an end."
     if isinstance(error, MemoryError) or "allocate memory" in message:
-        return f"{place}it needs more memory than there is. ({outcome.text})"
+        return f"{place}it needs more memory than there is.{text}"
     if isinstance(error, TypeError | AttributeError) and "NoneType" in message:
-        return f"{place}an input may be None, as a mask that hides nothing. ({outcome.text})"
+        return f"{place}an input may be None, as a mask that hides nothing.{text}"
     sizes = SIZES.search(message)
     if isinstance(error, RuntimeError) and sizes:
         one, other = filter(None, sizes.groups())
         hint = ""
         if SHRINKS.search(outcome.text) and "keepdim" not in outcome.text:
             hint = " A sum, mean or maximum takes its axis away; keepdim=True keeps it."
-        return f"{place}sizes {one} and {other} meet on one axis.{hint} ({outcome.text})"
+        return f"{place}sizes {one} and {other} meet on one axis.{hint}{text}"
     product = PRODUCT.search(message)
     if product:
         _, inner, other, columns = product.groups()
@@ -150,19 +219,32 @@ def said(outcome: Outcome) -> str:
             hint = " PyTorch keeps a matrix as (out, in): multiply by its transpose, x @ w.T."
         return (
             f"{place}in a matrix product the inner sizes, {inner} and {other}, must be equal."
-            f"{hint} ({outcome.text})"
+            f"{hint}{text}"
         )
     if "with a bool tensor is not supported" in message:
-        return f"{place}the mask holds booleans; for 1 − mask write ~mask. ({outcome.text})"
+        return f"{place}the mask holds booleans; for 1 − mask write ~mask.{text}"
     if isinstance(error, TypeError) and "positional argument" in message:
         return f"{place}{message}."
-    text = f" ({outcome.text})" if outcome.text else ""
-    return f"{place}{type(error).__name__}: {message[:200].rstrip('.')}.{text}"
+    missing = MISSING.search(message)
+    if isinstance(error, ImportError) and missing:
+        return f"{place}there is no {missing[1]} in {missing[2]}.py.{text}"
+    kind = type(error).__name__
+    return f"{place}{kind}{': ' * bool(message)}{message[:200].rstrip('.')}.{text}"
 
 
-def wants_numpy(function: Callable) -> bool:
-    """Whether it was written for NumPy: its file imports that and not PyTorch."""
-    if isinstance(function, nn.Module):
+def message_of(error: object) -> str:
+    """In one line that can be printed; "" where it has none."""
+    try:
+        said = "" if error is None else str(error)
+    except Exception:
+        return ""
+    return " ".join("".join(c if c.isprintable() else " " for c in said[:2000]).split())
+
+
+def wants_numpy(function: Callable, takes: Sequence[str]) -> bool:
+    """Whether it was written for NumPy: its file imports that and not PyTorch. Not if it takes
+    sublayers, which are PyTorch's."""
+    if isinstance(function, nn.Module) or "attend" in takes:
         return False
     names = getattr(inspect.unwrap(function), "__globals__", {})
     has = {getattr(v, "__name__", "").partition(".")[0] for v in list(names.values())

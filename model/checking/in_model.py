@@ -8,6 +8,7 @@ operation in place must not change what a hook has recorded. Decoding takes no s
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -49,7 +50,8 @@ class StudentPart:
             raise TypeError(f"{name} must be a function or a module, not {str(function)[:80]!r}.")
         if isinstance(function, nn.Module):
             function.eval()
-        self.name, self.function, self.numpy = name, function, wants_numpy(function)
+        self.name, self.function = name, function
+        self.numpy = wants_numpy(function, PARTS[name].takes)
 
     def __call__(self, *inputs: Any, shape: Shape) -> Tensor:
         """What it returns for copies of the inputs, which must have this shape. Raises
@@ -72,7 +74,8 @@ class StudentPart:
             ) from error
         value = value[0] if isinstance(value, tuple) and value else value
         if isinstance(value, np.ndarray | np.generic):
-            value = torch.as_tensor(np.asarray(value))
+            with suppress(TypeError):  # of objects
+                value = torch.as_tensor(np.asarray(value))
         if not isinstance(value, Tensor):
             what = "nothing" if value is None else f"a value of type {type(value).__name__}"
             raise PartFailed(
@@ -229,9 +232,9 @@ def _through_sublayers(layer: "StudentLayer | StudentPreNormLayer", x: Tensor, m
     left = dict(names)
 
     def called(name: str) -> Callable[..., Tensor]:
-        def sublayer(*inputs):
+        def sublayer(*inputs, **by_name):
             left.pop(name, None)
-            return getattr(layer, name)(*inputs)
+            return getattr(layer, name)(*inputs, **by_name)
 
         return sublayer
 

@@ -6,7 +6,7 @@ from typing import Any
 from headlight.model.checking import cached_steps, modules
 from headlight.model.checking.part import Case
 from headlight.model.checking.parts import CACHED_STEP, MULTI, PARTS
-from headlight.model.checking.verdict import Verdict, judged
+from headlight.model.checking.verdict import Verdict, cannot_tell, judged
 
 
 def verdict(name: str, function: Callable, case: Case | None = None, **how: Any) -> Verdict:
@@ -21,4 +21,13 @@ def verdict(name: str, function: Callable, case: Case | None = None, **how: Any)
         return modules.judge_multi_head(function, **how)
     if part is CACHED_STEP:
         return cached_steps.judge(function)
+    if isinstance(function, type):
+        try:
+            function = function()
+        except Exception:  # the student's own
+            return cannot_tell(
+                part,
+                f"It is a class that cannot be made without arguments. Give "
+                f"what is to be called, {part.asks}.",
+            )
     return judged(part, function, **how)

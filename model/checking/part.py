@@ -55,6 +55,7 @@ class Subject:
     axes: tuple[str, ...] = ()  # what the axes of the result are, for a sentence
     titles: Mapping[str, str] = field(default_factory=dict)  # step → in words
     loose: bool = False  # leading axes of size 1 do not matter
+    listed: bool = False  # the result is a list of ids
     spoken: Callable | None = None  # the value of a case as the student's function gives it
 
     @property
@@ -152,6 +153,16 @@ def close(one: Tensor, other: Tensor, slack: float = 1) -> Tensor:
     finite = other[other.isfinite()].abs()
     atol = ATOL * max(1.0, float(finite.max()) if finite.numel() else 1.0)
     return torch.isclose(one, other, rtol=RTOL, atol=atol * slack, equal_nan=True)
+
+
+def plain(value: Any) -> Any:
+    """A tensor of real numbers in memory, without its gradient. Raises what PyTorch does where it
+    can be none: complex, nested, of the meta device."""
+    value = value.detach().as_subclass(Tensor)
+    if value.is_nested or value.is_complex():
+        raise TypeError("no real numbers of one shape")
+    value = value if value.layout is torch.strided else value.to_dense()
+    return (value.dequantize() if value.is_quantized else value).cpu()
 
 
 def squeezed(x: Tensor, least: int = 2) -> Tensor:

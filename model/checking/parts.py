@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from inspect import Parameter, Signature
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -106,9 +107,9 @@ SCALES = (
       scores=lambda products, q: products / q.shape[1]),
     m("divided by 8", "You divided by 8, which is √64. Here d is another: read it off the query.",
       scores=lambda products: products / 8),
-    m("d ** 1/2", "d ** 1/2 is d ÷ 2, as a power comes before a division. Write "
-      "d ** 0.5.",
-      scores=lambda products, q: products / (q.shape[-1] / 2)),
+    *(m("d ** 1/2", "d ** 1/2 is d ÷ 2, as a power comes before a division. Write d ** 0.5.",
+        scores=lambda products, q, power=power: products / q.shape[-1] * power)
+      for power in (2.0, 0.5)),  # with and without brackets
     m("√ of a shape", "You took the root of the first size. Take that of the last one, d.",
       scores=lambda products, q: products / math.sqrt(q.shape[0])),
 )  # fmt: skip
@@ -134,8 +135,8 @@ def attention_cases():
     square, wide = _qkv(3, 2, 3, 6, 6, 4), _qkv(7, 2, 3, 5, 7, 10)
     causal = torch.ones(6, 6, dtype=torch.bool).tril()
     padding = torch.tensor([[True] * 7, [True] * 4 + [False] * 3])[:, None, None, :]
-    empty = padding.clone()
-    empty[1] = False
+    empty, alone = padding.clone(), padding.clone()
+    empty[1], alone[1, ..., 1:] = False, False  # a key alone may have a score far below 0
     return [
         Case("no mask", square),
         Case("other sizes", wide),
@@ -143,7 +144,7 @@ def attention_cases():
         Case("a padding mask", wide | {"mask": padding}),
         Case("a mask of its own for each head", wide | {"mask": _some(2, 3, 5, 7, seed=9)}),
         Case("one sentence, one head", _qkv(11, 1, 1, 6, 6, 5) | {"mask": causal}),
-        Case("large scores", wide | {"q": wide["q"] * 120, "mask": padding}, only="overflow"),
+        Case("large scores", wide | {"q": wide["q"] * 120, "mask": alone}, only="overflow"),
         Case("a row that may attend to nothing", wide | {"mask": empty}, edge="empty row"),
     ]
 
@@ -176,6 +177,13 @@ SCORES = Subject(
 
 # Softmax under a mask
 
+
+def too_large(value: float):
+    return m("masked scores too large", "Masked scores are a number that is not small enough, such "
+             "as −20: hidden keys keep some weight. Fill in −∞.", fill=lambda: value)  # fmt: skip
+
+
+TOO_LARGE = (*map(too_large, (-20.0, -50.0, -100.0)),)  # seen if scores are large
 MASKINGS = (
     m("True for False", "You hid what may be seen. Here True means: may attend.",
       masked=lambda scores, mask, fill: masked(scores, None if mask is None else ~mask, fill)),
@@ -190,12 +198,16 @@ MASKINGS = (
     m("mask of the first sentence", "Every sentence has a mask of its own. You used the first one.",
       masked=lambda scores, mask, fill: masked(
           scores, mask if mask is None or mask.dim() < 4 else mask[:1], fill)),
-    *(m("masked scores too large", "Masked scores are a number that is not small enough, such as "
-        "−10: hidden keys keep a little weight. Fill in −∞.",
-        fill=lambda value=value: value) for value in (-1.0, -5.0, -10.0)),
+    *map(too_large, (-1.0, -5.0, -10.0)),
+    m("0 times −∞", "You multiplied the mask by −∞, and 0 × −∞ is NaN. Use masked_fill or "
+      "torch.where.", masked=lambda scores, mask: scores if mask is None
+      else scores + (~mask).float() * -INF),
     m("always causal", "Your code hides later tokens even where the mask does not. Hide what the "
       "mask hides and nothing else: an encoder attends both ways.",
       masked=lambda scores, mask, fill: masked(scores, _causal_too(scores, mask), fill)),
+    m("always causal", "Your code hides later tokens, and ignores the mask. Hide what the mask "
+      "hides and nothing else: an encoder attends both ways.",
+      masked=lambda scores, fill: masked(scores, _causal_too(scores, None), fill)),
     m("−∞ on the diagonal too", "A token may attend to itself.",
       masked=lambda scores, mask, fill: masked(
           scores, mask if mask is None or mask.shape[-1] != mask.shape[-2]
@@ -222,8 +234,8 @@ SOFTMAXES = (
       raw=lambda masked: masked.exp()),
     m("log returned", "These are logarithms of the weights: log_softmax. Use softmax.",
       raw=lambda masked: masked.log_softmax(-1)),
-    m("overflow", "e to a large score is too large for a float, and ∞ ÷ ∞ is NaN. Subtract the "
-      "row's largest score first.", raw=naive),
+    m("overflow", "e to a large score is too large for a float, or 0, and ∞ ÷ ∞ and 0 ÷ 0 are "
+      "NaN. Subtract the row's largest score first.", raw=naive),
     m("divided by other rows' sums", "Your sums are broadcast along the wrong axis. Keep the axis: "
       "sum(-1, keepdim=True).",
       raw=lambda masked: (lambda e: e / e.sum(-1))(
@@ -257,7 +269,7 @@ def _two(case: Case):
 SOFTMAX = Subject(
     "softmax", "softmax(scores, mask)", ("scores", "mask"),
     {"fill": fill, "masked": masked, "raw": raw, "weights": weights}, softmax_cases,
-    (*MASKINGS, *SOFTMAXES), ("batch", "head", "query", "key"),
+    (*MASKINGS, *TOO_LARGE, *SOFTMAXES), ("batch", "head", "query", "key"),
     {"masked": "masked scores", "raw": "weights", "weights": "weights"},
 )  # fmt: skip
 
@@ -293,7 +305,7 @@ ATTENTION_STEPS = {
 }  # fmt: skip
 ATTENTION = Subject(
     "attention", "attention(q, k, v, mask)", ("q", "k", "v", "mask"), ATTENTION_STEPS,
-    attention_cases, (*SCALES, *MASKINGS, *SOFTMAXES, *MIXES, LATE_SCALE),
+    attention_cases, (*SCALES, *MASKINGS, *TOO_LARGE, *SOFTMAXES, *MIXES, LATE_SCALE),
     ("batch", "head", "query", "number"),
     {"products": "dot products", "scores": "scores", "masked": "masked scores", "raw": "weights",
      "weights": "weights", "output": "output"},
@@ -485,6 +497,8 @@ MULTI = Subject(
           "more: the output matrix is missing.", output=lambda merged: merged),
         m("keys for values", "You mixed the keys. Mix the values.",
           heads=lambda weights, k: weights @ k),
+        m("scores for weights", "You mixed the values with the scores. The softmax is missing.",
+          heads=lambda masked, v: masked.masked_fill(masked == -INF, 0.0) @ v),
         m("values of the query's text", "The values come from the third argument.",
           p_value=lambda in_query, w: _linear(in_query, *w["value"])),
         m("keys of the query's text", "Keys come from the second argument: in cross-attention that "
@@ -852,9 +866,9 @@ def layer_cases():
     def case(seed, b, n, d, mask):
         one, two, three, four = (drawn(d, d, seed=seed + i) / math.sqrt(d) for i in range(4))
 
-        def attend(q, k, v, mask=None):
-            s = masked(products(q @ one, k @ two) / math.sqrt(d), mask, -INF)
-            return s.softmax(-1) @ v @ three
+        def attend(query, key, value, mask=None):
+            s = masked(products(query @ one, key @ two) / math.sqrt(d), mask, -INF)
+            return s.softmax(-1) @ value @ three
 
         attend.__qualname__ = "attend"  # what an exception calls it
 
@@ -993,16 +1007,24 @@ def greedily(row=lambda logits: logits[-1], pick=lambda x: int(x.argmax()), feed
     return decode
 
 
+LONGEST_TEXT = 30  # that a model reads: who does not stop is not stopped by us
+
+
 def greedy_cases():
     def model(seed, vocab, length):
-        tables = drawn(length + 8, vocab, vocab, seed=seed)
+        tables = drawn(LONGEST_TEXT, vocab, vocab, seed=seed)
         tables[:, :, 2] -= 9.0  # eos only where it is due
         tables[:, :, 3] -= 20.0  # the least probable, which ends no text
 
         def logits(ids):
+            if isinstance(ids, np.ndarray):
+                return logits(torch.as_tensor(ids)).numpy()
             if not isinstance(ids, Tensor) or ids.dim() != 2:
                 raise TypeError("logits takes a tensor of ids, (batch, length)")
-            rows = [tables[i, int(t)].clone() for i, t in enumerate(ids[0].tolist())]
+            n = ids.shape[1]
+            # Rows before the last are others in a longer text: who reads the first is known by it.
+            rows = [tables[i if i == n - 1 else (i + 7 * n) % LONGEST_TEXT, t].clone()
+                    for i, t in enumerate(ids[0].tolist())]  # fmt: skip
             if len(rows) > length:
                 rows[-1][2] = 50.0
             return torch.stack(rows)[None]
@@ -1043,7 +1065,7 @@ GREEDY = Subject(
         m("last token lost", "The last token before </s> is lost.",
           tokens=lambda logits, bos, eos, most: greedily()(logits, bos, eos, most)[:-1]),
     ),
-    ("token",), {"tokens": "tokens"},
+    ("token",), {"tokens": "tokens"}, listed=True,
 )  # fmt: skip
 
 

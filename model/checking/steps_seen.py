@@ -2,12 +2,14 @@
 is not ours can be found in a function that shows its result alone."""
 
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from headlight.model.checking.part import close
+from headlight.model.checking.part import close, plain
 
 MOST = 400  # tensors kept of one call
 
@@ -29,7 +31,8 @@ class Seen(TorchFunctionMode):
         result = func(*args, **(kwargs or {}))
         self.names.add(getattr(func, "__name__", ""))
         if isinstance(result, Tensor) and result.is_floating_point() and len(self.made) < MOST:
-            self.made.append(Made(self._line(), result.detach().clone()))
+            with suppress(Exception):  # of layouts that cannot be copied
+                self.made.append(Made(self._line(), plain(result).clone()))
         return result
 
     def _line(self) -> int:
@@ -39,6 +42,11 @@ class Seen(TorchFunctionMode):
                 return frame.f_lineno
             frame = frame.f_back
         return 0
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether some of it was computed in half precision."""
+        return any(made.value.dtype in (torch.float16, torch.bfloat16) for made in self.made)
 
     def find(self, ours: Tensor) -> Made | None:
         """The first tensor with the numbers of `ours`, in whatever order its axes are."""

@@ -1,6 +1,7 @@
 """What is said of a student's part: right, or the first step, row and cell that differ, and the
 misconception, if what they compute is what one gets under it."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headlight.model.checking.calling import Outcome, called, said, wants_numpy
+from headlight.model.checking.calling import Odd, Outcome, called, said, wants_numpy
 from headlight.model.checking.part import SLACK, Case, Mistake, Subject, close, same, squeezed
 
 DROPOUT = (
@@ -16,10 +17,12 @@ DROPOUT = (
     "training=self.training)."
 )
 SAMPLED = "You draw the next token at random. Greedy decoding takes the largest logit: argmax."
-NAMED_ALONE = (
-    "exception", "nothing returned", "input changed", "random", "not written yet",
-    "size written into the code",
-)  # fmt: skip
+NOT_RUNNING = ("exception", "not written yet", "nothing returned", "type")
+CANNOT_TELL = "cannot tell"
+STATES = RIGHT, NOT_YET, UNJUDGED = "right", "not yet", "cannot be judged"
+NUMBER_IN_LINE = re.compile(r"(?<![\w.])\d+(?![\w.])")
+COARSE = 2000  # times our tolerance: the rounding of bfloat16
+ALONG = 0.95  # cosine of how an answer differs and how that under a misconception does
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,11 +44,18 @@ class Verdict:
     difference: float = 0.0
     axes: tuple[str, ...] = ()
 
+    @property
+    def state(self) -> str:
+        """One of STATES."""
+        if self.name == CANNOT_TELL:
+            return UNJUDGED
+        return RIGHT if self.ok else NOT_YET
+
     def __bool__(self) -> bool:
         return self.ok
 
     def __str__(self) -> str:
-        lines = [f"{self.part}: {'right' if self.ok else 'not yet'}. {self.sentence}"]
+        lines = [f"{self.part}: {self.state}. {self.sentence}"]
         if not self.ok and self.index and self.case:
             lines.append(f"First difference, with {self.case.title}: {self.cell()}")
         lines += [f"Note: {sentence}" for _, sentence in self.notes]
@@ -69,6 +79,11 @@ class Verdict:
         return f" “{tokens[i]}”" if i < len(tokens) else ""
 
 
+def cannot_tell(part: Subject, reason: str) -> Verdict:
+    """`reason`: a sentence."""
+    return Verdict(part.name, False, reason, CANNOT_TELL)
+
+
 class NotYet(AssertionError):
     """A part that is not right."""
 
@@ -86,12 +101,15 @@ def judged(
     own = part.drawn if not cases else [*part.drawn, *cases]
     takes = part.takes
     if numpy is None:
-        numpy = wants_numpy(function)
-    call = part.spoken or (lambda f, case, **o: called(f, takes, case.inputs, numpy, **o))
+        numpy = wants_numpy(function, takes)
+    call = part.spoken or (
+        lambda f, case, **o: called(f, takes, case.inputs, numpy, listed=part.listed, **o)
+    )
     outcomes = [call(function, case) for case in own]
     rights = [part.run(case)[part.result] for case in own]
 
-    if verdict := _broken(part, own, outcomes, rights):
+    verdict = _broken(part, own, outcomes, rights)
+    if verdict is not None:  # it is False itself
         return verdict
     again = call(function, own[0])
     if again.error is None and not same(again.value, outcomes[0].value):
@@ -141,7 +159,17 @@ def _broken(part, cases, outcomes, rights) -> Verdict | None:
         return Verdict(part.name, False, "It returns nothing. Is there a return?",
                        "nothing returned", case=cases[0], ours=rights[0],
                        axes=part.axes)  # fmt: skip
+    for outcome, right in zip(outcomes, rights, strict=True):
+        asked = Tensor if isinstance(right, Tensor) else type(right)
+        if outcome.error is None and not isinstance(outcome.value, asked):
+            what = "a list of ids" if asked is list else "a plain tensor"
+            return Verdict(part.name, False, f"It returns {_kind(outcome.value)}. Right is {what}.",
+                           "type", case=cases[0], ours=rights[0], axes=part.axes)  # fmt: skip
     return None
+
+
+def _kind(value: Any) -> str:
+    return value.said if isinstance(value, Odd) else f"a value of type {type(value).__name__}"
 
 
 def _edge(part: Subject, cases, outcomes, i: int) -> tuple[str, str]:
@@ -158,6 +186,9 @@ def _edge(part: Subject, cases, outcomes, i: int) -> tuple[str, str]:
 
 def _dtype(outcomes, rights) -> list[tuple[str, str]]:
     dtypes = {o.dtype for o in outcomes if o.dtype}
+    if isinstance(rights[0], list) and (other := dtypes - {"list"}):
+        return [("not a list", f"It returns a {min(other)} of ids in place of a list, so == with a "
+                 "list fails.")]  # fmt: skip
     if "float64" in dtypes and any(isinstance(r, Tensor) for r in rights):
         return [("float64 returned", "It returns float64 for float32. In a model the next matrix "
                  "refuses that: end with .to(x.dtype).")]  # fmt: skip
@@ -173,19 +204,43 @@ def _misconception(part: Subject, outcomes: Sequence[Outcome], cases) -> tuple[M
             same(values[i], answers[i], part.loose, slack) for i in counts
         )
 
-    single = [(m,) for m in part.mistakes if not m.note]
-    found = [(m,) for m, answers in part.alone() if not m.note and fit(answers)]
-    found = found or [some for some in single if any(map(fit, part.noted(some)))]
-    if not found:
-        twice = [*part.pairs()]
-        found = [two for two in twice if fit(part.under(two))]
-        found = found or [two for two in twice if any(map(fit, part.noted(two)))]
-    found = found or [(m,) for m, a in part.alone() if not m.note and fit(a, SLACK)]
+    unmasked = [i for i in counts if cases[i].inputs.get("mask") is None]
+    single = [((m,), answers) for m, answers in part.alone() if not m.note]
+    found = []
+    for candidates in (single, ((two, part.under(two)) for two in part.pairs())):
+        near = []
+        for some, answers in [] if found else candidates:
+            # A note counts where something is masked, and nowhere else.
+            if all(same(values[i], answers[i], part.loose) for i in unmasked):
+                (found if fit(answers) else near).append(some)
+        found = found or [some for some in near if any(map(fit, part.noted(some)))]
+    found = found or [
+        some for some, answers in single
+        if fit(answers, SLACK)
+        and _is_along([(values[i], answers[i], part.right()[i][part.result]) for i in counts])
+    ]  # fmt: skip
     wrong = [i for i in counts if not same(values[i], part.right()[i][part.result], part.loose)]
-    if not found and len(wrong) == 1 and cases[wrong[0]].only:
+    if not found and len(wrong) == 1 and cases[wrong[0]].only and _is_beyond(values[wrong[0]]):
         found = [(m,) for m in part.mistakes if m.name == cases[wrong[0]].only]
     names = {" and ".join(m.name for m in some) for some in found}
     return found[0] if len(names) == 1 else ()
+
+
+def _is_beyond(value: Any) -> bool:
+    """Whether some of it is NaN or ∞."""
+    return isinstance(value, Tensor) and not bool(value.isfinite().all())
+
+
+def _is_along(cases: Sequence[tuple[Any, Any, Any]]) -> bool:
+    """Whether yours differ from ours in the direction in which theirs do: not by rounding. Of each
+    case: yours, theirs, ours."""
+    if not all(isinstance(x, Tensor) for case in cases for x in case):
+        return False
+    one, other = (
+        torch.cat([(case[i].double() - case[2].double()).nan_to_num().flatten() for case in cases])
+        for i in (0, 1)
+    )
+    return float(torch.cosine_similarity(one, other, dim=0)) > ALONG
 
 
 def _apart(one: Any, other: Any) -> float:
@@ -230,7 +285,9 @@ def _unnamed(part, function, cases, outcomes, rights, fits, call) -> Verdict:
     failed = [i for i in wrong if outcomes[i].error is not None]
     if failed and any(fits):
         first = failed[0]
-        other = "size written into the code" if "sizes" in cases[first].title else "exception"
+        has_number = NUMBER_IN_LINE.search(outcomes[first].text)
+        is_size = has_number and "sizes" in cases[first].title
+        other = "size written into the code" if is_size else "exception"
         good = [c.title for c, fit in zip(cases, fits, strict=True) if fit]
         return _wrong(part, cases, outcomes, rights, other,
                       f"It works for {good[0]}, but not for {cases[first].title}. "
@@ -243,19 +300,18 @@ def _unnamed(part, function, cases, outcomes, rights, fits, call) -> Verdict:
     if isinstance(value, Tensor) and isinstance(right, Tensor):
         a, b = (squeezed(value), squeezed(right)) if part.loose else (value, right)
         if a.shape != b.shape:
+            shape = tuple(value.shape) or "a single number"
             return _wrong(part, cases, outcomes, rights, "shape",
-                          f"It returns {tuple(value.shape)}; {tuple(right.shape)} is right "
+                          f"It returns {shape}; {tuple(right.shape)} is right "
                           f"({', '.join(part.axes)}).")  # fmt: skip
-    if type(value) is not type(right):
-        return _wrong(
-            part,
-            cases,
-            outcomes,
-            rights,
-            "type",
-            f"It returns {type(value).__name__}; {type(right).__name__} is right.",
-        )
     traced = call(function, cases[i], seen=True)
+    if (
+        traced.seen
+        and traced.seen.is_coarse
+        and all(same(outcomes[i].value, rights[i], part.loose, COARSE) for i in wrong)
+    ):
+        return cannot_tell(part, "It agrees with ours but for the rounding of half precision. "
+                           "Compute in float32 to have it judged.")  # fmt: skip
     steps = part.run(cases[i])
     last, missing = None, ""
     if traced.seen and traced.seen.made:
@@ -270,9 +326,10 @@ def _unnamed(part, function, cases, outcomes, rights, fits, call) -> Verdict:
     good = [c.title for c, fit in zip(cases, fits, strict=True) if fit]
     only = f" It is right for {good[0]}." if good else ""
     if last and missing:
+        line = f" (line {last[1].line})" if last[1].line else ""
         return _wrong(part, cases, outcomes, rights, "",
-                      f"Your {title(last[0], last[0])} are right (line {last[1].line}). Then "
-                      f"something else than our {title(missing, missing)} follows.{only}",
+                      f"Your {title(last[0], last[0])} are right{line}. Then something else"
+                      f" than our {title(missing, missing)} follows.{only}",
                       step=missing, line=last[1].line)  # fmt: skip
     if missing:
         return _wrong(part, cases, outcomes, rights, "",

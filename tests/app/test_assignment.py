@@ -13,10 +13,13 @@ import nbformat
 import pytest
 
 from headlight.app.command import main
+from headlight.app.export import grading
 from headlight.app.export.assignment import EXERCISES, students_zip
+from tests.app.graded_files import GRADED
 from tests.conftest import ROOT
 
 NAMES = sorted(file.stem for file in EXERCISES.glob("*.md"))
+UNWRITTEN = "[Nn]ot written"
 WITHOUT_SCALE = (" / math.sqrt(q.shape[-1])", "")
 
 
@@ -62,7 +65,7 @@ def test_the_solution_is_right_and_the_starter_is_not(folders, name):
         quick = [test for test in tests if "load(" not in test and "in_model(" not in test]
         assert quick and len(quick) == len(tests) - 1
         for test in quick:
-            with nullcontext() if is_solved else pytest.raises(AssertionError, match="not written"):
+            with nullcontext() if is_solved else pytest.raises(AssertionError, match=UNWRITTEN):
                 exec(test, found)
 
 
@@ -81,7 +84,37 @@ def run_pytest(folder) -> list[str]:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder)]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False,
                           env={"PYTHONPATH": str(ROOT), "PATH": ""})  # fmt: skip
-    return done.stdout.splitlines()
+    lines = done.stdout.splitlines()
+    points = next(re.match(r"(\d+) of (\d+) points", line) for line in lines if "points" in line)
+    assert points and (done.returncode == 0) == (points[1] == points[2])
+    return lines
+
+
+def test_what_a_test_is_told_of_a_file(tmp_path, monkeypatch):
+    """In this process; those below run as students and instructors do."""
+    (tmp_path / "broken.py").write_text("x = 1\ndef f(:\n", encoding="utf-8")
+    (tmp_path / "empty.py").write_text("", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    said = {}
+    for name in ("broken", "empty"):
+        try:
+            exec(f"from {name} import f")
+        except Exception as error:
+            said[name] = grading._lines(error, tmp_path)
+    assert said["broken"] == ["broken.py:2: def f(:", "Invalid syntax."]
+    assert said["empty"] == ["There is no f in empty.py."]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", GRADED)
+def test_an_exit_or_a_changed_judge_earns_nothing(folders, name):
+    text, points, sentence = GRADED[name]
+    students, _ = folders("scores")
+    (students / "scores.py").write_text(text, encoding="utf-8")
+    lines = run_pytest(students)
+    assert f"{points} of 8 points" in lines
+    assert any(sentence in line for line in lines)
+    assert not any("Traceback" in line or "INTERNALERROR" in line for line in lines)
 
 
 @pytest.mark.long

@@ -12,7 +12,8 @@ import pytest
 import torch
 
 import headlight
-from headlight.app import command, doctor
+from headlight.app import command
+from headlight.app.command import doctor
 from tests.conftest import ROOT
 from tests.servers import free_port
 

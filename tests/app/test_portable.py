@@ -31,7 +31,8 @@ for name in names:
 sys.platform = {system!r}
 
 from headlight import load
-from headlight.app import command, doctor
+from headlight.app import command
+from headlight.app.command import doctor
 from headlight.app.server import serve
 
 load("copy").trace("a b c")

@@ -3,10 +3,15 @@
 import csv
 import io
 import json
+import re
 import zipfile
+from decimal import Decimal, localcontext
+from statistics import median
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
 
 from headlight.app.components.poll_results import results
 from headlight.app.lessons.class_plan import plan
@@ -157,6 +162,136 @@ def test_pictures_hold_what_was_answered_and_texts_stay_texts(kind, is_revealed,
     says_truth = "✓" in text or "The model: 3" in text or "the model" in text or kind == "token"
     assert says_truth or not is_revealed
     assert is_revealed or ("✓" not in text and "he model" not in text)
+
+
+def bins(about: dict, answers: list) -> list[int]:
+    """The number in each column."""
+    html = results({"kind": "number", **about}, [dict(enumerate(answers))], None)
+    return [int(count or 0) for count in re.findall(r"line-height:1.3'>(\d*)</span>", html)]
+
+
+def test_each_number_is_counted_where_it_was_typed_and_none_is_too_large():
+    ends = [1, 0, 0, 0, 0, 0, 0, 0, 0, 1]
+    assert bins({}, [1e308, -1e308]) == bins({}, [5e-324, 0.0]) == ends
+    assert bins({"share": True}, [-1e308, 1e306]) == ends
+    assert bins({"share": True}, [i / 10 for i in range(10)]) == [1] * 10
+
+
+# What a student can send: each of it gives a picture or a sentence
+
+FLOATS = some.floats(allow_nan=False, allow_infinity=False).map(repr)
+WHOLE = some.integers(-(10**45), 10**45).map(str)
+TYPED_NUMBERS = some.one_of(
+    FLOATS,
+    WHOLE,
+    some.sampled_from(
+        ["1e308", "-1e308", "1e999", "1/0", "-0", "1,250", "5e-324", "46%", "٣", "²"]
+    ),
+    some.builds("{}/{}".format, WHOLE, FLOATS),
+    some.builds("{}%".format, FLOATS),
+    some.text(max_size=45),
+)
+ROWS = some.lists(
+    some.one_of(
+        some.floats(),
+        some.floats(0, 1),
+        some.integers(-(10**400), 10**400),
+        some.none(),
+        some.text(max_size=3),
+        some.lists(some.floats(0, 1), max_size=2),
+    ),
+    max_size=4,
+)
+OF_A_HEAD = some.one_of(
+    some.just([]),
+    some.tuples(some.sampled_from(["cross", "self"]), some.integers(0, 5), some.integers(0, 9)),
+).map(list)
+SENT = some.one_of(
+    some.tuples(some.sampled_from(["number", "share"]), some.lists(TYPED_NUMBERS, max_size=5)),
+    some.tuples(some.just("paint"), some.lists(some.one_of(ROWS, FLOATS), max_size=4)),
+    some.tuples(some.just("head"), some.lists(OF_A_HEAD, max_size=5)),
+    some.tuples(
+        some.sampled_from(["choose", "token"]), some.lists(some.integers(0, 2), max_size=6)
+    ),
+)
+
+
+def expected(kind: str, answers: list) -> tuple[list[str], str]:
+    """What the picture says of them, by another reading: the counts in their places, or the means
+    of painted rows; and of numbers their median."""
+    if kind in ("choose", "token"):
+        return [str(answers.count(word)) for word in WORDS], ""
+    if kind == "head":
+        places = [["cross", layer, head] for layer in range(2) for head in range(4)]
+        return [str(answers.count(place)) for place in places], ""
+    if kind == "paint":
+        means = [sum(row[i] for row in answers) / max(len(answers), 1) for i in range(3)]
+        return [f"{mean:.0%}" for mean in means], ""
+    with localcontext(prec=2000):
+        exact = [Decimal(repr(value)) for value in answers]
+        low, high = (0, 1) if kind == "share" else (min(exact), max(exact))
+        width = Decimal(high - low) or Decimal(10)
+        places = [min(int((value - low) * 10 / width), 9) for value in exact]
+        middle = float(median(exact)) + 0.0  # no −0
+    text = f"{middle:.0%}" if kind == "share" else f"{middle:.4g}"
+    return [str(places.count(i)) for i in range(10)], text
+
+
+WORDS = ["1 <i>a</i>", "2 b", "3 b"]
+PLACES = {
+    "choose": r"<span>(\d+)</span></div>",
+    "token": r"<sup>(\d*)</sup>",
+    "head": r"%, transparent\);'>(\d*)</span>",
+    "paint": r"<span>(\d+%)</span></div>",
+}
+
+
+@pytest.mark.long
+@settings(max_examples=2000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(SENT)
+def test_whatever_students_send_gives_a_picture_or_a_sentence(page, monkeypatch, sent):
+    kind, inputs = sent
+    notes = SimpleNamespace(room_problem="")
+    for module in (room, room_acts):
+        monkeypatch.setattr(module.session, "memo", lambda: notes)
+    about = {"text": "", "choices": WORDS, "heads": HEADS, "kind": kind}
+    about |= {"kind": "number", "share": True} if kind == "share" else {}
+    page.hub.end(CODE)
+    page.hub.store.create(CODE, beginning("key"))
+    page.hub.append(CODE, ASK, about=about)
+    question = page.hub.room(CODE).question
+    read = {
+        "number": room._number_in, "share": room._number_in, "paint": room._row_in,
+        "head": lambda head, about: room._head_in(about),
+        "choose": lambda i, about: WORDS[i], "token": lambda i, about: WORDS[i],
+    }[kind]  # fmt: skip
+    count = 0
+    for each in inputs:
+        join(page)
+        monkeypatch.setattr(room_acts, "selected_head", lambda each=each: each)
+        notes.room_problem = ""
+        room._answer(question, lambda each=each: read(each, about))
+        count += not notes.room_problem
+        assert not notes.room_problem or notes.room_problem.endswith((".", ".”"))
+        if (mine := page.hub.room(CODE).question.answers.get(room_acts.student())) is not None:
+            assert room._shown(about, mine)
+    answers = [*page.hub.room(CODE).question.answers.values()]
+    assert len(answers) == count
+    for act in (CLOSE, SHOW):
+        page.hub.append(CODE, act, key=(1, 1))
+    now = page.hub.room(CODE)
+    assert now.question.state == "shown" and room_acts.as_csv(now).count("\n") == count + 1
+    html = results(about, now.question.rounds, None)
+    title = "1 answer<" if count == 1 else f"{count} answers<"
+    assert title in html and not re.search(r"\b(nan|inf)\b", html)
+    truth = answers[:1] if kind == "head" else next(iter(answers), None)
+    assert results(about, now.question.rounds, truth)
+    if about["kind"] == "number" and not answers:
+        return
+    counts, middle = expected(kind, answers)
+    seen = re.findall(PLACES.get(kind, r"line-height:1.3'>(\d*)</span>"), html)
+    assert [text or "0" for text in seen] == counts
+    assert not middle or f"Median of the class: {middle}<" in html
 
 
 def test_files_are_handed_in_once_and_read_again(page):

@@ -20,6 +20,7 @@ from headlight.app.server.checked_file import YOURS_PATH, checked_file
 from headlight.app.state.pages import PAGES
 from headlight.app.text.formats import escaped
 from headlight.model.checking.parts import PARTS
+from headlight.model.checking.verdict import NOT_YET, UNJUDGED
 from headlight.model.checkpoint import load
 from tests.app.hostile_files import CRASHES, ENDLESS, ESCAPES, PLAIN
 
@@ -193,7 +194,7 @@ def test_parts_are_judged_by_their_names(tmp_path):
     assert [line["part"] for line in found] == ["scores"]
     assert found[0]["said"][0] == "That is the dot product. Divide it by √d."
     assert [matrix["title"] for matrix in found[0]["matrices"]] == ["yours", "ours", "yours − ours"]
-    assert lines_of(tmp_path, RIGHT)[0]["ok"]
+    assert lines_of(tmp_path, RIGHT)[0]["state"] == "right"
     (none,) = lines_of(tmp_path, "def attend(q, k): pass")
     assert none["said"][0].startswith("No function has one of the names that can be judged: scores")
 
@@ -221,14 +222,27 @@ def test_the_translator_runs_with_them(tmp_path):
 def test_what_the_child_may_have_been_made_to_say_is_no_error():
     """Code that is judged can write into the answer."""
     for forged in (
-        {"part": "x", "ok": 1, "said": 5, "line": 0, "matrices": []},
-        {"part": "x", "ok": 1, "said": [], "line": 0, "matrices": [{"values": [[1] * 99] * 99}]},
-        {"part": "x", "ok": 1, "said": [], "line": "<b>", "matrices": []},
+        {"part": "x", "state": "right", "said": 5, "line": 0, "matrices": []},
+        {
+            "part": "x",
+            "state": "right",
+            "said": [],
+            "line": 0,
+            "matrices": [{"values": [[1] * 99] * 99}],
+        },
+        {"part": "x", "state": "right", "said": [], "line": "<b>", "matrices": []},
+        {"part": "x", "state": "<b>", "said": [], "line": 0, "matrices": []},
         {"end": "x"},
     ):
         with pytest.raises((ValueError, TypeError, KeyError)):
             file_judge._with(FileAnswer(), forged)
-    part = {"part": "<b>\ud800", "ok": 1, "said": ["x" * 999] * 99, "line": 1, "matrices": []}
+    part = {
+        "part": "<b>\ud800",
+        "state": "right",
+        "said": ["x" * 999] * 99,
+        "line": 1,
+        "matrices": [],
+    }
     (shown,) = file_judge._with(FileAnswer(), part).parts
     assert len(shown.said) == 6 and len(shown.said[0]) == 500 and shown.name == "<b>?"
 
@@ -284,10 +298,12 @@ class Judged:
 
 
 SQRT = escaped("Divide it by √d.")
-PART = JudgedPart("scores", False, ("Divide it by √d.",), 2, ())
+PART = JudgedPart("scores", NOT_YET, ("Divide it by √d.",), 2, ())
+OTHER = JudgedPart("multi_head", UNJUDGED, ("It has no parameters.",), 0, ())
 ANSWERS = {
     "PyTorch and the model are starting": FileAnswer(),
     f"**scores: not yet.** {SQRT} (line 2)": FileAnswer((PART,), is_done=True),
+    "**multi\\_head: cannot be judged.**": FileAnswer((OTHER,), is_done=True),
     f"**In en-fr.** {escaped('a *b*')}": FileAnswer((PART,), "a *b*", is_done=True),
     escaped("It *ended*."): FileAnswer(error="It *ended*.", is_done=True),
     "hello": FileAnswer((PART,), printed="hello", is_done=True),
@@ -324,7 +340,7 @@ def test_its_help_names_each_part(capsys):
 
 
 def test_the_terminal_shows_the_verdict_and_moves_no_cursor():
-    part = JudgedPart("scores", False, ("\x1b[2JDivide it by √d.", "First difference: …"), 2, ())
+    part = JudgedPart("scores", NOT_YET, ("\x1b[2JDivide it by √d.", "First difference: …"), 2, ())
     said = file_judge._in_terminal("mine.py", FileAnswer((part,), error="Too long."))
     assert "\x1b" not in said
     assert [*said.splitlines()][1:] == [

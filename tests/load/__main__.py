@@ -3,6 +3,7 @@
 class      30 clients at once on the app for 3 minutes, then on an empty page; 60 on replicas
 mixed      12 sessions with models, sentences and changes of their own, until 500 answers
 room       30 students follow a teacher in one process, 60 in two
+hostile    30 students answer beside six clients that send 100 requests a second, in two processes
 sentences  memory after 2,000 distinct sentences
 sessions   memory after 60 sessions came and went
 reruns     memory and times after 20,000 reruns"""
@@ -11,7 +12,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.load import classroom, memory, room, server
+from tests.load import classroom, hostile, memory, room, server
 
 
 def class_(args) -> int:
@@ -35,6 +36,7 @@ WHAT = {
     "class": class_,
     "mixed": mixed,
     "room": room_,
+    "hostile": lambda args: hostile.measure(max(args.replicas, 2), args.json),
     "sentences": lambda args: memory.sentences(server.app(), args.count or 2000, args.json),
     "sessions": lambda args: memory.sessions(server.app(), args.count or 60, args.json),
     "reruns": lambda args: memory.reruns(server.app(), args.count or 20_000, args.json),

@@ -59,12 +59,17 @@ class Member:
         _, _, reader, writer = await self.ask("GET", f"/room/{code}/events?following=true")
         try:
             while line := (await reader.readline()).decode():
-                view = json.loads(line[6:]).get("view") if line.startswith("data: {") else ""
-                if view and view != self.led:
-                    self.led = view
-                    self.start(self.go())
+                if line.startswith("data: {"):
+                    self.hear(json.loads(line[6:]))
         finally:
             writer.close()
+
+    def hear(self, state: dict) -> None:
+        """What the room sends to its pages."""
+        view = state.get("view")
+        if view and view != self.led:
+            self.led = view
+            self.start(self.go())
 
     def start(self, work: Awaitable) -> None:
         self.tasks.add(asyncio.ensure_future(work))

@@ -79,9 +79,11 @@ def script(path: str):
     return running(["-m", "streamlit", "run", path, *options], port)
 
 
-def app(replicas: int = 1):
+def app(replicas: int = 1, **environment: str):
     """As `make serve` starts it."""
     port = free_port()
     return running(
-        ["-m", "headlight.app.server.serve", "--port", str(port), "--replicas", str(replicas)], port
+        ["-m", "headlight.app.server.serve", "--port", str(port), "--replicas", str(replicas)],
+        port,
+        **environment,
     )

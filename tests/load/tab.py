@@ -18,6 +18,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
+DRAWN = ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY
 LARGEST = 200 * 2**20  # bytes of a message, as in Streamlit's own front end
 
 
@@ -46,7 +47,7 @@ class Page:
 
 class Tab:
     """One session. `parameters` are those of its address, `cookie` what it sends with every
-    request."""
+    request. `by_region`: an act runs the fragment that its widget is in alone, as in a browser."""
 
     def __init__(self, address: str):
         self.address, self.cookie = address, ""
@@ -57,6 +58,8 @@ class Tab:
         self.deferred: dict[str, str] = {}  # key of a button → the file that it makes
         self.kept: dict[str, tuple[int, ForwardMsg]] = {}  # hash → the run it came in, the message
         self.repeated: dict[str, float] = {}  # fragment that runs again and again → seconds between
+        self.by_region = False
+        self.fragments: dict[str, str] = {}  # id → the fragment that it is in
         self.path = ""  # of the page that is opened first
         self.pages: dict[str, str] = {}  # path → hash of a page
         self.page, self.session, self.socket = "", "", None
@@ -124,7 +127,7 @@ class Tab:
             setattr(state, kind, value)
         self._remember(state)
         try:
-            return await self.run()
+            return await self.run(self.fragments.get(state.id, "") if self.by_region else "")
         finally:
             if kind == "trigger_value":
                 self.widgets.pop(state.id, None)
@@ -143,7 +146,7 @@ class Tab:
         while self.repeated:
             fragment, seconds = next(iter(self.repeated.items()))
             await asyncio.sleep(seconds)
-            await self.run(fragment)
+            await self.run(fragment, is_auto=True)
 
     async def download(self, key: str) -> bytes:
         """A file that is made when its button is clicked. Raises Lost, and KeyError where there is
@@ -173,12 +176,12 @@ class Tab:
         self.page = self.pages.get(path, self.page)
         return await self.run(is_back=True)
 
-    async def run(self, fragment: str = "", is_back: bool = False) -> Page:
+    async def run(self, fragment: str = "", is_back: bool = False, is_auto: bool = False) -> Page:
         """Ask for a run, of a fragment alone where one is named, and take what it draws, to its
         end. Raises Lost."""
         message = BackMsg()
         request = message.rerun_script
-        request.fragment_id, request.is_auto_rerun = fragment, bool(fragment)
+        request.fragment_id, request.is_auto_rerun = fragment, is_auto
         request.query_string, request.page_script_hash = self.query, self.page
         request.is_history_navigation = is_back
         if not self.page:
@@ -199,7 +202,7 @@ class Tab:
         return page
 
     async def _receive(self, number: int, start: float) -> Page:
-        page, drawn, run = Page(), set(), ""
+        page, drawn, run, regions = Page(), set(), "", set()
         async for data in self.socket:
             page.received += len(data)
             message = ForwardMsg.FromString(data)
@@ -214,7 +217,8 @@ class Tab:
                 case "new_session":
                     self._begin(message.new_session)
                     run, drawn = message.metadata.run.script_run_id, set()
-                    if not message.metadata.run.fragment_ids:
+                    regions = {*message.metadata.run.fragment_ids}
+                    if not regions:
                         self.repeated.clear()
                 case "auto_rerun":
                     self.repeated[message.auto_rerun.fragment_id] = message.auto_rerun.interval
@@ -235,9 +239,13 @@ class Tab:
                 case "script_finished":
                     over = message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN
                     if run and over and message.metadata.run.script_run_id in ("", run):
-                        if message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
+                        if message.script_finished in DRAWN:
                             # What is not drawn any more has no value either.
-                            self.widgets = {i: w for i, w in self.widgets.items() if i in drawn}
+                            self.widgets = {
+                                i: widget
+                                for i, widget in self.widgets.items()
+                                if i in drawn or (regions and self.fragments.get(i) not in regions)
+                            }
                         return page
                 case "session_event":
                     if message.session_event.HasField("script_changed_on_disk"):
@@ -251,9 +259,11 @@ class Tab:
 
     def _draw(self, message: ForwardMsg, page: Page, drawn: set[str], seconds: float) -> None:
         delta = message.delta
+        region = delta.fragment_id
         if delta.WhichOneof("type") == "add_block":
             box = delta.add_block
             if box.HasField("popover") and box.popover.id:
+                self.fragments[box.popover.id] = region
                 self._meet(box.popover.id, "bool_value", box.popover.open, drawn)
                 self.ids[_key(box.popover.id)] = box.popover.id
             return
@@ -280,7 +290,7 @@ class Tab:
             if content.query_param_key:
                 self.bound[id_] = content.query_param_key, default
         if id_:
-            self.ids[key] = id_
+            self.ids[key], self.fragments[id_] = id_, region
             drawn.add(id_)
 
     def _meet(self, id_: str, kind: str, value, drawn: set[str], told: bool = False) -> None:

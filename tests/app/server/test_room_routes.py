@@ -4,6 +4,8 @@ import asyncio
 import json
 import re
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 
 import pytest
 from starlette.applications import Starlette
@@ -11,10 +13,24 @@ from starlette.middleware import Middleware
 from starlette.testclient import TestClient
 
 from headlight.app.server import room_hub, room_routes, room_stores, rooms
-from headlight.app.server.room_hub import Hub, Listener
+from headlight.app.server.room_hub import MOST_OF_ONE, Hub, Listener
 from headlight.app.server.room_routes import STUDENT, Attempts
 from headlight.app.server.room_stores import AWAY
-from headlight.app.server.rooms import ANSWER, ASK, CLOSE, REVEAL, SHOW, VIEW, Unreachable
+from headlight.app.server.rooms import (
+    ANSWER,
+    ASK,
+    CLOSE,
+    HAND_IN,
+    MOST_SENT,
+    MOST_TRIES,
+    OFFER,
+    REVEAL,
+    SHOW,
+    VIEW,
+    NoRoom,
+    TooMuch,
+    Unreachable,
+)
 from headlight.app.server.security import SecurityMiddleware
 from tests.app.server.test_rooms import ABOUT, CODE, OTHER, SECRET, begin
 from tests.waiting import wait_until
@@ -66,6 +82,64 @@ def test_listeners_are_called_for_what_concerns_them(hub):
         assert not hub.listeners
 
     asyncio.run(hear())
+
+
+def test_what_does_not_count_is_not_kept(hub):
+    """Of answers, views and files, from 8 threads at once."""
+    hub.store.create(CODE, begin())
+    hub.append(CODE, ASK, about=ABOUT)
+
+    def refused(kind: str, body: dict) -> bool:
+        try:
+            hub.append(CODE, kind, student="s", **body)
+        except TooMuch as error:
+            return str(error).endswith(".")
+        return False
+
+    def sent_by_all(acts: list[tuple[str, dict]]) -> list[bool]:
+        with ThreadPoolExecutor(8) as threads:
+            return [*threads.map(lambda act: refused(*act), acts)]
+
+    answers = [(ANSWER, {"key": (1, 1), "value": i}) for i in range(249)]
+    assert sum(sent_by_all(answers)) == 249 - MOST_TRIES
+    views = [(OFFER, {"address": f"/{i}"}) for i in range(MOST_SENT)]
+    files = [(HAND_IN, {"lesson": f"{i}", "file": "{}"}) for i in range(MOST_SENT)]
+    assert sum(sent_by_all([*views, *files])) == MOST_SENT
+    hub.append(CODE, ANSWER, key=(1, 1), student="other", value="red")
+    kept = len(hub.store.since(CODE))
+    assert kept == 2 + MOST_TRIES + MOST_SENT + 1
+    hub.append(CODE, ANSWER, key=(1, 1), student="other", value="red")
+    hub.append(CODE, CLOSE, key=(1, 1))
+    hub.append(CODE, ANSWER, key=(1, 1), student="other", value="car")
+    hub.append(CODE, ANSWER, key=(1, 2), student="other", value="car")
+    assert len(hub.store.since(CODE)) == kept + 1  # of the teacher
+
+
+def test_here_are_people_and_of_one_the_newest_lines_stay(hub, where):
+    """Two students, one with many lines, and the teacher, in two processes."""
+
+    async def listen():
+        hub.store.create(CODE, begin())
+        other = Hub(room_stores.open_store(where))
+        loop, left = asyncio.get_running_loop(), []
+        with ExitStack() as stack:
+            for each in (hub, other):
+                each.room(CODE)
+                lines = [Listener(CODE, False, i == 25, loop, "s") for i in range(30)]
+                lines += [Listener(CODE, False, True, loop, "t"), Listener(CODE, True, True, loop)]
+                for line in lines:
+                    stack.enter_context(each.listening(line))
+                left += [i for i, line in enumerate(lines) if line.is_left]
+            people = {"here": 2, "following": 2}
+            await asyncio.to_thread(wait_until, lambda: hub.crowd(CODE) == people, seconds=5)
+        hub.end(CODE)
+        with suppress(NoRoom):
+            other.room(CODE)
+        await asyncio.to_thread(wait_until, lambda: other.watcher is None)
+        other.store.close()
+        return left
+
+    assert asyncio.run(listen()) == [*range(30 - MOST_OF_ONE)] * 2
 
 
 def test_a_new_room_of_an_old_code_begins_anew(hub):
@@ -166,6 +240,36 @@ def test_nor_by_listening(client):
     answers = [client.get(f"/room/{each}/events") for each in (code, "AAAAA", "x")]
     assert [answer.status_code for answer in answers] == [204] * 3
     assert answers[0].headers == answers[1].headers
+
+
+def test_who_has_joined_comes_back_though_others_try_out_codes(client):
+    code, key = start(client)
+    for i in range(30):
+        client.get(f"/room/AAAA{rooms.LETTERS[i % 20]}")
+    assert client.get(f"/room/{code}").status_code == 303
+    client.cookies.clear()
+    client.cookies.set(STUDENT + code, "made.up")
+    assert client.get(f"/room/{code}").status_code == 429
+    assert client.get(f"/room/{code}", params={"key": key}).status_code == 429
+
+
+def test_a_full_process_refuses_students_and_never_the_teacher(client, hub, monkeypatch):
+    code, _ = start(client)
+    as_teacher = dict(client.cookies)
+    client.cookies.clear()
+    client.get(f"/room/{code}")
+    monkeypatch.setattr(room_routes, "_messages", lambda *_: one_message())
+    for most, status in ((0, 503), (2, 200)):
+        monkeypatch.setattr(room_routes, "MOST_LISTENERS", most)
+        assert client.get(f"/room/{code}/events").status_code == status
+    client.cookies.clear()
+    client.cookies.update(as_teacher)
+    monkeypatch.setattr(room_routes, "MOST_LISTENERS", 0)
+    assert client.get(f"/room/{code}/events").status_code == 200
+
+
+async def one_message():
+    yield "data: {}\n\n"
 
 
 def test_attempts_are_forgotten_after_their_time(monkeypatch):

@@ -3,11 +3,12 @@
 import time
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
+from types import SimpleNamespace
 
 import pytest
 
 from headlight.app.server import room_turns
-from headlight.app.server.room_turns import AT_ONCE, Turns
+from headlight.app.server.room_turns import AT_ONCE, FREE, LONGEST_REST, FairShares, Turns
 
 CLASS = 12
 
@@ -58,3 +59,68 @@ def test_pages_that_compute_for_long_hold_up_nobody_for_long(monkeypatch):
         with turns.turn() as picture_is_drawn:
             picture_is_drawn()
         assert 0.05 <= time.monotonic() - start < 2
+
+
+# The share of each student
+
+
+def rests(monkeypatch, clients: dict[str, tuple[float, float]], until: float) -> dict[str, list]:
+    """How long each run of students waits, of whom each asks again after so many seconds for a run
+    of so many; by a clock of their own, in which nothing takes time but waiting."""
+    shares, now, found = FairShares(), [0.0], {name: [] for name in clients}
+    clock = SimpleNamespace(
+        monotonic=lambda: now[0],
+        sleep=lambda seconds: found[name].append(seconds),
+        thread_time=lambda: next(computed),
+    )
+    monkeypatch.setattr(room_turns, "time", clock)
+    due = dict.fromkeys(clients, 0.0)
+    while (now := [min(due.values())])[0] < until:
+        name = min(due, key=due.__getitem__)
+        pause, seconds = clients[name]
+        computed = iter([0.0, seconds])
+        with shares.run(name):
+            pass
+        due[name] += pause + found[name][-1]
+    return found
+
+
+def test_who_asks_all_the_time_leaves_the_others_theirs(monkeypatch):
+    """Of clicks, and of whole pages."""
+    for seconds in (0.015, 0.08):
+        class_ = {f"s{i}": (2.0 + i / 100, 0.015) for i in range(15)}
+        found = rests(monkeypatch, class_ | {"hostile": (0.06, seconds)}, 200)
+        assert not any(sum(found[name]) for name in class_)
+        taken = seconds * len(found["hostile"]) / 200
+        assert taken < 1.1 / 15 and max(found["hostile"]) <= LONGEST_REST
+        quick = found["hostile"].index(next(filter(None, found["hostile"])))
+        assert quick * seconds <= FREE + seconds
+
+
+def test_nobody_waits_alone_nor_where_all_do_the_same(monkeypatch):
+    assert not any(rests(monkeypatch, {"s": (0.06, 0.08)}, 60)["s"])
+    led = {f"s{i}": (1.0 + i / 100, 0.2) for i in range(15)}
+    assert not any(map(any, rests(monkeypatch, led, 60).values()))
+
+
+def test_many_pages_of_one_student_rest_one_after_the_other(monkeypatch):
+    monkeypatch.setattr(room_turns, "LONGEST_REST", 0.05)
+    monkeypatch.setattr(room_turns, "FREE", 0.0)
+    shares, inside = FairShares(), []
+
+    def page() -> None:
+        with shares.run("hostile"):
+            inside.append(1)
+            assert len(inside) == 1
+            sum(range(10_000))
+            inside.pop()
+
+    with shares.run("other"):
+        pass
+    with shares.run("hostile"):
+        sum(range(100_000))
+    with ThreadPoolExecutor(4) as threads:
+        for done in [threads.submit(page) for _ in range(4)]:
+            done.result()
+    with pytest.raises(ValueError), shares.run("other"):
+        raise ValueError

@@ -319,6 +319,42 @@ def test_of_an_ended_room_nothing_is_left(store, where):
     assert not state(store).handed_in
 
 
+DAY = 24 * 3600
+
+
+def test_a_clock_that_jumps_loses_no_room_and_keeps_none(store, where, monkeypatch):
+    """Ahead by a day, back, and far back, for processes that run and those that start meanwhile."""
+    right = time.time()
+    store.create(CODE, begin())
+    store.create(OTHER, begin(life=0.3))
+    ended = time.monotonic() + 0.3
+    for jump in (DAY, 0, -50 * 365 * DAY, DAY):
+        monkeypatch.setattr(time, "time", lambda jump=jump: right + jump)
+        store.crowd(CODE, "p", {"s": True})
+        with closing(room_stores.open_store(where)) as other:
+            other.create(f"AAA{'ABCD'[jump % 4]}A", begin())
+            assert state(other) == state(store)
+            assert other.crowd(CODE, "q", {"t": False}) == {"here": 2, "following": 1}
+    time.sleep(max(ended - time.monotonic() + 0.01, 0))
+    with pytest.raises(NoRoom):
+        store.since(OTHER)
+    assert store.create(OTHER, begin())
+    if isinstance(store, RedisStore):  # whose own clock may jump, too
+        assert store.redis.ttl(store._log(CODE)) > DAY + 60
+
+
+def test_after_another_start_of_the_machine_old_rooms_are_deleted(tmp_path, monkeypatch):
+    file, right = tmp_path / "rooms.sqlite", time.time()
+    with closing(SQLiteStore(file)) as store:
+        store.create(CODE, begin())
+        monkeypatch.setattr(rooms, "start_of_machine", lambda: "another")
+        monkeypatch.setattr(time, "time", lambda: right + DAY)
+        assert state(store)
+    monkeypatch.setattr(time, "time", lambda: right + 3 * DAY)
+    with closing(SQLiteStore(file)) as store, pytest.raises(NoRoom):
+        store.since(CODE)
+
+
 @pytest.mark.long
 def test_a_room_ends_after_its_time(store):
     store.create(CODE, begin(life=1))
@@ -354,6 +390,16 @@ def test_limits(store, monkeypatch):
     with pytest.raises(TooMuch):
         for i in range(4):
             store.create(f"AAAA{rooms.LETTERS[i]}", begin())
+
+
+def test_students_leave_the_teacher_room(store, monkeypatch):
+    monkeypatch.setattr(room_stores, "MOST_EVENTS", 40)
+    store.create(CODE, begin())
+    with pytest.raises(TooMuch):
+        for i in range(100):
+            store.append(CODE, ANSWER, {"key": [1, 1], "student": f"s{i}", "value": "red"})
+    for kind in (VIEW, ASK, CLOSE, SHOW, DONE) * 2:
+        store.append(CODE, kind, {"key": [1, 1], "address": "/", "about": ABOUT})
 
 
 APPEND = """

@@ -6,9 +6,15 @@ import pytest
 import torch
 
 from headlight import check
+from headlight.model.checking.calling import Outcome, said
 from headlight.model.checking.part import Case, same
 from headlight.model.checking.parts import CACHED_STEP, MULTI, PARTS
 from headlight.model.checking.verdict import judged
+
+
+def repr_of_type(value):
+    return type(value).__name__
+
 
 PLAIN = [p for p in PARTS.values() if p not in (MULTI, CACHED_STEP)]
 ALL = [(p, m) for p in PLAIN for m in p.mistakes]
@@ -68,9 +74,8 @@ def test_two_at_once_are_named_both_or_not_at_all(part):
         both = {f"{one.name} and {two.name}", f"{two.name} and {one.name}"}
         # One may hide the other: then it is the one that is seen.
         hidden = {
-            m.name for m in part.mistakes
-            if all(same(part.under([m])[i], part.under([one, two])[i], part.loose)
-                   for i in whole(part))
+            m.name for m in part.mistakes for alone in (part.under([m]), *part.noted([m]))
+            if all(same(alone[i], part.under([one, two])[i], part.loose) for i in whole(part))
         }  # fmt: skip
         other = {"", "exception", "shape", "type", "size written into the code"}
         twins = {
@@ -119,6 +124,35 @@ def sampled(logits, bos, eos, most):
 ])  # fmt: skip
 def test_a_frequent_error_comes_with_its_remedy(part, function, sentence):
     assert sentence in check.verdict(part, function).sentence
+
+
+@pytest.mark.parametrize(("part", "value", "kind"), [
+    ("scores", object(), "a value of type object"), ("scores", (), "a value of type tuple"),
+    ("scores", torch.ones(2).cfloat(), "complex numbers"),
+    ("scores", torch.nested.nested_tensor([torch.ones(2)]), "an odd kind of tensor"),
+    ("greedy", [object()], "a list of other things"), ("greedy", torch.ones(3, 3), "a value of "),
+])  # fmt: skip
+def test_what_is_no_number_is_said_to_be_none(part, value, kind):
+    verdict = check.verdict(part, lambda *inputs: value)
+    assert verdict.name == "type" and verdict.sentence.startswith(f"It returns {kind}")
+
+
+class Unspeakable(Exception):
+    def __str__(self):
+        raise ValueError
+
+
+@pytest.mark.parametrize("error", [
+    MemoryError(), RuntimeError("can't allocate memory"), ValueError("a\0b\x1b[2J"), SyntaxError(),
+    SyntaxError("source code string cannot contain null bytes"), Unspeakable(), ImportError(),
+    TypeError("NoneType"), RuntimeError("shapes cannot be multiplied (1x2 and 3x4)"),
+    RuntimeError("The size of tensor a (1) must match the size of tensor b (2)"),
+    RuntimeError("- with a bool tensor is not supported"),
+], ids=repr_of_type)  # fmt: skip
+def test_an_exception_without_a_line_is_a_plain_sentence(error):
+    sentence = said(Outcome(error=error))
+    assert sentence[0].isupper() and sentence[-1] == "."
+    assert sentence.isprintable() and " ()" not in sentence and ". ." not in sentence
 
 
 def test_two_numbers_that_differ_look_different():

@@ -24,14 +24,14 @@ COMMANDS = {
         "headlight.app.export.assignment",
         "write an exercise with a starter, a notebook and tests",
     ),
-    "doctor": ("headlight.app.doctor", "check whether this machine has what the app needs"),
+    "doctor": ("headlight.app.command.doctor", "check whether this machine has what the app needs"),
 }
 OTHER_PACKAGE = (
     "The package headlight, a tool for database migrations, shares a folder with Headlight. Run: "
     "pip uninstall headlight headlight-attention. Then install headlight-attention again."
 )
 ON_THIS_MACHINE = "{} runs your code on this machine alone, so it does not go with --serve."
-SCRIPT = Path(__file__).resolve().with_name("main.py")
+SCRIPT = Path(__file__).resolve().parents[1] / "main.py"
 
 
 CHECK_HELP = """usage: headlight check FILE.py [--port PORT]
@@ -105,9 +105,14 @@ def main(arguments: Sequence[str] | None = None) -> int | None:
         from headlight.app.server import serve
 
         return serve.main(["--port", str(args.port), "--replicas", str(args.replicas), *options])
-    from headlight.app.server import ports
+    from headlight.app.server import lan, ports
 
     ports.check(args.port)
+    try:
+        os.environ[lan.BELIEVED] = ",".join(lan.proxies())
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
     # Streamlit has no public function that starts it. -P: no file here is taken for a module.
     command = [sys.executable, "-P", "-m", "streamlit", "run", str(SCRIPT)]
     command += ["--server.port", str(args.port), "--", *options]

@@ -1,0 +1,831 @@
+"""Multi-head attention in many styles, all right; and two that nobody can judge."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+def _attend(q, k, v, mask):
+    s = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
+    if mask is not None:
+        s = s.masked_fill(~mask, float("-inf"))
+    return s.softmax(-1) @ v
+
+
+class multi_head_bias_in_output(nn.Module):
+    """right"""
+
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        self.num_heads, self.d_k = num_heads, d_model // num_heads
+        self.w_q = nn.Linear(d_model, d_model, bias=False)
+        self.w_k = nn.Linear(d_model, d_model, bias=False)
+        self.w_v = nn.Linear(d_model, d_model, bias=False)
+        self.w_o = nn.Linear(d_model, d_model)
+
+    def forward(self, q, k, v, mask=None):
+        B = q.size(0)
+        q = self.w_q(q).view(B, -1, self.num_heads, self.d_k).transpose(1, 2)
+        k = self.w_k(k).view(B, -1, self.num_heads, self.d_k).transpose(1, 2)
+        v = self.w_v(v).view(B, -1, self.num_heads, self.d_k).transpose(1, 2)
+        x = _attend(q, k, v, mask)
+        return self.w_o(x.transpose(1, 2).contiguous().view(B, -1, self.num_heads * self.d_k))
+
+
+class multi_head_no_bias_of_keys(nn.Module):
+    """right"""
+
+    # as Whisper: a bias of the keys changes nothing
+    def __init__(self, n_state, n_head):
+        super().__init__()
+        self.n_head = n_head
+        self.query = nn.Linear(n_state, n_state)
+        self.key = nn.Linear(n_state, n_state, bias=False)
+        self.value = nn.Linear(n_state, n_state)
+        self.out = nn.Linear(n_state, n_state)
+
+    def forward(self, query, key, value, mask=None):
+        q, k, v = self.query(query), self.key(key), self.value(value)
+        scale = (q.shape[-1] // self.n_head) ** -0.25
+        q = q.view(*q.shape[:2], self.n_head, -1).permute(0, 2, 1, 3) * scale
+        k = k.view(*k.shape[:2], self.n_head, -1).permute(0, 2, 3, 1) * scale
+        v = v.view(*v.shape[:2], self.n_head, -1).permute(0, 2, 1, 3)
+        qk = q @ k
+        if mask is not None:
+            qk = qk.masked_fill(~mask, -torch.inf)
+        w = F.softmax(qk.float(), dim=-1).to(q.dtype)
+        return self.out((w @ v).permute(0, 2, 1, 3).flatten(start_dim=2))
+
+
+class multi_head_packed_without_bias(nn.Module):
+    """right"""
+
+    def __init__(self, dim, heads):
+        super().__init__()
+        self.heads = heads
+        self.to_qkv = nn.Linear(dim, dim * 3, bias=False)
+        self.to_out = nn.Linear(dim, dim)
+
+    def forward(self, x, mask=None):
+        b, n, _ = x.shape
+        q, k, v = self.to_qkv(x).chunk(3, dim=-1)
+        q, k, v = (t.reshape(b, n, self.heads, -1).transpose(1, 2) for t in (q, k, v))
+        return self.to_out(_attend(q, k, v, mask).transpose(1, 2).reshape(b, n, -1))
+
+
+class multi_head_packed_keys_and_values(nn.Module):
+    """right"""
+
+    def __init__(self, dim, n_heads):
+        super().__init__()
+        self.h = n_heads
+        self.to_q = nn.Linear(dim, dim)
+        self.to_kv = nn.Linear(dim, 2 * dim)
+        self.to_out = nn.Sequential(nn.Linear(dim, dim), nn.Dropout(0.1))
+
+    def forward(self, x, context=None, mask=None):
+        context = x if context is None else context
+        q, (k, v) = self.to_q(x), self.to_kv(context).chunk(2, -1)
+        q, k, v = (t.unflatten(-1, (self.h, -1)).transpose(1, 2) for t in (q, k, v))
+        return self.to_out(_attend(q, k, v, mask).transpose(1, 2).flatten(2))
+
+
+class multi_head_packed_by_axis(nn.Module):
+    """right"""
+
+    # as timm
+    def __init__(self, dim, num_heads=8):
+        super().__init__()
+        self.num_heads = num_heads
+        self.qkv = nn.Linear(dim, dim * 3)
+        self.proj = nn.Linear(dim, dim)
+
+    def forward(self, x, attn_mask=None):
+        B, N, C = x.shape
+        qkv = self.qkv(x).reshape(B, N, 3, self.num_heads, C // self.num_heads).permute(2, 0, 3, 1, 4)
+        q, k, v = qkv.unbind(0)
+        x = F.scaled_dot_product_attention(q, k, v, attn_mask=attn_mask)
+        return self.proj(x.transpose(1, 2).reshape(B, N, C))
+
+
+class multi_head_packed_role_last(nn.Module):
+    """right"""
+
+    def __init__(self, d, h):
+        super().__init__()
+        self.h = h
+        self.inner, self.outer = nn.Linear(d, 3 * d), nn.Linear(d, d)
+
+    def forward(self, x, mask=None):
+        q, k, v = self.inner(x).unflatten(-1, (self.h, -1, 3)).transpose(1, 2).unbind(-1)
+        return self.outer(_attend(q, k, v, mask).transpose(1, 2).flatten(2))
+
+
+class _Head(nn.Module):
+    def __init__(self, n_embd, head_size):
+        super().__init__()
+        self.key = nn.Linear(n_embd, head_size, bias=False)
+        self.query = nn.Linear(n_embd, head_size, bias=False)
+        self.value = nn.Linear(n_embd, head_size, bias=False)
+
+    def forward(self, x, y, z, mask):
+        k, q = self.key(y), self.query(x)
+        wei = q @ k.transpose(-2, -1) * k.shape[-1] ** -0.5
+        if mask is not None:
+            wei = wei.masked_fill(mask == 0, float("-inf"))
+        return wei.softmax(-1) @ self.value(z)
+
+
+class multi_head_list_of_heads(nn.Module):
+    """right"""
+
+    # as in Karpathy's lecture
+    def __init__(self, n_embd, num_heads):
+        super().__init__()
+        self.heads = nn.ModuleList([_Head(n_embd, n_embd // num_heads) for _ in range(num_heads)])
+        self.proj = nn.Linear(n_embd, n_embd)
+
+    def forward(self, q, k, v, mask=None):
+        mask = None if mask is None else mask.squeeze(1)
+        return self.proj(torch.cat([h(q, k, v, mask) for h in self.heads], dim=-1))
+
+
+class multi_head_lists_of_matrices(nn.Module):
+    """right"""
+
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        d_k = d_model // n_heads
+        self.W_q = nn.ModuleList(nn.Linear(d_model, d_k) for _ in range(n_heads))
+        self.W_k = nn.ModuleList(nn.Linear(d_model, d_k) for _ in range(n_heads))
+        self.W_v = nn.ModuleList(nn.Linear(d_model, d_k) for _ in range(n_heads))
+        self.W_o = nn.Linear(d_model, d_model)
+
+    def forward(self, query, key, value, mask=None):
+        outputs = []
+        for wq, wk, wv in zip(self.W_q, self.W_k, self.W_v):
+            m = mask[:, 0] if mask is not None else None
+            outputs.append(_attend(wq(query), wk(key), wv(value), m))
+        return self.W_o(torch.cat(outputs, 2))
+
+
+class multi_head_heads_packed_each(nn.Module):
+    """right"""
+
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.heads = nn.ModuleList(
+            [nn.Linear(d_model, 3 * (d_model // n_heads)) for _ in range(n_heads)]
+        )
+        self.final = nn.Linear(d_model, d_model, bias=False)
+
+    def forward(self, x, mask=None):
+        m = None if mask is None else mask[:, 0]
+        return self.final(torch.cat([_attend(*h(x).chunk(3, -1), m) for h in self.heads], -1))
+
+
+class multi_head_parameters_by_head(nn.Module):
+    """right"""
+
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        d_k = d_model // n_heads
+        self.W_Q = nn.Parameter(torch.randn(n_heads, d_model, d_k) * d_model**-0.5)
+        self.W_K = nn.Parameter(torch.randn(n_heads, d_model, d_k) * d_model**-0.5)
+        self.W_V = nn.Parameter(torch.randn(n_heads, d_model, d_k) * d_model**-0.5)
+        self.W_O = nn.Parameter(torch.randn(n_heads, d_k, d_model) * d_model**-0.5)
+
+    def forward(self, q, k, v, mask=None):
+        q = torch.einsum("bnd,hde->bhne", q, self.W_Q)
+        k = torch.einsum("bnd,hde->bhne", k, self.W_K)
+        v = torch.einsum("bnd,hde->bhne", v, self.W_V)
+        return torch.einsum("bhne,hed->bnd", _attend(q, k, v, mask), self.W_O)
+
+
+class multi_head_parameters_with_biases(nn.Module):
+    """right"""
+
+    # as TransformerLens
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        d_head = d_model // n_heads
+        self.W_Q = nn.Parameter(torch.empty(n_heads, d_model, d_head))
+        self.W_K = nn.Parameter(torch.empty(n_heads, d_model, d_head))
+        self.W_V = nn.Parameter(torch.empty(n_heads, d_model, d_head))
+        self.W_O = nn.Parameter(torch.empty(n_heads, d_head, d_model))
+        for w in (self.W_Q, self.W_K, self.W_V, self.W_O):
+            nn.init.normal_(w, std=0.02)
+        self.b_Q = nn.Parameter(torch.zeros(n_heads, d_head))
+        self.b_K = nn.Parameter(torch.zeros(n_heads, d_head))
+        self.b_V = nn.Parameter(torch.zeros(n_heads, d_head))
+        self.b_O = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, query, key, value, mask=None):
+        q = torch.einsum("bnd,hde->bnhe", query, self.W_Q) + self.b_Q
+        k = torch.einsum("bnd,hde->bnhe", key, self.W_K) + self.b_K
+        v = torch.einsum("bnd,hde->bnhe", value, self.W_V) + self.b_V
+        s = torch.einsum("bqhe,bkhe->bhqk", q, k) / q.shape[-1] ** 0.5
+        if mask is not None:
+            s = torch.where(mask, s, torch.finfo(s.dtype).min)
+        z = torch.einsum("bhqk,bkhe->bqhe", s.softmax(-1), v)
+        return torch.einsum("bqhe,hed->bqd", z, self.W_O) + self.b_O
+
+
+class multi_head_parameters_d_first(nn.Module):
+    """right"""
+
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        e = d_model // n_heads
+        self.query_kernel = nn.Parameter(torch.randn(d_model, n_heads, e))
+        self.key_kernel = nn.Parameter(torch.randn(d_model, n_heads, e))
+        self.value_kernel = nn.Parameter(torch.randn(d_model, n_heads, e))
+        self.projection_kernel = nn.Parameter(torch.randn(n_heads, e, d_model))
+        self.projection_bias = nn.Parameter(torch.zeros(d_model))
+
+    # as Keras
+    def forward(self, query, value, key, mask=None):
+        q = torch.tensordot(query, self.query_kernel, 1)
+        k = torch.tensordot(key, self.key_kernel, 1)
+        v = torch.tensordot(value, self.value_kernel, 1)
+        s = torch.einsum("aecd,abcd->acbe", k, q / q.shape[-1] ** 0.5)
+        if mask is not None:
+            s = s + (1.0 - mask.float()) * -1e9
+        out = torch.einsum("acbe,aecd->abcd", s.softmax(-1), v)
+        return torch.tensordot(out, self.projection_kernel, 2) + self.projection_bias
+
+
+class multi_head_parameters_square(nn.Module):
+    """right"""
+
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.h, self.dk = n_heads, d_model // n_heads
+        self.wq = nn.Parameter(torch.randn(d_model, d_model))
+        self.wk = nn.Parameter(torch.randn(d_model, d_model))
+        self.wv = nn.Parameter(torch.randn(d_model, d_model))
+        self.wo = nn.Parameter(torch.randn(d_model, d_model))
+
+    def forward(self, q, k, v, mask=None):
+        heads = [x @ w for x, w in ((q, self.wq), (k, self.wk), (v, self.wv))]
+        q, k, v = (x.view(*x.shape[:2], self.h, self.dk).transpose(1, 2) for x in heads)
+        return _attend(q, k, v, mask).transpose(1, 2).flatten(2) @ self.wo
+
+
+class multi_head_parameters_square_transposed(nn.Module):
+    """right"""
+
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.h = n_heads
+        for name in ("Wq", "Wk", "Wv", "Wo"):
+            self.register_parameter(name, nn.Parameter(torch.empty(d_model, d_model)))
+            nn.init.xavier_uniform_(getattr(self, name))
+        for name in ("bq", "bk", "bv", "bo"):
+            self.register_parameter(name, nn.Parameter(torch.zeros(d_model)))
+
+    def split(self, x):
+        return torch.stack(x.chunk(self.h, -1), 1)
+
+    def forward(self, q, k, v, mask=None):
+        q = self.split(F.linear(q, self.Wq, self.bq))
+        k = self.split(F.linear(k, self.Wk, self.bk))
+        v = self.split(F.linear(v, self.Wv, self.bv))
+        x = torch.cat(_attend(q, k, v, mask).unbind(1), -1)
+        return F.linear(x, self.Wo, self.bo)
+
+
+class multi_head_one_parameter_of_three(nn.Module):
+    """right"""
+
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.h = n_heads
+        self.weight = nn.Parameter(torch.randn(3, d_model, d_model))
+        self.out = nn.Linear(d_model, d_model)
+
+    def forward(self, q, k, v, mask=None):
+        q, k, v = (
+            (x @ w).unflatten(-1, (self.h, -1)).transpose(1, 2)
+            for x, w in zip((q, k, v), self.weight)
+        )
+        return self.out(_attend(q, k, v, mask).transpose(1, 2).flatten(2))
+
+
+class multi_head_one_parameter_of_four(nn.Module):
+    """right"""
+
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.h = n_heads
+        self.W = nn.Parameter(torch.randn(4, d_model, d_model))
+        self.b = nn.Parameter(torch.zeros(4, d_model))
+
+    def forward(self, q, k, v, mask=None):
+        q, k, v = (
+            (x @ w + b).unflatten(-1, (self.h, -1)).transpose(1, 2)
+            for x, w, b in zip((q, k, v), self.W, self.b)
+        )
+        return _attend(q, k, v, mask).transpose(1, 2).flatten(2) @ self.W[3] + self.b[3]
+
+
+class multi_head_parameter_list(nn.Module):
+    """right"""
+
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.n = n_heads
+        self.ws = nn.ParameterList([nn.Parameter(torch.randn(d_model, d_model)) for _ in range(4)])
+
+    def forward(self, q, k, v, mask=None):
+        q, k, v = (
+            torch.stack((x @ w).chunk(self.n, -1), 1) for x, w in zip((q, k, v), self.ws)
+        )
+        return torch.cat([*_attend(q, k, v, mask).unbind(1)], -1) @ self.ws[3]
+
+
+class _Conv1D(nn.Module):
+    """As GPT-2's: (in, out)."""
+
+    def __init__(self, nf, nx):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(nx, nf) * 0.02)
+        self.bias = nn.Parameter(torch.zeros(nf))
+
+    def forward(self, x):
+        size = (*x.size()[:-1], self.bias.numel())
+        return torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight).view(size)
+
+
+class multi_head_gpt2(nn.Module):
+    """right"""
+
+    def __init__(self, n_embd, n_head):
+        super().__init__()
+        self.n_head, self.n_embd = n_head, n_embd
+        self.c_attn, self.c_proj = _Conv1D(3 * n_embd, n_embd), _Conv1D(n_embd, n_embd)
+
+    def forward(self, x, mask=None):
+        q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
+        shape = (*x.shape[:2], self.n_head, self.n_embd // self.n_head)
+        q, k, v = (t.view(shape).permute(0, 2, 1, 3) for t in (q, k, v))
+        a = _attend(q, k, v, mask).permute(0, 2, 1, 3).contiguous()
+        return self.c_proj(a.view(*x.shape[:2], self.n_embd))
+
+
+class multi_head_convolutions(nn.Module):
+    """right"""
+
+    # as in VITS: 1 × 1 convolutions over (batch, d_model, length)
+    def __init__(self, channels, n_heads):
+        super().__init__()
+        self.n_heads, self.k_channels = n_heads, channels // n_heads
+        self.conv_q, self.conv_k, self.conv_v, self.conv_o = (
+            nn.Conv1d(channels, channels, 1) for _ in range(4)
+        )
+
+    def forward(self, q, k, v, mask=None):
+        q, k, v = (c(x.transpose(1, 2)) for c, x in ((self.conv_q, q), (self.conv_k, k), (self.conv_v, v)))
+        b, d = q.shape[:2]
+        q, k, v = (x.view(b, self.n_heads, self.k_channels, -1).transpose(2, 3) for x in (q, k, v))
+        x = _attend(q, k, v, mask).transpose(2, 3).contiguous().view(b, d, -1)
+        return self.conv_o(x).transpose(1, 2)
+
+
+class multi_head_wrapped(nn.Module):
+    """right"""
+
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.n_heads = n_heads
+        self.attn = nn.MultiheadAttention(d_model, n_heads, batch_first=True)
+
+    def forward(self, query, key, value, mask=None):
+        if mask is not None:
+            b, q, k = query.shape[0], query.shape[1], key.shape[1]
+            mask = ~mask.expand(b, self.n_heads, q, k).reshape(b * self.n_heads, q, k)
+        return self.attn(query, key, value, attn_mask=mask, need_weights=False)[0]
+
+
+class multi_head_wrapped_length_first(nn.Module):
+    """right"""
+
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.mha = nn.MultiheadAttention(d_model, n_heads, bias=False)
+
+    def forward(self, q, k, v, mask=None):
+        hidden = None
+        if mask is not None:
+            hidden = torch.zeros_like(mask, dtype=q.dtype).masked_fill(~mask, -1e9)
+            hidden = hidden.expand(-1, self.mha.num_heads, q.shape[1], -1).flatten(0, 1)
+        out, weights = self.mha(*(x.transpose(0, 1) for x in (q, k, v)), attn_mask=hidden)
+        return out.transpose(0, 1), weights
+
+
+class multi_head_values_first(nn.Module):
+    """right"""
+
+    def __init__(self, embed_size, heads):
+        super().__init__()
+        self.embed_size, self.heads, self.head_dim = embed_size, heads, embed_size // heads
+        self.values = nn.Linear(embed_size, embed_size)
+        self.keys = nn.Linear(embed_size, embed_size)
+        self.queries = nn.Linear(embed_size, embed_size)
+        self.fc_out = nn.Linear(embed_size, embed_size)
+
+    def forward(self, values, keys, query, mask):
+        N = query.shape[0]
+        v = self.values(values).reshape(N, values.shape[1], self.heads, self.head_dim)
+        k = self.keys(keys).reshape(N, keys.shape[1], self.heads, self.head_dim)
+        q = self.queries(query).reshape(N, query.shape[1], self.heads, self.head_dim)
+        energy = torch.einsum("nqhd,nkhd->nhqk", [q, k])
+        if mask is not None:
+            energy = energy.masked_fill(mask == 0, float("-1e20"))
+        attention = torch.softmax(energy / (self.head_dim ** (1 / 2)), dim=3)
+        out = torch.einsum("nhql,nlhd->nqhd", [attention, v])
+        return self.fc_out(out.reshape(N, query.shape[1], self.embed_size))
+
+
+class multi_head_heads_first(nn.Module):
+    """right"""
+
+    # the Annotated Transformer: (h, d_model), masks (batch, query, key)
+    def __init__(self, h, d_model, dropout=0.1):
+        super().__init__()
+        assert d_model % h == 0
+        self.d_k, self.h = d_model // h, h
+        self.linears = nn.ModuleList([nn.Linear(d_model, d_model) for _ in range(4)])
+        self.attn, self.dropout = None, nn.Dropout(p=dropout)
+
+    def forward(self, query, key, value, mask=None):
+        if mask is not None:
+            mask = mask.unsqueeze(1)
+        n = query.size(0)
+        query, key, value = [
+            lin(x).view(n, -1, self.h, self.d_k).transpose(1, 2)
+            for lin, x in zip(self.linears, (query, key, value))
+        ]
+        scores = torch.matmul(query, key.transpose(-2, -1)) / math.sqrt(self.d_k)
+        if mask is not None:
+            scores = scores.masked_fill(mask == 0, -1e9)
+        self.attn = self.dropout(scores.softmax(dim=-1))
+        x = (self.attn @ value).transpose(1, 2).contiguous().view(n, -1, self.h * self.d_k)
+        return self.linears[-1](x)
+
+
+class multi_head_made_with_sizes(nn.Module):
+    """right"""
+
+    # as attention-is-all-you-need-pytorch, without its norm
+    def __init__(self, n_head, d_model, d_k, d_v, dropout=0.1):
+        super().__init__()
+        self.n_head, self.d_k, self.d_v = n_head, d_k, d_v
+        self.w_qs = nn.Linear(d_model, n_head * d_k, bias=False)
+        self.w_ks = nn.Linear(d_model, n_head * d_k, bias=False)
+        self.w_vs = nn.Linear(d_model, n_head * d_v, bias=False)
+        self.fc = nn.Linear(n_head * d_v, d_model, bias=False)
+
+    def forward(self, q, k, v, mask=None):
+        b, lq, lk, lv = q.size(0), q.size(1), k.size(1), v.size(1)
+        q = self.w_qs(q).view(b, lq, self.n_head, self.d_k).transpose(1, 2)
+        k = self.w_ks(k).view(b, lk, self.n_head, self.d_k).transpose(1, 2)
+        v = self.w_vs(v).view(b, lv, self.n_head, self.d_v).transpose(1, 2)
+        attn = torch.matmul(q / self.d_k**0.5, k.transpose(2, 3))
+        if mask is not None:
+            attn = attn.masked_fill(mask == 0, -1e9)
+        q = F.softmax(attn, dim=-1) @ v
+        return self.fc(q.transpose(1, 2).contiguous().view(b, lq, -1)), attn
+
+
+class multi_head_raschka(nn.Module):
+    """right"""
+
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        self.d_out, self.num_heads, self.head_dim = d_out, num_heads, d_out // num_heads
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x, mask=None):
+        b, num_tokens, _ = x.shape
+        keys, queries, values = self.W_key(x), self.W_query(x), self.W_value(x)
+        keys = keys.view(b, num_tokens, self.num_heads, self.head_dim).transpose(1, 2)
+        values = values.view(b, num_tokens, self.num_heads, self.head_dim).transpose(1, 2)
+        queries = queries.view(b, num_tokens, self.num_heads, self.head_dim).transpose(1, 2)
+        attn_scores = queries @ keys.transpose(2, 3)
+        if mask is not None:
+            attn_scores.masked_fill_(~mask, -torch.inf)
+        attn_weights = self.dropout(torch.softmax(attn_scores / keys.shape[-1] ** 0.5, dim=-1))
+        context_vec = (attn_weights @ values).transpose(1, 2)
+        return self.out_proj(context_vec.contiguous().view(b, num_tokens, self.d_out))
+
+
+class multi_head_batches_of_heads(nn.Module):
+    """right"""
+
+    # as fairseq and d2l: heads are part of the batch
+    def __init__(self, num_hiddens, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (
+            nn.Linear(num_hiddens, num_hiddens, bias=False) for _ in range(4)
+        )
+
+    def forward(self, queries, keys, values, mask=None):
+        q, k, v = (
+            x.reshape(x.shape[0], x.shape[1], self.num_heads, -1)
+            .permute(0, 2, 1, 3)
+            .reshape(-1, x.shape[1], x.shape[2] // self.num_heads)
+            for x in (self.W_q(queries), self.W_k(keys), self.W_v(values))
+        )
+        s = torch.bmm(q, k.transpose(1, 2)) / math.sqrt(q.shape[-1])
+        if mask is not None:
+            m = mask.repeat_interleave(self.num_heads, 0).squeeze(1)
+            s = torch.where(m, s, torch.full_like(s, -1e6))
+        x = torch.bmm(s.softmax(-1), v)
+        x = x.reshape(-1, self.num_heads, x.shape[1], x.shape[2]).permute(0, 2, 1, 3)
+        return self.W_o(x.reshape(x.shape[0], x.shape[1], -1))
+
+
+class multi_head_lazy(nn.Module):
+    """right"""
+
+    def __init__(self, num_hiddens, num_heads, dropout=0.0, bias=False):
+        super().__init__()
+        self.num_heads = num_heads
+        self.W_q = nn.LazyLinear(num_hiddens, bias=bias)
+        self.W_k = nn.LazyLinear(num_hiddens, bias=bias)
+        self.W_v = nn.LazyLinear(num_hiddens, bias=bias)
+        self.W_o = nn.LazyLinear(num_hiddens, bias=bias)
+
+    def forward(self, q, k, v, mask=None):
+        q, k, v = (
+            torch.stack(x.chunk(self.num_heads, -1), 1)
+            for x in (self.W_q(q), self.W_k(k), self.W_v(v))
+        )
+        return self.W_o(torch.cat(_attend(q, k, v, mask).unbind(1), -1))
+
+
+class multi_head_interleaved(nn.Module):
+    """right"""
+
+    # every so many-th number is a head's, in both directions
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.h = n_heads
+        self.q, self.k, self.v, self.o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key, value, mask=None):
+        q, k, v = (
+            x.unflatten(-1, (-1, self.h)).permute(0, 3, 1, 2)
+            for x in (self.q(query), self.k(key), self.v(value))
+        )
+        return self.o(_attend(q, k, v, mask).permute(0, 2, 3, 1).flatten(2))
+
+
+class multi_head_output_by_head(nn.Module):
+    """right"""
+
+    # the sum of what each head writes, as in interpretability
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.h = n_heads
+        self.qkv = nn.Linear(d_model, 3 * d_model)
+        self.W_O = nn.ModuleList(
+            nn.Linear(d_model // n_heads, d_model, bias=False) for _ in range(n_heads)
+        )
+
+    def forward(self, x, mask=None):
+        q, k, v = (
+            t.unflatten(-1, (self.h, -1)).transpose(1, 2) for t in self.qkv(x).chunk(3, -1)
+        )
+        heads = _attend(q, k, v, mask).unbind(1)
+        return sum(w(z) for w, z in zip(self.W_O, heads))
+
+
+class multi_head_mask_of_two_axes(nn.Module):
+    """right"""
+
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.n_heads = n_heads
+        self.query, self.key, self.value, self.output = (
+            nn.Linear(d_model, d_model) for _ in range(4)
+        )
+
+    def forward(self, query, key, value, mask=None):
+        q, k, v = (
+            x.unflatten(2, (self.n_heads, -1)).transpose(1, 2)
+            for x in (self.query(query), self.key(key), self.value(value))
+        )
+        if mask is not None:
+            assert mask.shape == (query.shape[1], key.shape[1])
+        return self.output(_attend(q, k, v, mask).transpose(1, 2).flatten(2))
+
+
+class multi_head_mask_by_name(nn.Module):
+    """right"""
+
+    def __init__(self, d_model: int, *, n_heads: int = 2):
+        super().__init__()
+        self.n_heads = n_heads
+        self.w = nn.ModuleDict({x: nn.Linear(d_model, d_model) for x in "qkvo"})
+
+    def forward(self, query, key, value, *, attention_mask=None):
+        q, k, v = (
+            self.w[n](x).unflatten(2, (self.n_heads, -1)).transpose(1, 2)
+            for n, x in zip("qkv", (query, key, value))
+        )
+        x = F.scaled_dot_product_attention(q, k, v, attn_mask=attention_mask)
+        return self.w["o"](x.transpose(1, 2).flatten(2))
+
+
+class multi_head_sequential(nn.Module):
+    """right"""
+
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.project = nn.Sequential(nn.Linear(d_model, 3 * d_model), nn.Unflatten(-1, (3, n_heads, -1)))
+        self.join = nn.Sequential(nn.Flatten(2), nn.Linear(d_model, d_model))
+
+    def forward(self, x, mask=None):
+        q, k, v = self.project(x).permute(2, 0, 3, 1, 4)
+        return self.join(_attend(q, k, v, mask).transpose(1, 2))
+
+
+class _Scaled(nn.Module):
+    def forward(self, q, k, v, mask=None):
+        return _attend(q, k, v, mask)
+
+
+class multi_head_of_modules(nn.Module):
+    """right"""
+
+    def __init__(self, model_dim, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        self.linear_q = nn.Linear(model_dim, model_dim)
+        self.linear_k = nn.Linear(model_dim, model_dim)
+        self.linear_v = nn.Linear(model_dim, model_dim)
+        self.dot_product_attention = _Scaled()
+        self.linear_final = nn.Linear(model_dim, model_dim)
+
+    def forward(self, query, key, value, attn_mask=None):
+        b = key.size(0)
+        q, k, v = (
+            f(x).view(b, -1, self.num_heads, x.shape[-1] // self.num_heads).transpose(1, 2)
+            for f, x in ((self.linear_q, query), (self.linear_k, key), (self.linear_v, value))
+        )
+        context = self.dot_product_attention(q, k, v, attn_mask)
+        return self.linear_final(context.transpose(1, 2).reshape(b, -1, query.shape[-1]))
+
+
+class multi_head_names_in_disorder(nn.Module):
+    """right"""
+
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.h = n_heads
+        self.a, self.b = nn.Linear(d_model, d_model), nn.Linear(d_model, d_model)
+        self.c, self.d = nn.Linear(d_model, d_model), nn.Linear(d_model, d_model)
+
+    def forward(self, x, mask=None):
+        v, o, k, q = self.a, self.b, self.c, self.d
+        q, k, v = (torch.stack(f(x).chunk(self.h, -1), 1) for f in (q, k, v))
+        return o(torch.cat(_attend(q, k, v, mask).unbind(1), -1))
+
+
+class multi_head_loops(nn.Module):
+    """right"""
+
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.n_heads, self.d_head = n_heads, d_model // n_heads
+        self.WQ, self.WK, self.WV, self.WO = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key, value, mask=None):
+        Q, K, V = self.WQ(query), self.WK(key), self.WV(value)
+        rows = []
+        for b in range(len(Q)):
+            heads = []
+            for h in range(self.n_heads):
+                part = slice(h * self.d_head, (h + 1) * self.d_head)
+                m = None if mask is None else mask.expand(len(Q), 1, Q.shape[1], -1)[b, 0]
+                heads.append(_attend(Q[b, :, part], K[b, :, part], V[b, :, part], m))
+            rows.append(torch.cat(heads, 1))
+        return self.WO(torch.stack(rows))
+
+
+class multi_head_scaled_query(nn.Module):
+    """right"""
+
+    # as BART: the projected query is scaled
+    def __init__(self, embed_dim, num_heads, bias=True):
+        super().__init__()
+        self.num_heads, self.scaling = num_heads, (embed_dim // num_heads) ** -0.5
+        self.k_proj = nn.Linear(embed_dim, embed_dim, bias=bias)
+        self.v_proj = nn.Linear(embed_dim, embed_dim, bias=bias)
+        self.q_proj = nn.Linear(embed_dim, embed_dim, bias=bias)
+        self.out_proj = nn.Linear(embed_dim, embed_dim, bias=bias)
+
+    def forward(self, hidden_states, key_value_states=None, attention_mask=None):
+        other = hidden_states if key_value_states is None else key_value_states
+        q = self.q_proj(hidden_states) * self.scaling
+        q, k, v = (
+            x.view(x.shape[0], x.shape[1], self.num_heads, -1).transpose(1, 2)
+            for x in (q, self.k_proj(other), self.v_proj(other))
+        )
+        w = q @ k.transpose(2, 3)
+        if attention_mask is not None:
+            w = w.masked_fill(attention_mask.logical_not(), torch.finfo(w.dtype).min)
+        return self.out_proj((w.softmax(-1) @ v).transpose(1, 2).flatten(2))
+
+
+def multi_head_factory(d_model, n_heads):
+    """right"""
+    return multi_head_scaled_query(d_model, n_heads, bias=False)
+
+
+class multi_head_double_inside(nn.Module):
+    """right"""
+
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.h = n_heads
+        self.Q = nn.Linear(d_model, d_model)
+        self.K = nn.Linear(d_model, d_model)
+        self.V = nn.Linear(d_model, d_model)
+        self.O = nn.Linear(d_model, d_model)  # noqa: E741
+
+    def forward(self, *inputs):
+        x, y, z, mask = inputs
+        q, k, v = (t.double().unflatten(-1, (self.h, -1)).transpose(1, 2)
+                   for t in (self.Q(x), self.K(y), self.V(z)))  # fmt: skip
+        return self.O(_attend(q, k, v, mask).transpose(1, 2).flatten(2).float())
+
+
+class multi_head_normed(nn.Module):
+    """cannot tell"""
+
+    # with the norm of its sublayer inside
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.inner, self.norm = multi_head_scaled_query(d_model, n_heads), nn.LayerNorm(d_model)
+
+    def forward(self, x, mask=None):
+        return self.norm(self.inner(x, None, mask))
+
+
+class multi_head_grouped(nn.Module):
+    """cannot tell"""
+
+    # one key and one value for all heads
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.h, e = n_heads, d_model // n_heads
+        self.q, self.kv, self.o = (nn.Linear(d_model, n) for n in (d_model, 2 * e, d_model))
+
+    def forward(self, x, mask=None):
+        k, v = self.kv(x)[:, None].chunk(2, -1)
+        q = self.q(x).unflatten(-1, (self.h, -1)).transpose(1, 2)
+        return self.o(_attend(q, k, v, mask).transpose(1, 2).flatten(2))
+
+
+class multi_head_of_a_config(nn.Module):
+    """cannot tell"""
+
+    def __init__(self, config):
+        super().__init__()
+        self.c_attn = nn.Linear(config.n_embd, 3 * config.n_embd)
+
+
+class multi_head_of_plain_tensors(nn.Module):
+    """cannot tell"""
+
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.ws = [torch.randn(d_model, d_model) for _ in range(4)]
+        self.h = n_heads
+
+    def forward(self, q, k, v, mask=None):
+        q, k, v = (torch.stack((x @ w).chunk(self.h, -1), 1) for x, w in zip((q, k, v), self.ws))
+        return torch.cat(_attend(q, k, v, mask).unbind(1), -1) @ self.ws[3]
+
+
+class multi_head_two_in_a_list(nn.Module):
+    """right"""
+
+    def __init__(self, dim, heads):
+        super().__init__()
+        self.heads = heads
+        self.layers = nn.ModuleList([nn.Linear(dim, 3 * dim), nn.Linear(dim, dim)])
+
+    def forward(self, x, mask=None):
+        q, k, v = self.layers[0](x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        return self.layers[1](_attend(q, k, v, mask).transpose(1, 2).flatten(2))
