@@ -18,17 +18,17 @@ with startup.importing:
     from headlight.app.server import garbage
     from headlight.app.shell import layout, screen
     from headlight.app.state import session
-    from headlight.app.state.pages import FORMER, HOME, PAGES
+    from headlight.app.state.pages import ALIASES, HOME, PAGES
 
 ICON = ROOT / "assets" / "icon.svg"  # our own file: a named icon would be loaded from a font server
 session.begin()
 st.set_page_config(page_title="Headlight", page_icon=str(ICON), layout="wide")
 
 pages = {page.path: layout.st_page(page) for page in PAGES.values()}
-gone = [st.Page(PAGES[new].draw, url_path=path) for path, new in FORMER.items()]
-chosen_page = st.navigation([*pages.values(), *gone], position="hidden")
-if chosen_page.url_path in FORMER:
-    st.switch_page(pages[FORMER[chosen_page.url_path]], query_params=dict(st.query_params))
+others = [st.Page(PAGES[key].draw, url_path=path) for path, key in ALIASES.items()]
+chosen_page = st.navigation([*pages.values(), *others], position="hidden")
+if chosen_page.url_path in ALIASES:
+    st.switch_page(pages[ALIASES[chosen_page.url_path]], query_params=dict(st.query_params))
 screen.draw(PAGES[chosen_page.url_path or HOME], chosen_page.run)
 startup.settle_the_process()
 garbage.collect_garbage()

@@ -1,6 +1,7 @@
 """All pages, in the order of the menu: a row of MENU for each, and a module in app/views that
 draws it. The settings that a page draws itself are in page_settings.py."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -300,8 +301,12 @@ def settings_of(pages: Iterable[Page]) -> tuple[Setting, ...]:
 
 
 check_modules(MENU, VIEWS.glob("[!_]*.py"))
-FORMER = {"family": "lineage"}  # path of a page that is gone → key of the one that took its place
 PAGES = {page.key: page for page in MENU if page.key != YOURS_PATH or checked_file()}
+# Further addresses → keys: a page opens by its title, too, and one that is gone opens what took its
+# place.
+_titles = {re.sub(r"\W+", "-", page.title.lower()): page for page in PAGES.values()}
+ALIASES = {name: page.key for name, page in _titles.items() if name != page.path}
+ALIASES["family"] = "lineage"
 GROUPS = {  # entry of the menu → its views
     group: [page for page in PAGES.values() if page.group == group]
     for group in dict.fromkeys(page.group for page in MENU)
