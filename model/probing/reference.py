@@ -112,7 +112,7 @@ class Reference(nn.Module):
         self.src_embedding, self.tgt_embedding = model.src_embedding, model.tgt_embedding
         self.transformer = twin
         self.generator = model.generator
-        self.window = model.window
+        self.windows = {site.kind: site.window for site in model.sites()}
         self.eval()
 
     def forward(self, src: Tensor, tgt: Tensor, masks: Masks = Masks()) -> Tensor:
@@ -123,9 +123,10 @@ class Reference(nn.Module):
         src_mask = tgt_mask = None
         if masks.causal:
             tgt_mask = ~causal_mask(tgt.shape[1], tgt.device)
-        if self.window:
-            src_mask = ~local_mask(src.shape[1], self.window, src.device)
-            far = ~local_mask(tgt.shape[1], self.window, tgt.device)
+        if window := self.windows["encoder"]:
+            src_mask = ~local_mask(src.shape[1], window, src.device)
+        if window := self.windows["decoder"]:
+            far = ~local_mask(tgt.shape[1], window, tgt.device)
             tgt_mask = far if tgt_mask is None else tgt_mask | far
         hidden = self.transformer(
             self.src_embedding(src),

@@ -1,6 +1,8 @@
 """Local attention, of the preset window: its mask is the same for a whole text, a cached step, the
 steps of a head, a change, and PyTorch's twin."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -15,6 +17,7 @@ from headlight.model.probing.head_steps import head_steps
 from headlight.model.probing.reference import Reference
 from headlight.model.probing.run import Run
 from headlight.model.probing.trace import trace
+from headlight.model.variants import LocalTransformer
 from tests.conftest import long_but
 from tests.model.common import encoding, random_ids, random_model
 
@@ -70,8 +73,16 @@ def test_steps_of_a_head_and_changes_know_the_window(local):
         assert np.abs(weights - expected).max() <= 1e-6
 
 
+class OfOneStack(LocalTransformer):
+    def sites(self):
+        windows = {"decoder": WINDOW}
+        return tuple(replace(site, window=windows.get(site.kind, 0)) for site in super().sites())
+
+
 @pytest.mark.parametrize("causal", [True, False])
-def test_pytorchs_twin_has_the_same_window(local, causal):
+@pytest.mark.parametrize("kind", [LocalTransformer, OfOneStack])
+def test_pytorchs_twin_has_the_same_window(local, causal, kind):
+    local = kind(local.config).eval()
     run = Run((encoding(random_ids(6)), encoding(random_ids(7))), Masks(causal=causal))
     ours, theirs = trace(local, run), Reference(local).trace(local, run)
     assert np.abs(ours.logits - theirs.logits).max() <= 1e-5
