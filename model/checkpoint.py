@@ -32,12 +32,11 @@ from headlight.model.checking.in_model import with_student_parts
 from headlight.model.checks import check_card, check_means, check_sizes
 from headlight.model.decoding.generate import Generation, Greedy, How, generated
 from headlight.model.decoding.search import first_token, greedy_decode
-from headlight.model.files import read_within, replace_file
+from headlight.model.files import replace_file
 from headlight.model.masks import Masks
 from headlight.model.messages import reason, short
 from headlight.model.pretrained.contents import check_memory
 from headlight.model.pretrained.folder import config_of, is_ours, layout_of, note, read
-from headlight.model.pretrained.sandbox import try_tokenizer
 from headlight.model.pretrained.tokenizers import check_vocabulary
 from headlight.model.pretrained.weights import CannotLoad, Progress
 from headlight.model.probing import sweeps
@@ -51,7 +50,6 @@ from headlight.model.probing.sweeps import Score, Sweep
 from headlight.model.probing.trace import Trace, check_length, ids_of, read_of, trace
 from headlight.model.sites import ProbedModel
 from headlight.model.tokenizer import (
-    LARGEST_TOKENIZER,
     CannotRead,
     Encoding,
     Tokenizer,
@@ -472,9 +470,6 @@ def _ours(folder: Path) -> Checkpoint:
         raise CannotLoad(f"{folder}: its weights do not fit preset {preset}.")
     check_memory(folder, hollow)
     check_card(folder, hollow, card)
-    if folder.parent != SHIPPED:
-        file = folder / "tokenizer.json"
-        try_tokenizer(file, read_within(file, LARGEST_TOKENIZER))
     tokenizer = Tokenizer.load(folder / "tokenizer.json")
     check_vocabulary(folder, tokenizer, sizes)
     model, weights = presets.build(preset, **sizes), load_file(folder / "model.safetensors")
