@@ -298,7 +298,10 @@ class Checkpoint:
     def long_trace_run(
         self, run: Run, donor: "Checkpoint | None" = None, written: bool = False
     ) -> Trace | LongTrace:
-        """`trace_run` for a text whose weights do not fit into memory."""
+        """`trace_run` for a text whose weights do not fit into memory; of a model that `lacks`
+        what this takes, `trace_run` itself."""
+        if self.lacks:
+            return self.trace_run(run, donor, written)
         traced = long_trace(self.model, run, self.given(run, donor, written))
         return replace(traced, shifts=self.shifts(), origin=str(self.card.get("title", "")))
 
@@ -324,6 +327,8 @@ class Checkpoint:
         text, (target word, source word); `links()` of it are the aligned pairs. By the heads that
         the card names, else, with a warning, by the model's influence (see analysis/alignment.py).
         Raises as `trace` does, and ValueError for a model without cross-attention."""
+        if self.lacks:
+            raise CannotRead(f"{self.lacks} Aligning words takes more.")
         run = self.run(text, target)
         attention = alignment.of_trace(self.trace_run(run))
         if self.alignment:
@@ -398,7 +403,10 @@ class Checkpoint:
     ) -> PatchInputs:
         """The inputs that a run's changes take from elsewhere. The model of the comparison is
         `donor`, or this one. Where the target is `written` in the run it may have another length:
-        tokens after the comparison's last are not patched. Raises CannotRead and CannotChange."""
+        tokens after the comparison's last are not patched. Raises CannotRead, also where the model
+        `lacks` what whoever asks for them goes on with, and CannotChange."""
+        if self.lacks:
+            raise CannotRead(self.lacks)
         if run.other is None:
             return PatchInputs(self.means)
         donor = donor or self
