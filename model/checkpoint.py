@@ -32,12 +32,11 @@ from headlight.model.checking.in_model import with_student_parts
 from headlight.model.checks import check_card, check_means, check_sizes
 from headlight.model.decoding.generate import Generation, Greedy, How, generated
 from headlight.model.decoding.search import first_token, greedy_decode
-from headlight.model.files import read_within, replace_file
+from headlight.model.files import replace_file
 from headlight.model.masks import Masks
 from headlight.model.messages import reason, short
 from headlight.model.pretrained.contents import check_memory
 from headlight.model.pretrained.folder import config_of, is_ours, layout_of, note, read
-from headlight.model.pretrained.sandbox import try_tokenizer
 from headlight.model.pretrained.tokenizers import check_vocabulary
 from headlight.model.pretrained.weights import CannotLoad, Progress
 from headlight.model.probing import sweeps
@@ -51,7 +50,6 @@ from headlight.model.probing.sweeps import Score, Sweep
 from headlight.model.probing.trace import Trace, check_length, ids_of, read_of, trace
 from headlight.model.sites import ProbedModel
 from headlight.model.tokenizer import (
-    LARGEST_TOKENIZER,
     CannotRead,
     Encoding,
     Tokenizer,
@@ -300,7 +298,10 @@ class Checkpoint:
     def long_trace_run(
         self, run: Run, donor: "Checkpoint | None" = None, written: bool = False
     ) -> Trace | LongTrace:
-        """`trace_run` for a text whose weights do not fit into memory."""
+        """`trace_run` for a text whose weights do not fit into memory; of a model that `lacks`
+        what this takes, `trace_run` itself."""
+        if self.lacks:
+            return self.trace_run(run, donor, written)
         traced = long_trace(self.model, run, self.given(run, donor, written))
         return replace(traced, shifts=self.shifts(), origin=str(self.card.get("title", "")))
 
@@ -326,6 +327,8 @@ class Checkpoint:
         text, (target word, source word); `links()` of it are the aligned pairs. By the heads that
         the card names, else, with a warning, by the model's influence (see analysis/alignment.py).
         Raises as `trace` does, and ValueError for a model without cross-attention."""
+        if self.lacks:
+            raise CannotRead(f"{self.lacks} Aligning words takes more.")
         run = self.run(text, target)
         attention = alignment.of_trace(self.trace_run(run))
         if self.alignment:
@@ -400,7 +403,10 @@ class Checkpoint:
     ) -> PatchInputs:
         """The inputs that a run's changes take from elsewhere. The model of the comparison is
         `donor`, or this one. Where the target is `written` in the run it may have another length:
-        tokens after the comparison's last are not patched. Raises CannotRead and CannotChange."""
+        tokens after the comparison's last are not patched. Raises CannotRead, also where the model
+        `lacks` what whoever asks for them goes on with, and CannotChange."""
+        if self.lacks:
+            raise CannotRead(self.lacks)
         if run.other is None:
             return PatchInputs(self.means)
         donor = donor or self
@@ -472,9 +478,6 @@ def _ours(folder: Path) -> Checkpoint:
         raise CannotLoad(f"{folder}: its weights do not fit preset {preset}.")
     check_memory(folder, hollow)
     check_card(folder, hollow, card)
-    if folder.parent != SHIPPED:
-        file = folder / "tokenizer.json"
-        try_tokenizer(file, read_within(file, LARGEST_TOKENIZER))
     tokenizer = Tokenizer.load(folder / "tokenizer.json")
     check_vocabulary(folder, tokenizer, sizes)
     model, weights = presets.build(preset, **sizes), load_file(folder / "model.safetensors")

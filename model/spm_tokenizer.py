@@ -35,16 +35,6 @@ class SentencePieceTokenizer(Tokenizer):
         self._target = target or self
 
     @classmethod
-    def of_one(cls, file: Path) -> "SentencePieceTokenizer":
-        """Of one model for both languages, whose own numbers are the ids; behind them stands
-        <pad>, which a target begins with. Raises OSError, and ValueError with a sentence."""
-        processor = _processor(file)
-        ids = {processor.id_to_piece(i): i for i in range(len(processor))}
-        if UNKNOWN not in ids:
-            raise ValueError(f"{file} has no token {UNKNOWN} for unknown text.")
-        return cls(processor, ids | {SPECIAL[1]: len(ids)}, None)
-
-    @classmethod
     def of_two(cls, folder: Path, separate: bool) -> "SentencePieceTokenizer":
         """From source.spm, target.spm and vocab.json, with target_vocab.json where vocabularies are
         `separate`. Raises OSError, and ValueError with a sentence."""

@@ -12,11 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from headlight.model.files import read_within
+from headlight.model.files import read_json
+from headlight.model.messages import short
 
 LARGEST_TOKENIZER = 2**26  # bytes of a file; one of 256,000 tokens has half as many
 SPECIAL = ["<pad>", "<s>", "</s>"]  # ids 0, 1, 2: Config's pad_id, bos_id, eos_id
@@ -40,16 +42,38 @@ class CannotRead(ValueError):
 
 
 @contextmanager
-def _failing() -> Iterator[None]:
-    """What the library raises on a text becomes CannotRead: plain Exceptions, and panics, which are
-    none, as where a regular expression takes more steps than it allows."""
+def panics_as_errors() -> Iterator[None]:
+    """A panic of the library, which is no Exception, becomes a ValueError."""
     try:
         yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise ValueError(" ".join(str(error).split())[:MOST_QUOTED]) from None
+
+
+def backend_of(values: Any) -> tokenizers.Tokenizer:
+    """The library's tokenizer, of what a tokenizer.json holds. Raises whatever the library does."""
+    model: Any = values.get("model") if isinstance(values, dict) else None
+    prefix = isinstance(model, dict) and model.get("continuing_subword_prefix")
+    if prefix:
+        # Of a merge without it, the library cuts off what is not there, and the process may end.
+        for pair in model.get("merges") or ():
+            if not (pair.split(" ") if isinstance(pair, str) else pair)[-1].startswith(prefix):
+                raise ValueError(f"its merge {short(pair)} lacks the prefix {short(prefix)}")
+    return tokenizers.Tokenizer.from_str(json.dumps(values))
+
+
+@contextmanager
+def _failing() -> Iterator[None]:
+    """What the library raises on a text becomes CannotRead, as where a regular expression takes
+    more steps than it allows."""
+    try:
+        with panics_as_errors():
+            yield
     except MemoryError:
         raise
-    except BaseException as error:
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-            raise
+    except Exception as error:
         why = " ".join(str(error).split())[:MOST_QUOTED].rstrip(".")
         raise CannotRead(f"The tokenizer of this model fails on this text: {why}.") from None
 
@@ -140,9 +164,8 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: Path) -> "Tokenizer":
-        return cls(
-            tokenizers.Tokenizer.from_str(read_within(path, LARGEST_TOKENIZER).decode("utf-8"))
-        )
+        with panics_as_errors():
+            return cls(backend_of(read_json(path, LARGEST_TOKENIZER)))
 
     def to_json(self) -> str:
         """What `load` reads."""

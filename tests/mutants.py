@@ -86,16 +86,6 @@ EXCUSED: dict[tuple[str, str, str], str] = {
         "sign = 2 if habit.less else -1",
     ): "all that is sorted is doubled, exactly: the order is the same",
     (
-        "model/decoding/cache.py",
-        "self.last: Tensor | None = None",
-        "self.last: ((Tensor) & (None)) = None",
-    ): "Python does not evaluate an annotation inside a function",
-    (
-        "model/pretrained/sandbox_child.py",
-        'for kind, most in (("RLIMIT_AS", size), ("RLIMIT_CPU", seconds), ("RLIMIT_CORE", 0)):',
-        'for kind, most in (("RLIMIT_AS", size), ("RLIMIT_CPU", seconds), ("RLIMIT_CORE", 1)):',
-    ): "Linux writes no core file of less than a page, and reads 1 as none before a pipe",
-    (
         "model/memory.py",
         "settings = {MMAP_MAX: 0, TRIM_THRESHOLD: LARGEST, TOP_PAD: 64 * 2**20}",
         "settings = {MMAP_MAX: 0, TRIM_THRESHOLD: LARGEST, TOP_PAD: 64 * 2**21}",

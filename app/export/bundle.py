@@ -9,12 +9,10 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import PurePosixPath
 from platform import python_version
-from typing import TypeGuard
 
 import numpy as np
 
@@ -216,24 +214,14 @@ def read(data: bytes) -> Bundle:
         )
     archive = _archive(data, "It")
     for name in archive.namelist():
-        path = PurePosixPath(name)
-        if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name:
-            raise Unreadable(f"It contains a path that leads outside the pack: {_quoted(name)}.")
         if name not in FILES:
             raise Unreadable(f"It contains a file that does not belong in a pack: {_quoted(name)}.")
-    for name in (RECORD, NUMBERS):
-        if name not in archive.namelist():
-            raise Unreadable(f"It lacks {name}.")
-    record = _record(_member(archive, RECORD, LARGEST_RECORD))
-    settings, kinds = record["settings"], record["attention"]
-    head = _head(record["numbers_of"], kinds)
+    bundle, kinds = _record(_member(archive, RECORD, LARGEST_RECORD))
     texts = {title for sides in kinds.values() for title in sides}
     arrays = _arrays(_member(archive, NUMBERS, LARGEST_NUMBERS + LARGEST_RECORD), kinds, texts)
     tokens = {title: tuple(arrays.pop(title).tolist()) for title in texts & arrays.keys()}
-    _check_shapes(arrays, tokens, kinds, head)
-    return Bundle(
-        settings, record["page"], record["model"], record["versions"], arrays, tokens, head
-    )
+    _check_shapes(arrays, tokens, kinds, bundle.head)
+    return replace(bundle, attention=arrays, tokens=tokens)
 
 
 def _archive(data: bytes, what: str) -> zipfile.ZipFile:
@@ -252,45 +240,57 @@ def _archive(data: bytes, what: str) -> zipfile.ZipFile:
     if len(set(archive.namelist())) < len(archive.namelist()):
         raise Unreadable(f"{what} contains two files of the same name.")
     for entry in archive.infolist():
-        name = _quoted(entry.filename)
-        if entry.flag_bits & 1:
-            raise Unreadable(f"{name} in it is encrypted.")
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise Unreadable(f"{name} in it is compressed in an unsupported way.")
+            raise Unreadable(
+                f"{_quoted(entry.filename)} in it is compressed in an unsupported way."
+            )
     return archive
 
 
 def _member(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
     """One file of a ZIP. No more of it is unpacked than the list of files says."""
+    if name not in archive.namelist():
+        raise Unreadable(f"It lacks {name}.")
     if archive.getinfo(name).file_size > most:
         raise Unreadable(f"{name} in it is larger than {size(most)} when unpacked.")
     try:
         return archive.read(name)
     except Exception as error:  # zlib, zipfile and struct each raise errors of their own
-        raise Unreadable(f"{name} in it is damaged.") from error
+        raise Unreadable(f"{name} in it is damaged or encrypted.") from error
 
 
-def _record(content: bytes) -> dict:
-    """evidence.json, every setting checked."""
+def _record(content: bytes) -> tuple[Bundle, Mapping[str, tuple[str, str]]]:
+    """What evidence.json says, every setting checked, and the texts of each kind of attention."""
     try:
-        record = json.loads(content.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise Unreadable(f"Its {RECORD} is not valid JSON.") from error
-    if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise Unreadable(f"Its {RECORD} does not say that it is a {FORMAT}.")
-    if record.get("version") != VERSION:
-        raise Unreadable(
-            "It was made by another version of Headlight, with a different pack format."
-        )
-    settings, model, versions_there = (record.get(key) for key in ("settings", "model", "versions"))
-    if not isinstance(settings, dict):
-        raise Unreadable(f"Its {RECORD} has no settings.")
-    link = record.get("permalink")
-    paths = {page.path: page.key for page in PAGES.values()}
-    page = paths.get(link.partition("?")[0]) if isinstance(link, str) else None
-    if page is None:
-        raise Unreadable(f"Its {RECORD} does not name a page.")
-    for key, setting in _settings_of(page).items():
+        record = json.loads(content)
+        if record["format"] == FORMAT and record["version"] != VERSION:
+            raise Unreadable(
+                "It was made by another version of Headlight, with a different pack format."
+            )
+        settings, one = record["settings"], record.get("numbers_of")
+        paths = {page.path: page.key for page in PAGES.values()}
+        page = paths[record["permalink"].partition("?")[0]]
+        model = Model(*(record["model"][field.name] for field in fields(Model)))
+        versions = {str(name): str(number) for name, number in record["versions"].items()}
+        kinds = {kind: (query, key) for kind, (query, key) in record["attention"].items()}
+        titles = {title for sides in kinds.values() for title in sides}
+        head = None if one is None else (one["kind"], one["layer"], one["head"])
+        if not (
+            record["format"] == FORMAT
+            and isinstance(settings, dict)
+            and all(isinstance(text, str) for text in vars(model).values())
+            and all(map(KIND_NAME.fullmatch, [*kinds, *titles]))
+            and kinds.keys().isdisjoint(titles)
+            and settings["kind"] in kinds
+            and (head is None or (head[0] in kinds and all(map(_is_count, head[1:]))))
+        ):
+            raise ValueError("not as it is written here")
+    except Unreadable:
+        raise
+    except (ValueError, RecursionError, TypeError, LookupError, AttributeError) as error:
+        raise Unreadable(f"Its {RECORD} is damaged, or is not that of a {FORMAT}.") from error
+    known = _settings_of(page)
+    for key, setting in known.items():
         if key not in settings:
             # A page does not always draw all its settings, and older packs lack newer ones.
             if setting.pages or not setting.run:
@@ -301,33 +301,8 @@ def _record(content: bytes) -> dict:
                 f"Its {RECORD} has an invalid value for “{key}”: "
                 f"{_quoted(json.dumps(settings[key]))}."
             )
-    if not isinstance(model, dict) or not all(
-        isinstance(model.get(key), str) for key in ("name", "of", "sha256")
-    ):
-        raise Unreadable(f"Its {RECORD} does not name the model and its SHA-256.")
-    kinds = record.get("attention")
-    if not isinstance(kinds, dict) or not all(map(_is_kind, kinds, kinds.values())):
-        raise Unreadable(f"Its {RECORD} does not say which attention the weights belong to.")
-    if (kind := settings.get("kind", "")) not in kinds:
-        raise Unreadable(f"Its {RECORD} has an invalid value for “kind”: {_quoted(kind)}.")
-    if set(kinds) & {title for sides in kinds.values() for title in sides}:
-        raise Unreadable(f"Its {RECORD} uses the same name for a text and an attention.")
-    if not isinstance(versions_there, dict):
-        raise Unreadable(f"Its {RECORD} does not name the library versions.")
-    return {
-        "page": page,
-        "settings": {key: settings[key] for key in _settings_of(page) if key in settings},
-        "model": Model(*(model[key] for key in ("name", "of", "sha256"))),
-        "versions": {str(name): str(number) for name, number in versions_there.items()},
-        "attention": kinds,
-        "numbers_of": record.get("numbers_of"),
-    }
-
-
-def _is_kind(kind: str, sides) -> bool:
-    """A kind of attention, and the titles of its query and key texts."""
-    texts = [kind, *sides] if isinstance(sides, list) else []
-    return len(texts) == 3 and all(isinstance(t, str) and KIND_NAME.fullmatch(t) for t in texts)
+    settings = {key: settings[key] for key in known if key in settings}
+    return Bundle(settings, page, model, versions, {}, {}, head), kinds
 
 
 def _settings_of(page: str) -> dict:
@@ -339,19 +314,9 @@ def _settings_of(page: str) -> dict:
     }
 
 
-def is_count(value: object) -> TypeGuard[int]:
+def _is_count(value: object) -> bool:
     """Whether it can count layers or heads."""
     return type(value) is int and 0 <= value < 1000
-
-
-def _head(record, kinds: Mapping) -> tuple[str, int, int] | None:
-    if record is None:
-        return None
-    if isinstance(record, dict):
-        kind, layer, head = (record.get(key) for key in ("kind", "layer", "head"))
-        if isinstance(kind, str) and kind in kinds and is_count(layer) and is_count(head):
-            return kind, layer, head
-    raise Unreadable(f"Its {RECORD} does not say which head the numbers belong to.")
 
 
 def _arrays(content: bytes, kinds: Mapping, texts: set[str]) -> dict[str, np.ndarray]:
@@ -386,9 +351,7 @@ def _check_weights(name: str, array: np.ndarray) -> None:
             f"The array “{name}” in {NUMBERS} should be float32 with four axes, but is "
             f"{array.dtype.name[:40]} with {array.ndim}."
         )
-    if np.isnan(array).any():
-        raise Unreadable(f"The weights “{name}” in {NUMBERS} contain NaN.")
-    if array.min() < 0 or array.max() > 1 + IDENTICAL * 10:
+    if not (array.min() >= 0 and array.max() <= 1 + IDENTICAL * 10):  # nor NaN
         raise Unreadable(f"The weights “{name}” in {NUMBERS} are not between 0 and 1.")
 
 
@@ -407,10 +370,7 @@ def _check_shapes(arrays: dict, tokens: dict, kinds: Mapping, head: tuple | None
     if not arrays:
         raise Unreadable(f"Its {NUMBERS} contains no weights.")
     for kind, weights in arrays.items():
-        names = kinds[kind]
-        if not all(name in tokens for name in names):
-            raise Unreadable(f"Its {NUMBERS} has weights without their tokens.")
-        expected = tuple(len(tokens[name]) for name in names)
+        expected = tuple(len(tokens.get(name, ())) for name in kinds[kind])
         if weights.shape[2:] != expected:
             raise Unreadable(
                 f"The weights “{kind}” in {NUMBERS} are {weights.shape[2]} × "

@@ -160,7 +160,6 @@ BLOCKS = {  # Block.part → its name in the paper's figure
     "embedding": "Embedding",
     "position": "Positional Encoding",
     "feed_forward": "Feed Forward",
-    "recurrence": "Recurrent Unit",
     "add_norm": "Add & Norm",
     "norm": "Norm",
     "mean": "Mean over Positions",

@@ -41,11 +41,6 @@ def _explained(model, trace: Pass, block: Block) -> str:
         return _position(embedding_of(model, side).position)
     if block.part == "feed_forward" and block.layer is not None:
         return _feed_forward(layers_of(model, side)[block.layer].feed_forward, model.config)
-    if block.part == "recurrence":
-        return (
-            "Replaces self-attention: each position keeps a share of the previous position's "
-            "state and takes the rest from its own input. No token attends to another here."
-        )
     if block.layer is None:
         return _norm(final_norm_of(model, side), block)
     norms = {name: norm for name, _, norm in sublayers_of(layers_of(model, side)[block.layer])}
@@ -143,14 +138,9 @@ def most_probable(checkpoint, trace: Trace | LongTrace) -> tuple[str, list[str]]
 
 def parameter_shares(shown: Sequence[Block]) -> dict[str, float]:
     """Part of a model → its share of the parameters."""
-
-    def recurrent(block: Block) -> bool:
-        return block.part == "recurrence"
-
     parts = {
         "attention": lambda block: block.kind,
         "feed-forward": lambda block: block.part == "feed_forward",
-        **({"recurrent units": recurrent} if any(map(recurrent, shown)) else {}),
         "embeddings and generator": lambda block: (
             block.part in ("embedding", "position", "dense", "generator")
         ),

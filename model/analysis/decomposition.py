@@ -39,10 +39,7 @@ from headlight.model.probing.trace import CannotRead, ids_of, read_of
 from headlight.model.sites import ProbedModel
 
 TOKEN, POSITION, HEAD, BIASES = "token", "position", "head", "biases"
-SUBLAYERS = {
-    "feed_forward": "feed-forward",
-    "recurrence": "recurrent unit",
-}  # sublayers other than attention
+SUBLAYERS = {"feed_forward": "feed-forward"}  # those other than attention
 LARGEST_DIFFERENCE = 1e-3  # allowed difference from the logit, as a share of the largest term
 
 
@@ -50,8 +47,8 @@ LARGEST_DIFFERENCE = 1e-3  # allowed difference from the logit, as a share of th
 class Term:
     """One term: something that wrote to the residual stream.
 
-    what         "token" and "position", the two parts of the embedding; "head", "feed-forward",
-                 "recurrent unit"; or "biases": those of output projections, norms and generator
+    what         "token" and "position", the two parts of the embedding; "head", "feed-forward";
+                 or "biases": those of output projections, norms and generator
                  together
     kind         of a head's attention, else empty
     layer, head  from 0; None where that does not apply

@@ -13,7 +13,6 @@ from typing import Generic, TypeVar
 
 from torch import Tensor, nn
 
-from headlight.model.families.parts import SSRU
 from headlight.model.probing.sites import attention_at, predicted_side
 from headlight.model.sites import ProbedModel, Site
 from headlight.model.transformer import MultiHeadAttention
@@ -58,7 +57,7 @@ class OneByOne(Generic[Model]):
     """`model` reading a target one token at a time, at most `capacity` tokens."""
 
     def __init__(self, model: Model, capacity: int):
-        self.growing: list[GrowingKeysValues | LastCell] = []  # of the target itself
+        self.growing: list[GrowingKeysValues] = []  # of the target itself
         self.fixed: list[FixedKeysValues] = []  # to the source
         parts: dict[str, nn.Module] = {}
         for site in _sites(model):
@@ -74,12 +73,6 @@ class OneByOne(Generic[Model]):
                 self.fixed.append(cache)
             attention.keys_values = cache
             parts[site.name] = attention
-        for name, original in model.named_modules():
-            if isinstance(original, SSRU):
-                recurrence = copy.copy(original)
-                recurrence.cells = cache = LastCell(original.cells)
-                self.growing.append(cache)
-                parts[name] = recurrence
         self.model = with_parts(model, parts | _next_position(model))
 
     def reorder(self, rows: Tensor) -> None:
@@ -140,23 +133,6 @@ class FixedKeysValues:
         if self.projected is not None:
             keys, values = self.projected
             self.projected = keys[rows], values[rows]
-
-
-class LastCell:
-    """In place of a recurrent unit's `cells`: those of the new token behind the last one."""
-
-    def __init__(self, cells: Callable[..., Tensor]):
-        self.cells = cells
-        self.last: Tensor | None = None
-
-    def __call__(self, kept: Tensor, new: Tensor, before: Tensor | None = None) -> Tensor:
-        cells = self.cells(kept, new, self.last if before is None else before)
-        self.last = cells[:, -1]
-        return cells
-
-    def select(self, rows: Tensor) -> None:
-        if self.last is not None:
-            self.last = self.last[rows]
 
 
 class NextPosition(nn.Module):

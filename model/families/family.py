@@ -89,7 +89,6 @@ class Family:
     ties         config → groups of their weights that share a tensor
     one_matrix   field of Config → two of our parameters that are one where it is true
     ignored      pattern of weights that may be there and are not used
-    first        number of the first layer
     model_types  what a config.json calls its models
     presets      our systems of it by name
     surrounds    whether its tokenizer puts a token on each side of a text
@@ -106,7 +105,6 @@ class Family:
     ties: Callable[[Described], Ties] = lambda config: ()
     one_matrix: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     ignored: str = r"(?!)"
-    first: int = 0
     model_types: tuple[str, ...] = ()
     presets: Mapping[str, Preset] = field(default_factory=dict)
     surrounds: bool = False
@@ -123,7 +121,7 @@ class Family:
 
     def stored(self, ours: str, plain: Mapping[str, str]) -> Stored:
         """Where a parameter of ours is, among weights under their `plain` names."""
-        numbers = [int(number) + self.first for number in re.findall(r"\.(\d+)\.", ours)]
+        numbers = re.findall(r"\.(\d+)\.", ours)
         template = re.sub(r"\.\d+\.", ".{}.", ours)
         module, _, leaf = template.rpartition(".")
         place = self.names.get(template)

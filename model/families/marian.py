@@ -1,12 +1,10 @@
 """Marian's translators (Junczys-Dowmunt et al. 2018), such as those of Opus-MT: the paper's model
-with sines and cosines in halves, another activation, and a bias on the logits. In its small ones,
-such as Firefox has, a recurrent unit stands in place of the decoder's self-attention."""
+with sines and cosines in halves, another activation, and a bias on the logits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
 
-from torch import Tensor, nn
+from torch import nn
 
 from headlight.model.families.family import (
     ACTIVATION_NAMES,
@@ -18,24 +16,10 @@ from headlight.model.families.family import (
     Ties,
     layer_names,
 )
-from headlight.model.families.parts import (
-    SSRU,
-    ActivatedFeedForward,
-    HalvedPositions,
-    SpreadPositions,
-)
+from headlight.model.families.parts import ActivatedFeedForward, HalvedPositions
 from headlight.model.families.values import Described
-from headlight.model.sites import LayerList
-from headlight.model.transformer import (
-    Config,
-    DecoderLayer,
-    Embedding,
-    TokenEmbedding,
-    Transformer,
-)
+from headlight.model.transformer import Embedding, TokenEmbedding, Transformer
 from headlight.model.variants import TwoVocabularies
-
-Model = TypeVar("Model", bound=Transformer)
 
 MOST_POSITIONS = 2**16  # of a table that is computed
 
@@ -60,69 +44,20 @@ class MarianConfig(TwoVocabularies):
 class HalvedEmbedding(Embedding):
     """Token + sinusoids in halves."""
 
-    def __init__(self, config: MarianConfig, vocab_size: int, positions: HalvedPositions):
+    def __init__(self, config: MarianConfig, vocab_size: int):
         nn.Module.__init__(self)
         token = TokenEmbedding if config.scaled else nn.Embedding
         self.token = token(vocab_size, config.d_model)
-        self.position = positions
+        self.position = HalvedPositions(config.max_length, config.d_model)
         self.dropout = nn.Dropout(config.dropout)
 
 
 def marian(config: MarianConfig) -> Transformer:
     """Opus-MT: post-norm as in the paper; sinusoids in halves, a bias on the logits, embeddings and
     output shared or not."""
-    return _with_parts(Transformer(config), config, HalvedPositions)
-
-
-def marian_ssru(config: MarianConfig) -> "RecurrentTransformer":
-    """The small models of Kim et al. 2019: a recurrent unit in place of the decoder's
-    self-attention; positions as Marian itself computes them."""
-    model = RecurrentTransformer(config)
-    model.decoder.layers = LayerList(RecurrentLayer(config) for _ in model.decoder.layers)
-    return _with_parts(model, config, SpreadPositions)
-
-
-class RecurrentLayer(DecoderLayer):
-    """A recurrent unit, attention to the encoder's output, feed-forward (Kim et al. 2019, section
-    3.1)."""
-
-    sublayers: ClassVar = {"recurrence": "norm1", "cross_attn": "norm2", "feed_forward": "norm3"}
-
-    def __init__(self, config: Config):
-        super().__init__(config)
-        del self.self_attn
-        self.recurrence = SSRU(config.d_model)
-
-    def forward(
-        self,
-        x: Tensor,
-        memory: Tensor,
-        mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
-    ) -> Tensor:
-        x = self.norm1(x + self.dropout(self.recurrence(x)))
-        x = self.norm2(x + self.dropout(self.cross_attn(x, memory, memory, memory_mask)))
-        return self.norm3(x + self.dropout(self.feed_forward(x)))
-
-
-class RecurrentTransformer(Transformer):
-    """Its target attends to the source alone: there are two kinds of attention, and two masks."""
-
-    def hidden(  # pyright: ignore[reportIncompatibleMethodOverride]  # one mask less
-        self,
-        src: Tensor,
-        tgt: Tensor,
-        src_mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
-    ) -> Tensor:
-        return self.decode(tgt, self.encode(src, src_mask), None, memory_mask)
-
-
-def _with_parts(model: Model, config: MarianConfig, positions: type[HalvedPositions]) -> Model:
-    """What all of Marian's models have otherwise than the paper's."""
-    sizes = config.max_length, config.d_model
-    model.src_embedding = HalvedEmbedding(config, config.vocab_size, positions(*sizes))
-    model.tgt_embedding = HalvedEmbedding(config, config.tgt_vocab, positions(*sizes))
+    model = Transformer(config)
+    model.src_embedding = HalvedEmbedding(config, config.vocab_size)
+    model.tgt_embedding = HalvedEmbedding(config, config.tgt_vocab)
     if config.shared:
         model.tgt_embedding.token.weight = model.src_embedding.token.weight
     model.generator = nn.Linear(config.d_model, config.tgt_vocab)
@@ -189,25 +124,6 @@ PRESETS = {
         dict(vocab_size=58101),
         dict(max_length=512, pad_id=58100, bos_id=58100, eos_id=0),
         "the sizes of Opus-MT",
-        examples="translation",
-    ),
-    "marian_ssru": Preset(
-        "Marian's small translators (Kim et al. 2019), as in Firefox",
-        marian_ssru,
-        MarianConfig,
-        "a recurrent unit instead of decoder self-attention; otherwise like Marian, with ReLU",
-        dict(vocab_size=32001),
-        dict(
-            d_model=256,
-            n_heads=8,
-            d_ff=1536,
-            n_decoder_layers=2,
-            activation="relu",
-            pad_id=32000,
-            bos_id=32000,
-            eos_id=0,
-        ),
-        "the sizes of its “tiny” models",
         examples="translation",
     ),
 }

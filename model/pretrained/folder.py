@@ -13,24 +13,20 @@ from headlight.model.families.values import MOST_BYTES, MOST_QUOTED, Described, 
 from headlight.model.files import read_json, replace_file
 from headlight.model.pretrained.contents import Contents, Pretrained, built
 from headlight.model.pretrained.gguf_file import gguf_contents
-from headlight.model.pretrained.marian_bin import is_marian, marian_contents
 from headlight.model.pretrained.sentence_encoder import sentence_encoder
 from headlight.model.pretrained.tokenizers import tokenizer_of
 from headlight.model.pretrained.weights import INDEX, SINGLE_FILE, CannotLoad, Progress, Safetensors
 
 CARD = "headlight.json"  # what is noted of a model beside its files
 HEADS = re.compile("For(?!CausalLM|MaskedLM|PreTraining)|DoubleHeads")  # those not read here
-KINDS = {"gguf": gguf_contents, "marian": marian_contents}
 
 
 def layout_of(path: Path) -> str:
-    """ "gguf", "marian", "folder" for Hugging Face's, or "" where nothing tells of a model."""
+    """ "gguf", "folder" for Hugging Face's, or "" where nothing tells of a model."""
     if any((path / name).is_file() for name in (SINGLE_FILE, INDEX)):
         return "folder"
     if path.suffix == ".gguf" or any(path.glob("*.gguf")):
         return "gguf"
-    if is_marian(path):
-        return "marian"
     return "folder" if (path / "config.json").is_file() else ""
 
 
@@ -47,7 +43,7 @@ def read(path: Path, progress: Progress = lambda count, total: None) -> Pretrain
 
 def contents_of(path: Path) -> Contents:
     """What is said of a model in a folder or file. Raises CannotLoad."""
-    contents = KINDS.get(layout_of(path), _in_folder)(path)
+    contents = (gguf_contents if layout_of(path) == "gguf" else _in_folder)(path)
     contents.card.update(_noted(path))
     return contents
 

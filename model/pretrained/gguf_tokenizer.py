@@ -7,8 +7,9 @@ import tokenizers
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
 
 from headlight.model.families.values import Described, quoted
+from headlight.model.messages import reason
 from headlight.model.pretrained.weights import CannotLoad
-from headlight.model.tokenizer import Tokenizer
+from headlight.model.tokenizer import Tokenizer, panics_as_errors
 
 UNKNOWN, CONTROL, USER_DEFINED = 2, 3, 4  # token types
 SPACE = "▁"
@@ -69,19 +70,18 @@ def gguf_tokenizer(path: Path, metadata: dict) -> Tokenizer:
     if not isinstance(tokens, list) or not isinstance(types, list) or len(types) != len(tokens):
         raise CannotLoad(f"{path} has no tokenizer: its tokens or their types are missing.")
     try:
-        backend = KINDS[kind](path, values, tokens)
-        special = dict(enumerate(types))
-        backend.add_special_tokens(
-            [AddedToken(tokens[i], special=True) for i in special if special[i] == CONTROL]
-        )
-        backend.add_tokens(
-            [AddedToken(tokens[i], normalized=False) for i in special if special[i] == USER_DEFINED]
-        )
-        _around(backend, values, tokens, kind)
+        with panics_as_errors():
+            backend = KINDS[kind](path, values, tokens)
+            typed = [*zip(tokens, types, strict=True)]
+            special = [AddedToken(name, special=True) for name, one in typed if one == CONTROL]
+            backend.add_special_tokens(special)
+            added = [AddedToken(n, normalized=False) for n, one in typed if one == USER_DEFINED]
+            backend.add_tokens(added)
+            _around(backend, values, tokens, kind)
     except CannotLoad:
         raise
     except Exception as error:  # the library raises plain ones
-        raise CannotLoad(f"{path} has a broken tokenizer: {error!r}.") from None
+        raise CannotLoad(f"{path} has a broken tokenizer: {reason(error)}.") from None
     if backend.get_vocab_size() != len(tokens):
         raise CannotLoad(f"{path} has a broken tokenizer: some tokens occur twice.")
     return Tokenizer(backend, typed=True)

@@ -1,19 +1,21 @@
 """The tokenizer of a folder in Hugging Face's layout, and which ids are special in it."""
 
-import json
 from pathlib import Path
 from textwrap import shorten
 
-import tokenizers
-
 from headlight.model.families.family import Family, Sizes
 from headlight.model.families.values import Described, values_in
-from headlight.model.files import read_json, read_within
-from headlight.model.pretrained.sandbox import try_tokenizer
+from headlight.model.files import read_json
 from headlight.model.pretrained.tokenizer_classes import rebuild
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.spm_tokenizer import SPECIAL, UNKNOWN, SentencePieceTokenizer
-from headlight.model.tokenizer import LARGEST_TOKENIZER, CannotRead, Tokenizer
+from headlight.model.tokenizer import (
+    LARGEST_TOKENIZER,
+    CannotRead,
+    Tokenizer,
+    backend_of,
+    panics_as_errors,
+)
 
 MASK = "[MASK]"
 SAID = "tokenizer_config.json"  # which may say otherwise than the tokenizer itself
@@ -32,11 +34,7 @@ def tokenizer_of(folder: Path, config: Described) -> Tokenizer:
     if kind != "marian":
         return _from_json(folder / needed, kind, said, config)
     try:
-        for file in (folder / "source.spm", folder / "target.spm"):
-            try_tokenizer(file, read_within(file, LARGEST_TOKENIZER), "sentencepiece")
         return SentencePieceTokenizer.of_two(folder, _separate(folder, said))
-    except FileNotFoundError as error:
-        raise CannotLoad(f"There is no file {error.filename}.") from None
     except (OSError, ValueError) as error:
         raise CannotLoad(str(error)) from None
 
@@ -84,11 +82,10 @@ def _from_json(file: Path, kind: str, said: Described, config: Described) -> Tok
         for token in values.get("added_tokens") or ():
             if token["content"] == MASK:  # one types it: it is what BERT fills in
                 token["special"] = False
-        content = json.dumps(values)
-        try_tokenizer(file, content.encode("utf-8"))
-        backend = tokenizers.Tokenizer.from_str(content)
-        rebuild(backend, file, kind, said, config)
-        return Tokenizer(backend, typed=True)
+        with panics_as_errors():
+            backend = backend_of(values)
+            rebuild(backend, file, kind, said, config)
+            return Tokenizer(backend, typed=True)
     except CannotLoad:
         raise
     # The library raises plain Exceptions.

@@ -1,24 +1,21 @@
 """A file of recordings in the place of a checkpoint: a model that knows its own texts by heart, and
 no others."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, count, repeat
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
 import torch
 from torch import nn
 
 from headlight.model import checkpoint
-from headlight.model.analysis.alignment import WordWeights
 from headlight.model.checkpoint import Changes, Checkpoint
 from headlight.model.masks import Masks
 from headlight.model.messages import short
 from headlight.model.pretrained.weights import Progress
-from headlight.model.probing.applying import PatchInputs
 from headlight.model.probing.changes import CannotChange
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import Part
@@ -37,22 +34,22 @@ from headlight.model.tokenizer import CannotRead, Encoding, Tokenizer
 from headlight.model.transformer import Config
 
 NO_MODEL = "A recording holds attention weights, not the model."
-LONGEST = 2**17  # tokens of a text
 
 
 # Of what reads and writes texts, all that a trace asks of a model.
 OF_NO_MODEL = Config(
-    vocab_size=2**31, d_model=1, n_heads=1, max_length=LONGEST, pad_id=-1, bos_id=-1, eos_id=-1
+    vocab_size=2**31, d_model=1, n_heads=1, max_length=2**17, pad_id=-1, bos_id=-1, eos_id=-1
 )
 
 
 class RecordedModel(ProbedModel):
     """What a recording says of its model: where attention happens and what it reads."""
 
-    def __init__(self, by_line: dict[str, Recording]):
+    config = OF_NO_MODEL
+
+    def __init__(self, first: Recording):
         super().__init__()
-        self.by_line = by_line
-        self.config = OF_NO_MODEL
+        self._first = first
         # Where a model is, is told by its first parameter.
         self.none = nn.Parameter(torch.zeros(0), requires_grad=False)
 
@@ -61,10 +58,6 @@ class RecordedModel(ProbedModel):
 
     def sides(self) -> tuple[Side, ...]:
         return tuple(self._first.sides.values())
-
-    @property
-    def _first(self) -> Recording:
-        return next(iter(self.by_line.values()))
 
 
 class RecordedTexts(Tokenizer):
@@ -111,20 +104,21 @@ def _by_line(recordings: Iterable[Recording], side: int) -> dict[str, Recording]
 
 @dataclass(frozen=True)
 class Recorded(Checkpoint):
-    """Recordings, as a checkpoint."""
+    """Recordings, as a checkpoint. `by_line`: each by its text, as one types it."""
 
     model: RecordedModel
     tokenizer: RecordedTexts
+    by_line: Mapping[str, Recording] = field(default_factory=dict)
     lacks: ClassVar[str] = NO_MODEL
 
     @property
     def recordings(self) -> list[Recording]:
-        return list(self.model.by_line.values())
+        return list(self.by_line.values())
 
     @property
     def lines(self) -> list[str]:
         """Its texts, as one types them."""
-        return list(self.model.by_line)
+        return list(self.by_line)
 
     def translate(
         self,
@@ -137,13 +131,10 @@ class Recorded(Checkpoint):
     ) -> Encoding:
         """The recorded target."""
         self.encode(text)  # raises for another text
-        return list(self.model.by_line[text].texts.values())[-1]
+        return list(self.by_line[text].texts.values())[-1]
 
     def parts(self) -> list[Part]:
         return []
-
-    def shifts(self) -> dict[str, np.ndarray]:
-        return {}
 
     def trace_run(
         self, run: Run, donor: Checkpoint | None = None, written: bool = False
@@ -165,19 +156,6 @@ class Recorded(Checkpoint):
     ) -> list[str]:
         """Labels of what was predicted; of another id its number, as in <7>."""
         return [self._name(*pair) for pair in zip(ids, preceding, strict=False)]
-
-    def long_trace_run(
-        self, run: Run, donor: Checkpoint | None = None, written: bool = False
-    ) -> Recording:
-        return self.trace_run(run)  # its weights are in memory already
-
-    def given(
-        self, run: Run, donor: Checkpoint | None = None, written: bool = False
-    ) -> PatchInputs:
-        raise CannotRead(NO_MODEL)  # whatever asks for them runs the model
-
-    def align(self, text: str, target: str | None = None) -> WordWeights:
-        raise CannotRead(f"{NO_MODEL} Which heads align words takes a model to find out.")
 
     def save(self, path: str | Path, half: bool = False) -> None:
         """See `recording.save`."""
@@ -202,7 +180,7 @@ def load_recorded(source: str | Path | bytes, name: str = "", most: int = LARGES
     if first.predictions and first.predictions.predicts == "class":
         named = zip(first.predictions.best[0][0].tolist(), first.predictions.labels[0], strict=True)
         card["classes"] = [label for _, label in sorted(named)]
-    return Recorded(RecordedModel(by_line), tokenizer, card, "recorded")
+    return Recorded(RecordedModel(first), tokenizer, card, "recorded", by_line=by_line)
 
 
 def title_of(origin: str) -> str:

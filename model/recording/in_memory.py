@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any, ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -19,6 +18,7 @@ from headlight.model.probing.changes import Change, parsed
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import Part
 from headlight.model.probing.trace import TooLong, check_memory, read_of
+from headlight.model.recording.checkpoint import OF_NO_MODEL, RecordedModel
 from headlight.model.recording.inputs import (
     device_of,
     given,
@@ -47,29 +47,22 @@ from headlight.model.recording.watch import (
     watching,
 )
 from headlight.model.recording.weights import CannotRecord
-from headlight.model.sites import ProbedModel, Side, Site
 from headlight.model.tokenizer import Encoding, Tokenizer
-from headlight.model.transformer import Config
 
 LACKS = "This model runs in its own code: only its attention weights and predictions are known."
-LONGEST = 2**17  # tokens, where a model does not say how many it reads
 PROBE = "A small black cat sleeps."  # read once, to see where attention happens
 Ids = Sequence[int]
 
 
-class TheirModel(ProbedModel):
+class TheirModel(RecordedModel):
     """What one pass says of a model: where attention happens, and which texts it reads. Asked for
     parameters it gives the model's."""
 
     def __init__(self, model: nn.Module, first: Recording):
-        super().__init__()
+        super().__init__(first)
         # No parts of this module: views of it copy nothing. The second is within the first.
         self._models: tuple[Any, Any] = model, theirs(model)
-        self._first = first
-        self.config = Config(
-            vocab_size=2**31, d_model=1, n_heads=1, max_length=most_tokens(self.own, LONGEST),
-            pad_id=-1, bos_id=-1, eos_id=-1,
-        )  # fmt: skip
+        self.config = replace(OF_NO_MODEL, max_length=most_tokens(self.own, OF_NO_MODEL.max_length))
 
     @property
     def given(self) -> Any:
@@ -83,12 +76,6 @@ class TheirModel(ProbedModel):
 
     def named_parameters(self, *given: Any, **more: Any) -> Iterator[tuple[str, nn.Parameter]]:
         return self.given.named_parameters(*given, **more)
-
-    def sites(self) -> tuple[Site, ...]:
-        return self._first.sites
-
-    def sides(self) -> tuple[Side, ...]:
-        return tuple(self._first.sides.values())
 
 
 class TheirTokenizer(Tokenizer):
@@ -138,9 +125,6 @@ class InMemory(Checkpoint):
             Part("attention", site.kind, site.layer, site.name, "", site.n_heads)
             for site in self.model.sites()
         ]
-
-    def shifts(self) -> dict[str, np.ndarray]:
-        return {}
 
     def encode(self, text: str, side: int = 0) -> Encoding:
         """As the model's tokenizer makes it, special tokens included; a target as the decoder

@@ -3,8 +3,8 @@
     headlight align en-de "A dog runs." --out links.csv
     headlight align en-de --file pairs.tsv --out links.txt
     headlight align en-de --file pairs.tsv --by 1.2 --row read --out links.txt
-    headlight align models/enpt --gold GOLD --choose
-    headlight align models/enpt --gold GOLD --back models/pten
+    headlight align models/en-pt --gold GOLD --choose
+    headlight align models/en-pt --gold GOLD --back models/pt-en
 
 Each line of PAIRS is source and target with a tab in between; without a target, the model writes
 its own. FILE ends in .txt or .csv. A .txt has the Pharaoh format: one line per sentence, such as

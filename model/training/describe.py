@@ -1,7 +1,7 @@
 """Measures what the app shows about a trained model: `headlight describe NAME --data DIR`.
 
     headlight describe en-de --data DIR
-    headlight describe models/enpt --file sentences.txt
+    headlight describe models/en-pt --file sentences.txt
 
 It measures statistics of the training text, so that the app can warn about a sentence that is
 unlike it. It chooses the head that the app opens on, and the heads that align words. And it

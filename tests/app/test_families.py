@@ -14,8 +14,8 @@ from headlight.model.analysis.architecture import blocks
 from headlight.model.checkpoint import load
 from headlight.model.families.rotary import angles
 from headlight.model.pretrained.contents import ROUNDED
-from tests.app.common import forget_all, plain_text
-from tests.model.pretrained.folders import FAMILIES, TINY, in_doubles, write
+from tests.app.common import plain_text
+from tests.model.pretrained.folders import FAMILIES, in_doubles, write
 from tests.model.pretrained.test_sentence_encoders import DENSE, encoder
 
 TEXT = "The dog sees the cat and it sees the dog."
@@ -98,19 +98,6 @@ def test_a_model_opens_on_an_example_of_what_its_family_does(page, name):
     assert len(catalog.examples(name)) > 2
 
 
-def test_examples_are_in_the_language_that_is_read_or_of_the_folder(page, folders):
-    """It is from xx to yy, by the name of its file."""
-    page.query_params["model"] = TINY
-    page.run()
-    assert page.session_state["source"] == "" and catalog.examples(TINY) == []
-    file = folders / TINY / "examples.txt"
-    file.write_text("one two\n\nthree\n", encoding="utf-8")
-    forget_all()
-    assert catalog.examples(TINY) == ["one two", "three"]
-    file.unlink()
-    forget_all()
-
-
 @pytest.mark.parametrize("name", FAMILIES)
 def test_blocks_say_what_such_a_model_has(folders, name):
     """On the page Architecture; a table of positions has a block where there is one."""
@@ -126,17 +113,16 @@ def test_blocks_say_what_such_a_model_has(folders, name):
     assert ("share their keys" in said["attention"]) == rotary
     assert ("normalised first" in said["attention"]) == (name == "qwen3")
     assert ("gates" in said["feed_forward"]) == rotary
-    of_family = {"llama-groups": "SiLU", "qwen3": "SiLU", "marian": "SiLU", TINY: "ReLU"}
+    of_family = {"llama-groups": "SiLU", "qwen3": "SiLU", "marian": "SiLU"}
     activation = of_family.get(name, "GELU")
     assert f"a {activation}" in said["feed_forward"]
     assert ("segment" in said["embedding"]) == (name in ("bert", "minilm"))
     norms = " ".join(said.get(part, "") for part in ("norm", "add_norm"))
     assert ("RMSNorm" in norms) == rotary
     if "position" in said:
-        assert ("learned" in said["position"]) == (name not in ("marian", TINY))
+        assert ("learned" in said["position"]) == (name != "marian")
         halves = "then all cosines" in notices.positions(checkpoint.model)
-        assert halves == (name in ("marian", TINY))
-    assert ("Replaces self-attention" in said.get("recurrence", "")) == (name == TINY)
+        assert halves == (name == "marian")
     assert ("an activation and a norm" in said.get("generator", "")) == (name == "bert")
 
 
@@ -191,7 +177,7 @@ def test_rotation_is_drawn_in_the_place_of_a_table(opened, folders):
 
 
 def kind_of(name):
-    return {"bert": "encoder", "minilm": "encoder", TINY: "cross"}.get(name, "decoder")
+    return {"bert": "encoder", "minilm": "encoder"}.get(name, "decoder")
 
 
 def well(page, *allowed):

@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import json
 import math
 import multiprocessing
 import os
@@ -230,3 +231,11 @@ def _limited(seconds: int, megabytes: int, function: Callable, arguments: tuple)
 def _peak() -> int:
     """Bytes since the last reset."""
     return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def panicking(folder: Path) -> None:
+    """A tokenizer whose normaliser is cut off: the library panics, which is no Exception."""
+    file = folder / "tokenizer.json"
+    values = json.loads(file.read_text(encoding="utf-8"))
+    values["normalizer"] = {"type": "Precompiled", "precompiled_charsmap": "YWJj"}
+    file.write_text(json.dumps(values), encoding="utf-8")

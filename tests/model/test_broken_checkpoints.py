@@ -13,7 +13,7 @@ from headlight.model import commands
 from headlight.model.checkpoint import SHIPPED, load, save, write_means
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.training import snapshots
-from tests.model.common import random_model, refusals
+from tests.model.common import panicking, random_model, refusals
 
 HUGE = 10**9
 
@@ -107,6 +107,7 @@ BROKEN = {  # what → what makes it so, what the sentence says
     "no tokenizer": (lambda folder: (folder / "tokenizer.json").unlink(), "cannot be read"),
     "a tokenizer that is none": (written("tokenizer.json", b"[1]"), "cannot be read"),
     "a tokenizer cut off": (cut("tokenizer.json"), "cannot be read"),
+    "a tokenizer that the library panics on": (panicking, "cannot be read: .*Precompiled"),
     "an endless tokenizer": (
         endless("tokenizer.json"), "tokenizer.json cannot be read: it is not a regular file",
     ),

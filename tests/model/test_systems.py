@@ -291,7 +291,7 @@ def test_the_table_and_the_parts_are_printed(capsys):
         and "64 × 3" in parts
         and "its own sizes" in parts
     )
-    presets.main(["marian_ssru"])
-    assert "activation relu" in capsys.readouterr().out
+    presets.main(["marian"])
+    assert "max_length 512" in capsys.readouterr().out
     presets.main(["bloem"])
     assert "sizes of our choice" in capsys.readouterr().out

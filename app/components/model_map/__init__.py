@@ -20,7 +20,6 @@ COLOURS = {
     "embedding": theme.LINES[8],
     "position": theme.LINES[8],
     "feed_forward": theme.LINES[6],
-    "recurrence": theme.LINES[6],
     "dense": theme.LINES[4],
     "generator": theme.LINES[4],
     "softmax": theme.LINES[7],

@@ -87,7 +87,7 @@ def test_what_is_refused_is_said_in_a_sentence(recording, tmp_path, capsys, monk
         ("copy", "a " * 10_000, *out): "reads at most",
         ("copy", "a b", "--alignment", "--layer", "0", *out): "leave out --layer",
         ("english", "A dog.", "--alignment", *out): "no cross-attention",
-        (recording, "--alignment", *out): "takes a model to find out",
+        (recording, "--alignment", *out): "Aligning words takes more",
     }.items():
         assert says in told(capsys, *arguments), arguments
     assert not [*tmp_path.iterdir()]

@@ -14,8 +14,6 @@ from safetensors.torch import load_file, save_file
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 from torch import nn
 
-from tests.model.pretrained.marian_files import write_marian
-
 LINES = [
     "The dog sees the dog, and 12 cats see it.",
     "Ein Hund sieht die Katze, oder? Größe: 3,5 m.",
@@ -69,17 +67,13 @@ KINDS = {  # name → model_type, class, what its config says besides
                           activation_function="relu")),
 }  # fmt: skip
 TEXT, TARGET = "the dog sees", "Ein Hund"  # that all of them can read
-TINY = "marian-tiny"  # of Marian's own files, which transformers does not read
-FAMILIES = ("bert", "minilm", "gpt2", "llama-groups", "qwen3", "marian", TINY)  # one of each
+FAMILIES = ("bert", "minilm", "gpt2", "llama-groups", "qwen3", "marian")  # one of each
 
 
-def write(folder: Path, kind: str, seed: int = 0, **changed) -> nn.Module | None:
-    """A random model of a kind and its tokenizer; transformers' own model, in eval mode, where it
-    has such. `changed` are values of its config."""
+def write(folder: Path, kind: str, seed: int = 0, **changed) -> nn.Module:
+    """A random model of a kind and its tokenizer; transformers' own model, in eval mode. `changed`
+    are values of its config."""
     folder.mkdir(parents=True, exist_ok=True)
-    if kind == TINY:
-        write_marian(folder, LINES)
-        return None
     model_type, name, more = KINDS[kind]
     special = TOKENIZERS[model_type](folder)
     sizes = SIZES | more

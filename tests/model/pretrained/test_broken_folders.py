@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 
 from headlight.model.checkpoint import load
 from headlight.model.pretrained.weights import CannotLoad, Safetensors
-from tests.model.common import refusals
+from tests.model.common import panicking, refusals
 from tests.model.pretrained.folders import write
 
 
@@ -61,6 +61,13 @@ def in_shards(folder, name="model-00001-of-00002.safetensors"):
     (folder / "model.safetensors").unlink()
     index = {"weight_map": {"wte.weight": name}}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def prefixed(folder):
+    file = folder / "tokenizer.json"
+    values = json.loads(file.read_text("utf-8"))
+    values["model"]["continuing_subword_prefix"] = "s"
+    file.write_text(json.dumps(values), "utf-8")
 
 
 def cut(folder):
@@ -192,6 +199,12 @@ BROKEN = {  # what → folder, change, what the sentence says
     "no spm": ("marian", without("target.spm"), "no file .*target.spm"),
     "broken tokenizer": (
         "gpt2", lambda f: (f / "tokenizer.json").write_text("{}"), "is not a tokenizer",
+    ),
+    "a tokenizer on which the library ends the process": (
+        "llama-groups", prefixed, "is not a tokenizer: its merge .* lacks the prefix s"
+    ),
+    "a tokenizer that the library panics on": (
+        "gpt2", panicking, r"tokenizer.json is not a tokenizer: .*Precompiled",
     ),
     "an id beyond the vocabulary": ("bert", begins_beyond, "adds an id that its vocab"),
     "a long fault": (

@@ -198,6 +198,11 @@ STRANGE = {  # what → metadata, what the sentence says
         {"tokenizer__ggml__model": "gpt2", "tokenizer__ggml__pre": "gpt-2",
          "tokenizer__ggml__merges": ["x y"]}, "broken tokenizer",
     ),
+    "a merge into no token, on which the library panics": (
+        {"tokenizer__ggml__model": "gpt2", "tokenizer__ggml__pre": "gpt-2",
+         "tokenizer__ggml__tokens": ["a", "b"], "tokenizer__ggml__token_type": [1, 1],
+         "tokenizer__ggml__merges": ["a b"]}, "broken tokenizer: range",
+    ),
     "types": ({"tokenizer__ggml__token_type": [1, 2]}, "its tokens or their types are missing"),
     "tokens": ({"tokenizer__ggml__tokens": ["a", "b"], "tokenizer__ggml__token_type": [1, 1],
                 "tokenizer__ggml__scores": [0.0, 0.0]}, "another model|broken tokenizer"),

@@ -1,6 +1,5 @@
 """Whatever somebody has made of a model's config.json or tokenizer.json, it is read and used, or
-refused in a sentence, each within a second of processor time. What tries a tokenizer has a limit
-of its own, which its sentence names."""
+refused in a sentence, each within a second of processor time."""
 
 import json
 import random

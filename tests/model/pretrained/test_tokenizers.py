@@ -6,6 +6,7 @@ import sys
 
 import pytest
 import transformers
+from tokenizers import Regex, Tokenizer, pre_tokenizers
 
 from headlight.model.checkpoint import load
 from headlight.model.pretrained.weights import CannotLoad
@@ -279,3 +280,26 @@ def test_a_class_that_is_no_name_is_refused(value, tmp_path):
     (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": value}))
     with pytest.raises(CannotLoad, match="no name for tokenizer_class"):
         load(tmp_path)
+
+
+def test_a_text_that_the_library_gives_up_on(tmp_path):
+    """The tokenizer reads others, before and after."""
+    write(tmp_path, "gpt2")
+    as_it_is = '{"tokenizer_class": "PreTrainedTokenizerFast"}'  # tokenizer.json says it all
+    (tmp_path / "tokenizer_config.json").write_text(as_it_is)
+    file = str(tmp_path / "tokenizer.json")
+    backend = Tokenizer.from_file(file)
+    endless = pre_tokenizers.Split(Regex("(☃+☃+)+y"), "isolated")
+    backend.pre_tokenizer = pre_tokenizers.Sequence([endless, backend.pre_tokenizer])
+    backend.save(file)
+    tokenizer = load(tmp_path).tokenizer
+    first = tokenizer.encode("the dog").ids
+    for read in (
+        tokenizer.encode,
+        tokenizer.pre_tokens,
+        tokenizer.word_ids,
+        lambda text: tokenizer.encode_batch([text]),
+    ):
+        with pytest.raises(CannotRead, match=r"fails on this text: Onig: Regex search error.*\.$"):
+            read("☃" * 30)
+    assert tokenizer.encode("the dog").ids == first

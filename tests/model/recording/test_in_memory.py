@@ -8,8 +8,9 @@ from torch import nn
 from headlight.model.checkpoint import load
 from headlight.model.probing.changes import CannotChange
 from headlight.model.probing.trace import TooLong
-from headlight.model.recording.in_memory import in_memory
+from headlight.model.recording.in_memory import LACKS, in_memory
 from headlight.model.recording.weights import CannotRecord
+from headlight.model.tokenizer import CannotRead
 from tests.model.common import in_short
 from tests.model.pretrained.folders import write
 from tests.model.recording.models import Own, model_of, state_of
@@ -72,6 +73,19 @@ def test_what_it_cannot_do_is_a_sentence(pair):
         theirs.trace(TEXT, changes="decoder.1.1=mean")
     with pytest.raises(TooLong):
         theirs.trace("dog " * 200)
+    run = theirs.run(TEXT)
+    for does in (
+        lambda: theirs.generate(run),
+        lambda: theirs.swept(run),
+        lambda: theirs.decomposition(run, 0, 5),
+        lambda: theirs.attribution(run, 0, 5),
+        lambda: theirs.align(TEXT),
+    ):
+        with pytest.raises(CannotRead, match=LACKS):
+            does()
+    found = theirs.long_trace_run(run).attention  # all at once: there is no other way
+    for kind, weights in theirs.trace(TEXT).attention.items():
+        assert (weights == found[kind]).all()
     with pytest.raises(CannotRecord, match="needs its tokenizer"):
         in_memory(model_of("gpt2"), None)
     with pytest.raises(CannotRecord, match="Own is not a model of transformers"):
