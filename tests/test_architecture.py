@@ -163,3 +163,30 @@ def test_what_docstrings_name_exists():
             named += re.findall(r"\b[A-Z][A-Z_]{3,}\b", text)
             missing += [(file, node.name, name) for name in named if name not in here]
     assert not missing
+
+
+CODE = {".py", ".js", ".css", ".html"}
+SLACK = 150  # lines by which a room may be below its budget until that is lowered
+
+
+def lines_by_room() -> dict[str, int]:
+    """Room → its lines: a folder of app/, model/ or tests/, or the files that stand in none."""
+    rooms: dict[str, int] = {}
+    for file in (file for top in ("app", "model", "tests") for file in (ROOT / top).rglob("*")):
+        top, *inner, _ = file.relative_to(ROOT).parts
+        if file.suffix in CODE and file.is_file() and "__pycache__" not in inner:
+            room = "/".join([top, *inner[:1]])
+            rooms[room] = rooms.get(room, 0) + file.read_bytes().count(b"\n")
+    return rooms
+
+
+def test_no_room_is_over_its_budget_of_lines():
+    text = (ROOT / "docs" / "decisions" / "lines.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\S+) \| ([\d,]+) \|$", text, re.MULTILINE)
+    budget = {room: int(lines.replace(",", "")) for room, lines in rows}
+    now = lines_by_room()
+    assert budget.keys() == now.keys()
+    over = {room: now[room] - most for room, most in budget.items() if now[room] > most}
+    assert not over, f"see docs/decisions/lines.md: {over}"
+    below = {room: now[room] for room, most in budget.items() if now[room] < most - SLACK}
+    assert not below, f"lower the budget in docs/decisions/lines.md: {below}"
