@@ -7,8 +7,11 @@ lengths; the numbers are dequantised by that package.
 """
 
 import math
+import mmap
+import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +22,8 @@ from torch import Tensor
 from headlight.model.families.family import EPSILON, ONE_MATRIX, Family, Shapes, Sizes
 from headlight.model.families.llama import BASE, ROTARY
 from headlight.model.families.values import LONGEST, Described, quoted
-from headlight.model.pretrained.binary import Bytes, StoredTensor
+from headlight.model.files import open_regular
+from headlight.model.messages import reason
 from headlight.model.pretrained.contents import Contents
 from headlight.model.pretrained.gguf_tokenizer import gguf_tokenizer
 from headlight.model.pretrained.weights import CannotLoad, WeightFile
@@ -33,6 +37,65 @@ MOST = 2**22  # entries of all lists: no vocabulary comes to as many
 MOST_AXES = 4
 FACTORS = "rope_freqs.weight"
 TOKENS = {"pad": "padding", "bos": "bos", "eos": "eos"}  # ours → theirs
+
+
+@dataclass(frozen=True)
+class StoredTensor:
+    """Where a tensor is in a file, and in which of the format's types."""
+
+    shape: tuple[int, ...]
+    kind: int
+    start: int
+    size: int
+
+
+class Bytes:
+    """The bytes of a file, mapped into memory and read from `at` on; little-endian. The header may
+    lie: nothing is taken before it is known to be there. Raises CannotLoad where it is not."""
+
+    def __init__(self, path: Path):
+        self.path, self.at = path, 0
+        try:
+            with open_regular(path) as opened:
+                self.content = memoryview(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
+        except (OSError, ValueError) as error:  # of an empty file
+            raise CannotLoad(f"{path} cannot be read: {reason(error)}.") from None
+
+    def __len__(self) -> int:
+        return len(self.content)
+
+    def take(self, size: int) -> memoryview:
+        start = self.at
+        self.room_for(size)
+        self.at += size
+        return self.content[start : self.at]
+
+    def room_for(self, count: int, size: int = 1) -> int:
+        """`count`, if so many things of at least `size` bytes each can follow."""
+        if not 0 <= count * size <= len(self) - self.at:
+            raise CannotLoad(
+                f"{self.path} is truncated or corrupt: at byte {self.at:,} it declares "
+                f"{count * size:,} bytes, but ends after {len(self) - self.at:,}."
+            )
+        return count
+
+    def number(self, form: str) -> int | float | bool:
+        """One number, in the letters of the module struct."""
+        return self.numbers(form, 1)[0]
+
+    def whole(self, form: str) -> int:
+        """One whole number, likewise."""
+        return int(self.number(form))
+
+    def numbers(self, form: str, count: int) -> tuple:
+        self.room_for(count, struct.calcsize(f"<{form}"))
+        return struct.unpack(f"<{count}{form}", self.take(count * struct.calcsize(f"<{form}")))
+
+    def text(self, size: int) -> str:
+        try:
+            return str(self.take(size), "utf-8")
+        except UnicodeDecodeError:
+            raise CannotLoad(f"{self.path} is corrupt: no text ends at byte {self.at:,}.") from None
 
 
 class Header:
