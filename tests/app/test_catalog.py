@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from streamlit.delta_generator import DeltaGenerator
-from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers
+from tokenizers import Regex, Tokenizer, pre_tokenizers
 
 from headlight.app.state import catalog
 from tests.app.common import forget_all, plain_text
@@ -55,13 +55,6 @@ def fails_on_pairs(folder):
     backend.save(str(folder / "tokenizer.json"))
 
 
-def grows(folder):
-    backend = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    steps = [normalizers.Replace("a", "a" * 10) for _ in range(12)]
-    backend.normalizer = normalizers.Sequence(steps)
-    backend.save(str(folder / "tokenizer.json"))
-
-
 # What is wrong → what makes it so; what else there is: tests/model/test_broken_checkpoints.py.
 BROKEN = {
     "a folder for a file": is_a_folder,
@@ -85,7 +78,6 @@ ODD = {  # what is odd, and no reason not to read the model
 OTHERS = {
     "it opens on a head": carded(opens={"kind": "encoder", "layer": 0, "head": 2}),
     "its tokenizer fails": fails_on_pairs,
-    "its tokenizer grows": grows,
 }
 
 
@@ -214,10 +206,3 @@ def test_a_text_that_the_tokenizer_fails_on_is_told(page, view):
     assert "Your text is still in the box." in plain_text(page.error[0].value)
     page.text_area(key="source").set_value("the dog").run()
     assert not page.exception and not page.error
-
-
-def test_a_tokenizer_that_takes_all_memory_fails_alone(page):
-    page.query_params.update(model="its tokenizer grows", source="a", target="ein Hund")
-    page.run()
-    assert not page.exception
-    assert "more than 1.1 GB of memory" in plain_text(page.error[0].value)
