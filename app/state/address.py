@@ -14,13 +14,15 @@ def read() -> dict[str, list[str]]:
     return {key: st.query_params.get_all(key) for key in SETTINGS if key in st.query_params}
 
 
-def write(texts: Mapping[str, str | list[str]]) -> None:
+def write(texts: Mapping[str, str | list[str]], again: bool = False) -> None:
     """Write the settings that differ from their defaults, in place of those that the address has.
-    One message, in which the browser adds a step to its history, except after Back (1.67)."""
+    One message, in which the browser adds a step to its history, except after Back (1.67).
+    `again`: even where the address has them, since the answer to an address that the browser has
+    left already may come after it."""
     held = {key: st.query_params.get_all(key) for key in st.query_params}
     lists = {key: [text] if isinstance(text, str) else text or [""] for key, text in texts.items()}
     wanted = {key: held[key] for key in held if key not in SETTINGS} | lists
-    if wanted != held:
+    if again or wanted != held:
         st.query_params.from_dict(wanted)
 
 

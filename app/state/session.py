@@ -257,8 +257,8 @@ def write_address() -> None:
             default = notes.offered.get(key) if setting.pages else setting.limits(here).default
             if here[key] != (setting.default if default is None else default):
                 texts[key] = setting.as_text(here[key])
-    address.write(texts)
     if run := get_script_run_ctx():
+        address.write(texts, again=run.is_history_navigation)
         notes.query = run.query_string
 
 

@@ -308,12 +308,9 @@ class Visit:
         return self.idle()
 
     def back(self, path: str) -> "Visit":
-        """Back to a page. What stands in closed menus enters the address a moment after the page
-        does, as an entry of its own in the history."""
-        for _ in range(3):
-            if urlsplit(self.page.url).path != path:
-                self.page.go_back()
-                self.settle()
+        """Back by one act, to a page."""
+        self.page.go_back()
+        self.settle()
         assert urlsplit(self.page.url).path == path
         return self
 
