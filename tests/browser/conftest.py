@@ -308,9 +308,11 @@ class Visit:
         return self.idle()
 
     def back(self, path: str) -> "Visit":
-        """Back by one act, to a page."""
-        self.page.go_back()
-        self.settle()
+        """Back to a page, from another that `go` may have reached by the first of its group."""
+        for _ in range(2):
+            if urlsplit(self.page.url).path != path:
+                self.page.go_back()
+                self.settle()
         assert urlsplit(self.page.url).path == path
         return self
 

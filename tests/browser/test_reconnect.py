@@ -1,6 +1,8 @@
 """A connection that breaks while the model runs costs nothing, nor does a server that starts anew,
 nor a browser that keeps nothing and draws without WebGL."""
 
+from urllib.parse import urlsplit
+
 import pytest
 from playwright.sync_api import expect
 
@@ -53,7 +55,9 @@ def test_what_was_typed_outlives_a_socket_closed_during_the_run(visit, moments):
 
 def test_going_back_brings_the_view_back(visit):
     visit.open("?kind=encoder&layer=2").go("PyTorch").choose("layer", 1)
-    visit.back("/compare")
+    visit.page.go_back()
+    visit.settle()
+    assert urlsplit(visit.page.url).path == "/compare"
     assert "layer=2" in visit.page.url
     visit.back("/")
     heading = visit.page.get_by_text("Encoder self-attention · layer 2")
