@@ -8,6 +8,8 @@ import streamlit as st
 
 from headlight.app.state.settings import SETTINGS
 
+STAY = "stay"  # in what the server is told of a link to a page: it decides no setting
+
 
 def read() -> dict[str, list[str]]:
     """The texts of the settings in the address."""
@@ -21,9 +23,14 @@ def write(texts: Mapping[str, str | list[str]], again: bool = False) -> None:
     left already may come after it."""
     held = {key: st.query_params.get_all(key) for key in st.query_params}
     lists = {key: [text] if isinstance(text, str) else text or [""] for key, text in texts.items()}
-    wanted = {key: held[key] for key in held if key not in SETTINGS} | lists
+    wanted = {key: held[key] for key in held if key not in {*SETTINGS, STAY}} | lists
     if again or wanted != held:
         st.query_params.from_dict(wanted)
+
+
+def stays() -> bool:
+    """See STAY."""
+    return STAY in st.query_params
 
 
 def differences(before: str, now: str) -> set[str]:

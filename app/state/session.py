@@ -206,7 +206,8 @@ def settle(page: str) -> None:
     if opens:  # what the page before did not draw was not in its address, and stays
         decided = SETTINGS.keys()
         if not (first or notes.obeys):
-            decided = address.differences(notes.query, context.query_string)
+            moved = address.differences(notes.query, context.query_string)
+            decided = set() if address.stays() else moved
         chosen = {
             key: value
             for key, value in chosen.items()
