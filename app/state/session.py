@@ -199,14 +199,14 @@ def settle(page: str) -> None:
         notes.last_page = page
     context = get_script_run_ctx()
     first = notes.context is None
-    opens = context is not None and context.is_history_navigation
-    sent = {key: st.session_state[key] for key in SETTINGS if key in st.session_state}
+    opens = context if context is not None and context.is_history_navigation else None
+    sent = st.session_state.to_dict() if opens else {}
     _pass_over_old()
     chosen, from_address = current_choices(), address.read() if first or opens else {}
     if opens:  # what the page before did not draw was not in its address, and stays
         decided = SETTINGS.keys()
         if not (first or notes.obeys):
-            moved = address.differences(notes.query, context.query_string)
+            moved = address.differences(notes.query, opens.query_string)
             decided = set() if address.stays() else moved
         chosen = {
             key: value
@@ -217,7 +217,8 @@ def settle(page: str) -> None:
     notes.context = here = settings.valid(chosen, catalog, from_address)
     notes.idle = {key: chosen[key] for key in chosen if not SETTINGS[key].concerns(here)}
     if opens:
-        notes.opened, notes.old = notes.opened + 1, sent
+        notes.opened += 1
+        notes.old = {key: sent[key] for key in SETTINGS if key in sent}
         _choose_again(SETTINGS.keys() - chosen.keys())
     notes.obeys = False
     notes.runs = {}

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from types import MappingProxyType, ModuleType
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -74,7 +75,7 @@ def _is_renamed(key: str, allowed: Limits, widget_options: Mapping) -> bool:
     return before != names
 
 
-def _value(key: str, allowed: Limits):
+def _value(key: str, allowed: Limits) -> Any:
     """A setting's value within its limits. That of a page's own setting is recorded; those of the
     bar are valid before anything is drawn, and stay the same during a run."""
     known, offered = values(), memo().offered
