@@ -239,7 +239,7 @@ STYLE = f"""
 .st-key-panel [data-testid="stNumberInputContainer"] * {{ min-height: 0; }}
 .st-key-controls {{ gap: 0.5rem; }}
 .st-key-controls .stButtonGroup button {{ padding-inline: 0.5rem; }}
-:is(.st-key-lesson_address, .st-key-plan_address, :has(> .st-key-room_address)) {{ display: none; }}
+.st-key-opened {{ display: none; }}
 /* The line of a room stands below the first line of the bar. */
 .st-key-top_bar > * {{ order: 1; }}
 .st-key-top_bar > :is(.st-key-browser_events, .st-key-bar, :has(> .st-key-bar)) {{ order: -1; }}

@@ -23,12 +23,6 @@ USED = {
         "is_history_navigation",
         "query_string",
         "session_id",
-        "session_state",
         "yield_check",
-    ),
-    "streamlit.runtime.state.SafeSessionState": ("query_params",),
-    "streamlit.runtime.state.query_params.QueryParams": (
-        "remove_param",
-        "set_initial_query_params_from_current",
     ),
 }

@@ -8,7 +8,7 @@ import streamlit as st
 from headlight.app.components.class_steps import SlideLink, remote
 from headlight.app.lessons.class_plan import ASK, Slide, plan
 from headlight.app.lessons.question import Veil
-from headlight.app.state import session, widgets
+from headlight.app.state import session
 from headlight.app.state.pages import Page
 from headlight.app.text import formats
 
@@ -84,10 +84,7 @@ def draw_question() -> None:
 
 
 def draw(page: Page) -> None:
-    """The remote, and the place in the plan, which the address keeps."""
-    if session.values()["plan"]:
-        with st.container(key="plan_address"):  # hidden
-            widgets.draw("plan")
+    """The remote."""
     if slide() is not None:
         at = session.values()["plan"]
         titles = [step.title for step in plan().steps]

@@ -9,25 +9,21 @@ from streamlit.delta_generator import DeltaGenerator
 
 from headlight.app.state import session, widgets
 from headlight.app.state.options import OF_LAYER, SELECTED
-from headlight.app.state.pages import EXPORT, HOME, Page
+from headlight.app.state.pages import HOME, Page
 from headlight.app.state.settings import SETTINGS
 
 if TYPE_CHECKING:
     from streamlit.elements.lib.mutable_popover_container import PopoverContainer
 
 
-def draw_where_open(box, keys: Sequence[str], page: Page, **options) -> None:
-    """Settings in a popover. While it is closed, only changed ones are drawn, so that the others
-    are not sent with every click. On Export all are drawn: a file may set any, and only an existing
-    widget writes its value into the address. `options`: of the widgets."""
+def draw_settings(keys: Sequence[str], **options) -> None:
+    """Those that apply. `options`: of the widgets."""
     for key in filter(concerns, keys):
-        if box.open or is_chosen(key) or page.key == EXPORT:
-            widgets.draw(key, widget_options=options)
+        widgets.draw(key, widget_options=options)
 
 
 def is_chosen(key: str) -> bool:
-    """Whether a setting of the bar has another value than its default. Then its widget is drawn
-    even where it cannot be seen: only so does the address keep it."""
+    """Whether a setting of the bar has another value than its default."""
     return session.values()[key] != SETTINGS[key].limits(session.context()).default
 
 

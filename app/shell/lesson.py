@@ -12,9 +12,9 @@ from headlight.app.export.view import permalink
 from headlight.app.lessons import formatting
 from headlight.app.lessons.question import CHOOSE, DO, FIND, NUMBER, PAINT, Mark
 from headlight.app.shell import room_acts, running_lesson
-from headlight.app.shell.layout import is_chosen, st_page
+from headlight.app.shell.layout import st_page
 from headlight.app.shell.running_lesson import Running
-from headlight.app.state import session, settings, widgets
+from headlight.app.state import session, settings
 from headlight.app.state.messages import show_message
 from headlight.app.state.pages import EXPORT, PAGES, Page
 from headlight.app.text import formats
@@ -22,7 +22,6 @@ from headlight.model.rounding import percent
 
 WRITTEN = CHOOSE, NUMBER, FIND  # kinds of question whose answer is said in words
 WRITES = {"decoding", "next tokens", "change", "row"}  # veils under which no translation is shown
-ADDRESS = "lesson", "step_of_lesson"
 COVERED = "Covered until you answer the lesson's question, or press *Show me*."
 NO_EXPORT = "You cannot export while a question is open. Answer it, or press *Show me*."
 
@@ -30,9 +29,6 @@ NO_EXPORT = "You cannot export while a question is open. Answer it, or press *Sh
 def draw(page: Page) -> None:
     """The lesson that runs, if one does."""
     now, problem = running_lesson.running(), running_lesson.memo().problem
-    with st.container(key="lesson_address"):  # hidden
-        for key in filter(is_chosen, ADDRESS):
-            widgets.draw(key)
     if problem:
         show_message(problem, st.warning)
         st.button("Leave the lesson", on_click=running_lesson.leave, key="leave_lesson")

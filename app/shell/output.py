@@ -6,7 +6,7 @@ import streamlit as st
 
 from headlight.app import selection
 from headlight.app.shell.effect import as_trained, translated_lines, translation
-from headlight.app.shell.layout import concerns, is_chosen, menu
+from headlight.app.shell.layout import concerns, menu
 from headlight.app.state import catalog, messages, session, widgets
 from headlight.app.text import formats, notices, output_texts
 from headlight.model.probing.changes import CannotChange
@@ -38,12 +38,11 @@ def draw_output(is_on_page: bool = False) -> None:
     with menu(
         label, "output", type="tertiary", help="Edit the target, or translate again"
     ) as output:
-        if output.open or is_chosen("target"):
-            widgets.draw("target", widget_options={"placeholder": text})
         if output.open:
+            widgets.draw("target", widget_options={"placeholder": text})
             _draw_ways(text)
-        if concerns("hold") and (output.open or is_chosen("hold")):
-            widgets.draw("hold")
+            if concerns("hold"):
+                widgets.draw("hold")
     if is_new:
         st.button(
             "Use the new translation",

@@ -1,7 +1,7 @@
 """The line of a page: its title and views, the picker of the selected head, its own controls, and
 the menus What if and Display. On Attention, What if stands behind the last of its cards."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -12,17 +12,15 @@ from headlight.app import selection
 from headlight.app.components.page_links import page_links
 from headlight.app.shell import edits, panel, sweeps
 from headlight.app.shell.layout import (
-    concerns,
-    draw_where_open,
+    draw_settings,
     head_label,
-    is_chosen,
     menu,
     row,
     shows_head,
 )
 from headlight.app.state import catalog, messages, session, widgets
 from headlight.app.state.options import ABLATION, CLEAREST_ROW, LARGEST_WEIGHT, PATCHING
-from headlight.app.state.pages import EXPORT, GROUPS, HOME, Page
+from headlight.app.state.pages import GROUPS, HOME, Page
 from headlight.model.probing.changes import VERBS, CannotChange
 from headlight.model.probing.trace import CannotRead
 
@@ -74,10 +72,11 @@ def draw_picker(page: Page, **options) -> DeltaGenerator | None:
     badge = panel.importance_badge() if page.alone else ""
     with menu(head_label() + badge, "head_picker") as picker:
         with st.container(horizontal=True):
-            draw_where_open(picker, ("kind", "layer", "head"), page, **options)
-        if page.key in OF_A_CELL:
+            if picker.open:
+                draw_settings(("kind", "layer", "head"), **options)
+        if picker.open and page.key in OF_A_CELL:
             with st.container(horizontal=True):
-                _draw_cell(bool(picker.open), options)
+                _draw_cell(options)
         if page.alone and not picker.open:
             return None  # a click on a map need not wait for what nobody sees
         if page.alone and "switch_head" not in page.idle:
@@ -86,53 +85,46 @@ def draw_picker(page: Page, **options) -> DeltaGenerator | None:
         return st.container(key="head_card")
 
 
-def _draw_cell(is_open: bool, options: Mapping) -> None:
-    """The selected query and key, which are usually clicked in the picture. While the menu is
-    closed, only chosen ones are drawn, for the address."""
+def _draw_cell(options: Mapping) -> None:
+    """The selected query and key, which are usually clicked in the picture."""
     chosen, focus = session.values(), session.focus()
     firsts = {"follow": CLEAREST_ROW, "to": LARGEST_WEIGHT}
-    keys = [key for key, first in firsts.items() if is_open or chosen.get(key, first) != first]
-    if not keys or not chosen["line"] or not session.shows_tokens():
+    if not chosen["line"] or not session.shows_tokens():
         return
     with suppress(messages.NothingToShow, CannotChange, CannotRead):  # the page says why
         trace = selection.shown().trace
         texts = dict(zip(firsts, trace.texts_of(focus.kind), strict=True))
         names = {"follow": trace.row_words(*focus)}
-        for key in keys:
+        for key in firsts:
             tokens = texts[key].tokens
             widgets.draw_token(key, tokens, firsts[key], options, names.get(key, ()))
 
 
 def draw_display(page: Page) -> None:
-    if page.reading and _is_used("display", READING, page):
+    if page.reading and "display" not in page.idle:
         with menu("Display", "display", icon=":material/tune:") as display:
-            draw_where_open(display, READING, page)
+            if not display.open:
+                return
+            draw_settings(READING)
             if session.values()["order"] in (ABLATION, PATCHING):
                 _draw_score()
 
 
 def draw_what_if(page: Page) -> None:
     """What no card offers, where anything can be changed."""
-    is_used = _is_used("what_if", ("changes", *OTHER_RUN), page)
-    if not session.context().can_change or not is_used:
+    if not session.context().can_change or "what_if" in page.idle:
         return
     _close_after_change()
     with menu("What if", "what_if", icon=":material/terminal:") as what_if:
-        draw_where_open(what_if, ("changes",), page)
-        if what_if.open or any(map(is_chosen, OTHER_RUN)) or page.key == EXPORT:
-            with st.container(horizontal=True):
-                draw_where_open(what_if, OTHER_RUN, page)
-        if what_if.open:
-            if page.head:
-                draw_ready_made()
-            draw_minimal_pairs()
-            st.markdown(CHANGES_HELP)
-
-
-def _is_used(key: str, settings: Sequence[str], page: Page) -> bool:
-    """Whether a menu is there for its settings, or to keep what was chosen of them in the
-    address."""
-    return key not in page.idle or any(map(is_chosen, filter(concerns, settings)))
+        if not what_if.open:
+            return
+        draw_settings(("changes",))
+        with st.container(horizontal=True):
+            draw_settings(OTHER_RUN)
+        if page.head:
+            draw_ready_made()
+        draw_minimal_pairs()
+        st.markdown(CHANGES_HELP)
 
 
 def _close_after_change() -> None:

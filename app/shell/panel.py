@@ -21,22 +21,20 @@ from headlight.model.surveys.survey import Survey
 
 def draw_change(page: Page) -> None:
     """Every mask of the model, and padding; where a padding mask is off and nothing is padded, why
-    that changes nothing. On a page that hides them, those that are chosen: the address keeps no
-    others. A single text has padding masks once it is padded."""
+    that changes nothing. A single text has padding masks once it is padded."""
     is_padded = session.values()["pad_to"] or len(session.context().known.sides) > 1
     keys = [
         key
         for key in filter(concerns, (*MASKS, "pad_to"))
         if is_padded or key not in PADDING_MASKS or is_chosen(key)
     ]
-    is_hidden = "switches" in page.idle
-    if not is_hidden and not page.alone and (keys or session.context().can_change):
+    if "switches" in page.idle:
+        return
+    if not page.alone and (keys or session.context().can_change):
         st.markdown("**Change**")
-    for key in filter(is_chosen, keys) if is_hidden else keys:
+    for key in keys:
         given = {"on_change": _pass_over_idle_padding} if key == "pad_to" else {}
         widgets.draw(key, widget_options=given)
-    if is_hidden:
-        return
     chosen = session.values()
     is_off = any(concerns(key) and not chosen[key] for key in PADDING_MASKS)
     if is_off and chosen["line"] and (longest := selection.unpadded(chosen["pad_to"])):

@@ -19,10 +19,9 @@ from headlight.app.server.room_hub import hub
 from headlight.app.server.rooms import CLOSED, OPEN, REVEALED, SHOWN, Asked, NoRoom, RoomState
 from headlight.app.shell import room_acts, running_lesson
 from headlight.app.shell.layout import row
-from headlight.app.state import session, widgets
+from headlight.app.state import session
 from headlight.app.state.messages import show_message
 from headlight.app.state.pages import Page
-from headlight.app.state.settings import OF_ROOMS
 from headlight.app.text import formats
 
 REGION = "room"
@@ -58,9 +57,6 @@ def draw(page: Page, panel: DeltaGenerator) -> None:
         ):
             st.rerun()
         with row("room_line"):
-            with st.container(key="room_address"):  # hidden
-                for key in OF_ROOMS:
-                    widgets.draw(key)
             try:
                 room = room_acts.room()
             except NoRoom as error:

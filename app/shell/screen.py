@@ -27,7 +27,7 @@ from headlight.app.shell.bar import draw_menu, draw_texts
 from headlight.app.shell.layout import is_picture_alone, row, shows_head
 from headlight.app.shell.output import draw_not_finite
 from headlight.app.shell.state_strip import draw_state
-from headlight.app.state import catalog, session
+from headlight.app.state import catalog, session, widgets
 from headlight.app.state.pages import HOME, Page
 from headlight.app.state.settings import MASKS, SETTINGS
 from headlight.app.text import formats, notices
@@ -124,6 +124,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                         page_row.draw_display(page)
                     if shows_head(page):
                         draw_head(page, places, line.picker)
+            widgets.draw_opened()
 
 
 def draw_head(page: Page, places: frame.Frame, picker: DeltaGenerator) -> None:

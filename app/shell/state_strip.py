@@ -15,7 +15,6 @@ from headlight.app.shell.acts import acts
 from headlight.app.shell.layout import (
     concerns,
     head_label,
-    is_chosen,
     is_embedded,
     is_picture_alone,
     shows_head,
@@ -60,7 +59,7 @@ def draw_state(page: Page) -> None:
         draw_output(is_on_page=page.key == HOME)
     if len(session.history().states) > 1 and "undo" not in page.idle:
         draw_undo()
-    if concerns("step") and ("step" not in page.idle or is_chosen("step")):
+    if concerns("step") and "step" not in page.idle:
         _draw_steps()
     if is_embedded():
         open_unframed()

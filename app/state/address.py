@@ -1,55 +1,36 @@
-"""Settings in the address. Streamlit keeps there what its widgets are bound to; this is for what no
-widget has drawn yet, as in a menu that was never opened."""
+"""Settings in the address, which the server alone writes: after each run it says what the screen
+shows."""
 
-from collections.abc import Collection
-from contextlib import suppress
+from collections.abc import Mapping
 from urllib.parse import parse_qs
 
 import streamlit as st
-from streamlit.errors import StreamlitAPIException
 
-from headlight.app.server.streamlit_internals import get_script_run_ctx
 from headlight.app.state.settings import SETTINGS
+
+STAY = "stay"  # in what the server is told of a link to a page: it decides no setting
 
 
 def read() -> dict[str, list[str]]:
-    """The texts of the settings in the address. A number that cannot be meant is taken out of it:
-    on infinity Streamlit's own reading for the widget raises (1.67)."""
-    texts = {key: st.query_params.get_all(key) for key in SETTINGS if key in st.query_params}
-    odd = [key for key in texts if SETTINGS[key].is_odd_number(texts[key])]
-    take_out(odd)
-    return {key: texts[key] for key in texts if key not in odd}
+    """The texts of the settings in the address."""
+    return {key: st.query_params.get_all(key) for key in SETTINGS if key in st.query_params}
 
 
-def write(key: str, text: str | list[str]) -> None:
-    """Write the value of a setting, before its widget is drawn. Streamlit does so itself for a
-    widget that the run before drew, and refuses it here; any other takes what the address held when
-    the session began (1.67)."""
-    texts = [text] if isinstance(text, str) else text
-    if st.query_params.get_all(key) == texts:
-        return
-    with suppress(StreamlitAPIException):
-        st.query_params[key] = texts
-        if run := get_script_run_ctx():
-            with run.session_state.query_params() as params:
-                params.set_initial_query_params_from_current()
+def write(texts: Mapping[str, str | list[str]], again: bool = False) -> None:
+    """Write the settings that differ from their defaults, in place of those that the address has.
+    One message, in which the browser adds a step to its history, except after Back (1.67).
+    `again`: even where the address has them, since the answer to an address that the browser has
+    left already may come after it."""
+    held = {key: st.query_params.get_all(key) for key in st.query_params}
+    lists = {key: [text] if isinstance(text, str) else text or [""] for key, text in texts.items()}
+    wanted = {key: held[key] for key in held if key not in {*SETTINGS, STAY}} | lists
+    if again or wanted != held:
+        st.query_params.from_dict(wanted)
 
 
-def take_out(keys: Collection[str]) -> None:
-    """Also for the widgets of these settings that are not drawn yet."""
-    if keys and (run := get_script_run_ctx()):
-        with run.session_state.query_params() as params:
-            for key in keys:
-                params.remove_param(key)
-            params.set_initial_query_params_from_current()
-
-
-def restore(query: str, page: str) -> None:
-    """Put back what a change of page takes out of the address: Streamlit removes the parameters of
-    widgets that the browser has not seen, as in menus that were never opened (1.67)."""
-    for key, texts in parse_qs(query, keep_blank_values=True).items():
-        if key in SETTINGS and SETTINGS[key].stands_on(page):
-            write(key, texts)
+def stays() -> bool:
+    """See STAY."""
+    return STAY in st.query_params
 
 
 def differences(before: str, now: str) -> set[str]:

@@ -27,6 +27,9 @@ from headlight.model.analysis.reading import Reading
 from headlight.model.probing.sites import Place
 from headlight.model.sites import Site
 
+# A hidden widget, drawn last, that has the number of the address opened last. What the browser
+# reports before it has drawn that comes with the values that its widgets had before.
+OPENED = "opened"
 DECODED_UNDER = "pad_to", "changes", *MASKS  # what affects how a model decodes a target
 
 
@@ -76,17 +79,15 @@ class Memo:
     # Widgets
     chosen_by_code: set[str] = field(default_factory=set)  # settings, since each was last drawn
     send_all: bool = False  # the browser may have forgotten values: send them again
-    in_menus: set[str] = field(default_factory=set)  # settings drawn in an open menu so far
-    in_closed_menus: set[str] = field(default_factory=set)  # those of them whose menu is closed now
     labels: dict[str, Any] = field(default_factory=dict)  # of a popover, of a select's options
+    idle: dict[str, Any] = field(default_factory=dict)  # settings that do not concern this model
     offered: dict[str, Any] = field(default_factory=dict)  # setting → its default when last drawn
-    to_correct: dict[str, Any] = field(default_factory=dict)  # settings, when the next run starts
-    corrected: dict[str, Any] = field(default_factory=dict)  # settings, when this run started
 
     # Browser
     sent: dict[str, Any] = field(default_factory=dict)  # see `is_new_to_browser`
     heard: int = 0  # the number of the last selection in the grid
-    opened: int = 0  # addresses that have decided all settings, see `obey`
+    opened: int = 0  # addresses that the browser has opened in this session, as by Back
+    old: dict[str, Any] = field(default_factory=dict)  # what its widgets had then, see OPENED
     acts: list[dict[str, Any]] = field(default_factory=list)  # whose previews the grid waits for
 
     # Pages
@@ -125,9 +126,11 @@ def running(page: str) -> Iterator[None]:
     token = _memo.set(notes)
     try:
         settle(page)
+        write_address()
         observer = progress.Observer(stop, _raise_if_stopped)
         with one_asker(), progress.observed_by(observer):
             yield
+        write_address()  # a page limits its own settings while it draws them
         notes.connection, notes.text_model = connection, values()["model"]
     finally:
         _memo.reset(token)
@@ -189,53 +192,35 @@ def _current_request() -> tuple:
 
 
 def settle(page: str) -> None:
-    """Make all settings valid and consistent, before anything is drawn."""
+    """Make all settings valid and consistent, before anything is drawn. Where the browser has just
+    opened an address, as by Back, what is new in that decides."""
     notes = memo()
     if page != EXPORT:
         notes.last_page = page
     context = get_script_run_ctx()
     first = notes.context is None
-    back = context is not None and context.is_history_navigation
-    moved = set()  # settings that the address has changed
-    if context is not None:
-        moved = address.differences(notes.query, context.query_string)
-        notes.query = context.query_string
-        if back:
-            address.restore(context.query_string, page)
-    from_address = address.read() if first or back else {}
-    if not (first or back):  # what a closed menu sends is older than what was chosen since
-        for key in notes.in_closed_menus:
-            if key in st.session_state and st.session_state[key] != values()[key]:
-                st.session_state[key] = values()[key]
-    st.session_state.update(notes.to_correct)
-    notes.corrected, notes.to_correct = notes.to_correct, {}
-    chosen = current_choices()
-    if back:  # what the page before did not draw was not in its address, and stays
+    opens = context if context is not None and context.is_history_navigation else None
+    sent = st.session_state.to_dict() if opens else {}
+    _pass_over_old()
+    chosen, from_address = current_choices(), address.read() if first or opens else {}
+    if opens:  # what the page before did not draw was not in its address, and stays
+        decided = SETTINGS.keys()
+        if not (first or notes.obeys):
+            moved = address.differences(notes.query, opens.query_string)
+            decided = set() if address.stays() else moved
         chosen = {
             key: value
             for key, value in chosen.items()
-            if not SETTINGS[key].stands_on(page)
-            or not (first or notes.obeys or key in moved or key in from_address)
+            if key not in decided or not SETTINGS[key].stands_on(page)
         }
     _follow_the_model(chosen, notes.text_model)
     notes.context = here = settings.valid(chosen, catalog, from_address)
-    notes.opened += notes.obeys
-    if notes.obeys:  # what no widget draws, too: it would come back with the next run
-        choose(**{key: value for key, value in here.values.items() if key not in chosen})
-        for key in SETTINGS.keys() - chosen.keys() - here.values.keys() - from_address.keys():
-            st.session_state.pop(key, None)  # of the page, whose own default it gets when drawn
-            notes.chosen_by_code.add(key)
+    notes.idle = {key: chosen[key] for key in chosen if not SETTINGS[key].concerns(here)}
+    if opens:
+        notes.opened += 1
+        notes.old = {key: sent[key] for key in SETTINGS if key in sent}
+        _choose_again(SETTINGS.keys() - chosen.keys())
     notes.obeys = False
-    bar = {key: setting for key, setting in SETTINGS.items() if not setting.pages}
-    # The address may ask for what the settings before it do not allow. Where a widget is drawn it
-    # says what was made of that.
-    address.take_out(
-        [key for key in bar if key in from_address and here[key] == bar[key].limits(here).default]
-    )
-    if back:  # Streamlit sets widgets from the address, or else to their defaults
-        for key, setting in bar.items():
-            if setting.address and here[key] != setting.limits(here).default:
-                address.write(key, setting.as_text(here[key]))
     notes.runs = {}
     _part_source_from_target(chosen, from_address)
     now = values()
@@ -246,11 +231,44 @@ def settle(page: str) -> None:
         notes.text_model = now["model"]
 
 
+def _pass_over_old() -> None:
+    """See OPENED."""
+    notes, state = memo(), st.session_state
+    if state.get(OPENED) == str(notes.opened):
+        notes.old = {}
+    _choose_again([key for key, value in notes.old.items() if state.get(key, ABSENT) == value])
+
+
+def _choose_again(keys: Iterable[str]) -> None:
+    """Choose what is known of settings; a page's own that is not known gets its default when it is
+    drawn."""
+    for key in keys:
+        if key in values():
+            choose(**{key: values()[key]})
+        else:
+            st.session_state.pop(key, None)
+            memo().chosen_by_code.add(key)
+
+
+def write_address() -> None:
+    """Write into the address what differs from the defaults: of the bar, and of the page."""
+    notes, here = memo(), context()
+    texts = {}
+    for key, setting in SETTINGS.items():
+        if setting.address and setting.stands_on(notes.page) and key in here.values:
+            default = notes.offered.get(key) if setting.pages else setting.limits(here).default
+            if here[key] != (setting.default if default is None else default):
+                texts[key] = setting.as_text(here[key])
+    if run := get_script_run_ctx():
+        address.write(texts, again=run.is_history_navigation)
+        notes.query = run.query_string
+
+
 def current_choices() -> dict:
     """The last valid values, updated from the widgets."""
     before = values() if memo().context else {}
     state = st.session_state.to_dict()  # at once: each key by itself takes locks
-    return {**before, **{key: state[key] for key in SETTINGS if key in state}}
+    return {**before, **memo().idle, **{key: state[key] for key in SETTINGS if key in state}}
 
 
 def _follow_the_model(chosen: dict, before: str | None) -> None:

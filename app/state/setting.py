@@ -212,13 +212,6 @@ class Setting:
             return [self._parse_one(text, self.item) for text in texts if text]
         return self._parse_one(texts[-1], type(self.default)) if texts else ABSENT
 
-    def is_odd_number(self, texts: Sequence[str]) -> bool:
-        """Whether it is a number, and what the address has for it is none, or beyond its bounds."""
-        if type(self.default) not in (int, float):
-            return False
-        value = self.parse(texts)
-        return value is ABSENT or not self.could_be(value)
-
     def _parse_one(self, text: str, kind: type):
         if not callable(self.options) and self.options:
             return next((o for o in self.options if self.format.format(o) == text), ABSENT)

@@ -1,18 +1,16 @@
-"""A setting drawn as its widget: label, options, bounds and place in the address follow from its
-declaration.
-"""
+"""A setting drawn as its widget: label, options and bounds follow from its declaration."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from types import MappingProxyType, ModuleType
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from headlight.app.state import address
-from headlight.app.state.session import choose, context, memo, values
+from headlight.app.state.session import OPENED, choose, context, memo, values
 from headlight.app.state.setting import ABSENT, Limits, Setting
 from headlight.app.state.settings import SETTINGS
 
@@ -25,8 +23,7 @@ _is_closed: ContextVar[bool] = ContextVar("is_closed", default=False)
 
 @contextmanager
 def in_menu(is_open: bool) -> Iterator[None]:
-    """What is drawn here stands in a menu. While that is closed the browser does not hear of a new
-    value and sends one from before (Streamlit 1.67): `settle` of session.py passes it over."""
+    """What is drawn here stands in a menu: while that is closed, settings are not drawn."""
     token = _is_closed.set(not is_open)
     try:
         yield
@@ -36,27 +33,18 @@ def in_menu(is_open: bool) -> Iterator[None]:
 
 def draw(key: str, box: Box = st, widget_options: Mapping = MappingProxyType({}), **limits):
     """Draw a setting as declared and return its value (for an expander, the expander). A page can
-    override its limits: `options`, `least`, `most`, `default`. `grid_options`: further arguments of
-    the widget."""
+    override its limits: `options`, `least`, `most`, `default`. `widget_options`: further arguments
+    of the widget."""
     setting = SETTINGS[key]
     allowed = replace(setting.limits(context()), **limits)
     value = _value(key, allowed)
-    _note_menu(key)
-    # After a change of page the address has lost what stands in closed menus.
-    must_send = (
-        memo().send_all or _is_closed.get() or _is_renamed(key, allowed, widget_options)
-    ) and value != allowed.default
+    if _is_closed.get():
+        return value
+    must_send = memo().send_all or _is_renamed(key, allowed, widget_options)
+    must_send = must_send and value != allowed.default
     if _is_chosen_by_code(key) or must_send or value != st.session_state.get(key, allowed.default):
         st.session_state[key] = value
-    if setting.address and value != allowed.default:
-        # Streamlit finds an option by its label (1.67); any other text it takes out.
-        name = widget_options.get("format_func")
-        address.write(key, str(name(value)) if name else setting.as_text(value))
-    shown = _widget(setting, allowed, box, widget_options)
-    current = shown.open if setting.widget == "expander" else shown
-    if current != value:
-        _correct(key, value)
-    return shown
+    return _widget(setting, allowed, box, widget_options)
 
 
 def _is_chosen_by_code(key: str) -> bool:
@@ -66,16 +54,6 @@ def _is_chosen_by_code(key: str) -> bool:
     is_chosen = key in chosen
     chosen.discard(key)
     return is_chosen
-
-
-def _note_menu(key: str) -> None:
-    """Records what stands in a menu that was open and is closed now."""
-    drawn, closed = memo().in_menus, memo().in_closed_menus
-    if not _is_closed.get():
-        drawn.add(key)
-        closed.discard(key)
-    elif key in drawn:
-        closed.add(key)
 
 
 def stay_open(key: str, label: str) -> None:
@@ -97,7 +75,7 @@ def _is_renamed(key: str, allowed: Limits, widget_options: Mapping) -> bool:
     return before != names
 
 
-def _value(key: str, allowed: Limits):
+def _value(key: str, allowed: Limits) -> Any:
     """A setting's value within its limits. That of a page's own setting is recorded; those of the
     bar are valid before anything is drawn, and stay the same during a run."""
     known, offered = values(), memo().offered
@@ -111,19 +89,9 @@ def _value(key: str, allowed: Limits):
     return known[key]
 
 
-def _correct(key: str, value) -> None:
-    """A widget drawn for the first time takes its value from the address, even if another one was
-    chosen since. Rerun with the chosen value."""
-    if key not in memo().corrected:
-        memo().to_correct = {key: value}
-        st.rerun()
-
-
 def _widget(setting: Setting, allowed: Limits, box, widget_options: Mapping):
     label, kind = setting.label, type(setting.default)
     common = {"key": setting.key, "help": setting.help, **setting.look, **widget_options}
-    if setting.address:
-        common["bind"] = "query-params"
     options, default = list(allowed.options), allowed.default
     least, most = allowed.least, allowed.most
     if kind in (int, float):
@@ -157,6 +125,13 @@ def _widget(setting: Setting, allowed: Limits, box, widget_options: Mapping):
             del common["help"]
             return box.expander(label, default, on_change="rerun", **common)
     raise ValueError(f"{setting.key}: there is no widget {setting.widget!r}")
+
+
+def draw_opened() -> None:
+    """Draw OPENED, last of all, until the browser has confirmed it."""
+    if memo().old:
+        st.session_state[OPENED] = str(memo().opened)
+        st.text_input("Opened", key=OPENED)
 
 
 def is_new(key: str) -> bool:

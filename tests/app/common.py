@@ -49,6 +49,11 @@ class App(AppTest):
             self.session_state[menu] = True
         return super().run(timeout=timeout)
 
+    @property
+    def settings(self) -> dict:
+        """The session's, also those in closed menus."""
+        return self.session_state["_memo"].context.values
+
     def switch_page(self, key: str) -> "App":
         self._page_hash = calc_hash(PAGES[key].path)
         return self

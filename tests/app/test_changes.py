@@ -273,7 +273,7 @@ def test_pytorch_is_given_the_changes_or_it_is_said_that_it_cannot_be(changed):
     assert table["agrees"].all() and len(table) == 49
     page.session_state["follow"], page.session_state["to"] = "2 ", "3 "  # as a click does
     trace = load("en-de").trace("A dog runs.", changes="cross.1.2=off; encoder=hide:2")
-    kind, layer, head = (page.session_state[key] for key in ("kind", "layer", "head"))
+    kind, layer, head = (page.settings[key] for key in ("kind", "layer", "head"))
     weight = trace.attention[kind][layer - 1, head - 1, 1, 2]
     read, key = trace.texts["tgt"].tokens, trace.texts["src"].tokens
     assert kind == "cross"
@@ -426,7 +426,7 @@ def test_another_step_is_compared_and_patched_from(changed, models):
     page.text_input(key="changes").set_value("cross.2=patch; encoder_residual.1=patch").run()
     page.segmented_control(key="shows").set_value("After").run()
     assert not page.exception and not page.error
-    line = page.session_state["changes"]
+    line = page.settings["changes"]
     patched = en_fr.trace(MAN, target, changes=line, other=early.run(MAN, target), donor=early)
     page.segmented_control(key="layer").set_value(4).run()
     shown = card_of(patched, "cross", 3, head, "en-fr")
@@ -656,7 +656,7 @@ def test_one_click_makes_the_new_translation_the_target_and_undo_takes_it_back(c
     assert badge() == "Translated with these settings ×"
     page.button(key="undo").click().run()
     assert page.text_input(key="target").value == "" and badge() is None and use() is not None
-    assert page.text_input(key="changes").value == line
+    assert page.settings["changes"] == line
     page.button(key="redo").click().run()
     assert page.text_input(key="target").value == new
     assert badge() == "Translated with these settings ×"

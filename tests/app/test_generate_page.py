@@ -25,7 +25,7 @@ def test_a_classifier_says_why_not(opened):
 def test_a_beginning_that_is_none_is_answered_and_kept(opened, beginning, why):
     page = opened(beginning=beginning)
     assert any(why in error.value for error in page.error) and not page.exception
-    assert page.session_state["beginning"] == beginning
+    assert page.settings["beginning"] == beginning
 
 
 def test_a_beginning_longer_than_the_room_is_answered(opened):

@@ -295,7 +295,7 @@ def test_nothing_is_given_away_while_a_question_is_open(page):
     assert any("Covered" in box.value for box in page.info)
     page.session_state["words"] = False
     for key, value in {"source": "Oh, a girl reads.", "target": "Ein Buch", "pad_to": 30}.items():
-        before = page.session_state[key]
+        before = page.settings[key]
         page.session_state[key] = value  # the row would come to another place
         page.run()
         assert any("Covered" in box.value for box in page.info), key

@@ -3,6 +3,7 @@
 import itertools
 import json
 import random
+import re
 from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
@@ -386,8 +387,12 @@ def test_only_the_session_touches_the_session_state():
         ) or name.startswith("components/")
         if not own and "st.session_state" in file.read_text(encoding="utf-8"):
             assert name in callbacks
-    address = (ROOT / "app" / "state" / "address.py").read_text(encoding="utf-8")
-    assert address.count("query_params[") == 1  # in `write`
+
+
+def test_one_function_writes_the_address():
+    sources = [file.read_text(encoding="utf-8") for file in (ROOT / "app").rglob("*.py")]
+    writes = r"query_params(\[|\.(from_dict|update|clear|pop)\()|\bbind=|\"bind\""
+    assert sum(len(re.findall(writes, source)) for source in sources) == 1
 
 
 def test_a_row_is_read_by_its_number():

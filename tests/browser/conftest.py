@@ -308,9 +308,8 @@ class Visit:
         return self.idle()
 
     def back(self, path: str) -> "Visit":
-        """Back to a page. What stands in closed menus enters the address a moment after the page
-        does, as an entry of its own in the history."""
-        for _ in range(3):
+        """Back to a page, from another that `go` may have reached by the first of its group."""
+        for _ in range(2):
             if urlsplit(self.page.url).path != path:
                 self.page.go_back()
                 self.settle()

@@ -1,6 +1,8 @@
 """A connection that breaks while the model runs costs nothing, nor does a server that starts anew,
 nor a browser that keeps nothing and draws without WebGL."""
 
+from urllib.parse import urlsplit
+
 import pytest
 from playwright.sync_api import expect
 
@@ -53,10 +55,53 @@ def test_what_was_typed_outlives_a_socket_closed_during_the_run(visit, moments):
 
 def test_going_back_brings_the_view_back(visit):
     visit.open("?kind=encoder&layer=2").go("PyTorch").choose("layer", 1)
+    visit.page.go_back()
+    visit.settle()
+    assert urlsplit(visit.page.url).path == "/compare"
+    assert "layer=2" in visit.page.url
     visit.back("/")
     heading = visit.page.get_by_text("Encoder self-attention · layer 2")
     expect(heading).to_be_visible()
     assert "layer=2" in visit.page.url
+
+
+def test_back_is_the_act_before_and_forward_the_one_after(visit):
+    """In one run each, and out of the app only before the first act."""
+    page, asked, views = visit.page, [], []
+    rerun = 11 << 3 | 2  # the tag of Streamlit's request for a run (1.67)
+    hear = lambda data: asked.append(data) if data[0] == rerun else None  # noqa: E731
+    page.on("websocket", lambda socket: socket.on("framesent", hear))
+    visit.open("take-away?kind=encoder&layer=2")
+
+    def seen() -> tuple:
+        off = page.get_by_role("button", name="Causal mask off ×")
+        picker = page.locator(".st-key-head_picker button >> visible=true")
+        return page.url, off.count(), picker.inner_text()
+
+    def expect_after(act, step: int) -> None:
+        asked.clear()
+        act()
+        visit.settle()
+        assert seen() == views[step]
+        assert len(asked) == 1
+
+    visit.go("Attention")
+    views.append(seen())
+    for act in (
+        lambda: visit.switch("Causal mask"),
+        lambda: visit.choose("layer", 1),
+        lambda: visit.go("PyTorch"),
+    ):
+        act()
+        views.append(seen())
+    assert len({*views}) == 4
+    expect_after(page.go_back, 2)
+    expect_after(page.go_back, 1)
+    expect_after(page.go_forward, 2)
+    expect_after(page.reload, 2)
+    expect_after(page.go_back, 1)
+    expect_after(page.go_back, 0)
+    expect_after(page.go_forward, 1)
 
 
 @pytest.mark.long

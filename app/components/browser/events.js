@@ -72,6 +72,14 @@ function watchRuns() {
   new MutationObserver(hear).observe(app(), { attributes: true, attributeFilter });
 }
 
+/** A server that has started anew knows the page by its address alone, and hears of that before an act
+ * comes that is not in it yet. */
+function watchConnection() {
+  const hear = () => app().dataset.testConnectionState === "CONNECTED" && drawAnew(window.headlightEvents);
+  const attributeFilter = ["data-test-connection-state"];
+  new MutationObserver(hear).observe(app(), { attributes: true, attributeFilter });
+}
+
 const TEXT = "textarea, select, [contenteditable], input:not([type=checkbox], [type=radio])";
 const MENUS = ["dialog", "listbox", "menu"].map((role) => `[role=${role}]`).join();
 
@@ -137,8 +145,9 @@ export default function ({ parentElement, data, setTriggerValue }) {
   const node = parentElement.querySelector("i");
   if (!node.ask) onRecolour(node, () => drawAnew(node));
   node.ask = () => setTriggerValue("recoloured", true);
-  if (window.headlightKeepsPlace) return;
-  window.headlightKeepsPlace = true;
+  const isFirst = !window.headlightEvents;
+  window.headlightEvents = node;
+  if (!isFirst) return;
   document.addEventListener("keydown", runAtEnter, { capture: true });
   window.addEventListener("keydown", () => (isMenuOpen = Boolean(document.querySelector(MENUS))),
     { capture: true });
@@ -147,4 +156,5 @@ export default function ({ parentElement, data, setTriggerValue }) {
   document.addEventListener("scroll", keep, { capture: true, passive: true });
   window.addEventListener("popstate", goBack);
   watchRuns();
+  watchConnection();
 }

@@ -56,8 +56,8 @@ class Remote {
   }
 
   /** What the picture reports while the link is on its way, such as its cell, is sent with the
-   * widgets' old values, and Streamlit (1.67) takes these for newer than the address: in the same
-   * run, or in one that follows. Then the link is followed once more. */
+   * widgets' old values. Streamlit (1.67) may join both in one run, in which these count as newer than
+   * the address. Then the link is followed once more. */
   follow() {
     this.lead(this.slides[this.wanted - 1].address);
     clearTimeout(this.timer);

@@ -123,7 +123,8 @@ export class Grid extends GridState {
       this.rest = 0;
     }
     this.draw();
-    if (pinned && !this.pinned && this.look) this.setPin(null);
+    // The look may come later, with an address that decides what is pinned.
+    if (pinned && !this.pinned && this.look) this.setPin(null, REST);
   }
 
   setLook(look) {
@@ -131,6 +132,7 @@ export class Grid extends GridState {
     const before = this.look;
     this.given = look;
     this.takeLook(look);
+    if (before && look.opened !== before.opened) clearTimeout(this.pinning);
     const rest = (l) => JSON.stringify({ ...l, focus: null, heard: null, opened: null, cell: null });
     const isAlike = before && rest(before) === rest(this.look);
     if (!isAlike) this.strip?.forget();

@@ -379,6 +379,7 @@ export default function ({ data, parentElement }) {
     picture = new OneRow(unpack(data), parentElement);
     shown.set(parentElement, { data, picture });
   }
+  if (!isNew) picture.tell(); // the server wrote the address without it
   picture.follow(isNew);
   return enter(parentElement, () => listen(picture));
 }

@@ -15,7 +15,7 @@ export default function ({ data, parentElement }) {
     const page = fromRoot(path, data.here);
     const link = element("a", { ...(current && { "aria-current": "page" }) }, label);
     link.addEventListener("click", () => link.closest("[popover]")?.hidePopover());
-    return leadsTo(link, () => page + location.search);
+    return leadsTo(link, () => page + location.search, true);
   });
   nav.replaceChildren(...logo, ...(data.logo ? folded(data, links) : links));
 }

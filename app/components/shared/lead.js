@@ -1,22 +1,26 @@
 import { opensElsewhere } from "./address.js";
 
 /** Opens an address of the app, as the browser's Back would: in one run, in which the address decides
- * every setting that has a place in it. `isReplaced`: Back then leads past the present address. */
-export function lead(address, isReplaced = false) {
-  if (isReplaced) history.replaceState(null, "", address);
-  else history.pushState(null, "", address);
+ * every setting that has a place in it. `isReplaced`: Back then leads past the present address.
+ * `stays`: the server, which may know of acts that the address does not have yet, keeps all settings;
+ * it alone is told so. */
+export function lead(address, isReplaced = false, stays = false) {
+  const told = stays ? `${address}${address.includes("?") ? "&" : "?"}stay=true` : address;
+  if (isReplaced) history.replaceState(null, "", told);
+  else history.pushState(null, "", told);
   dispatchEvent(new PopStateEvent("popstate", { state: { isLink: true } }));
+  if (stays) history.replaceState(null, "", address);
 }
 
-/** Makes a link lead to an address of the app, as `address` gives it by then. */
-export function leadsTo(link, address) {
+/** Makes a link lead to an address of the app, as `address` gives it by then. `stays`: see lead. */
+export function leadsTo(link, address, stays = false) {
   const take = () => (link.href = address());
   take();
   for (const event of ["pointerdown", "focus", "contextmenu"]) link.addEventListener(event, take);
   link.onclick = (event) => {
     if (opensElsewhere(event)) return;
     event.preventDefault();
-    lead(address());
+    lead(address(), false, stays);
   };
   return link;
 }
