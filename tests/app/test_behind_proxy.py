@@ -98,7 +98,8 @@ def test_each_visitor_is_counted_by_their_own_address(processes, named, monkeypa
 
 
 def test_a_proxy_that_is_none_is_said_in_a_sentence(monkeypatch, capsys):
-    from headlight.app.server import command, serve
+    from headlight.app import command
+    from headlight.app.server import serve
 
     monkeypatch.setenv(lan.PROXY, "nginx;")
     sentence = "HEADLIGHT_PROXY is 'nginx;'. Give the proxy's address, such as 127.0.0.1."
