@@ -76,12 +76,6 @@ def test_it_opens_on_the_token_that_is_selected_in_attention(opened, settings, r
     assert data["row"] == row and len(data["words"]) == 7
 
 
-def test_the_address_holds_a_row_as_its_option_is_called(opened):
-    page = opened(score_at="3", kind="cross")
-    told = page.query_params["score_at"]
-    assert str(told) in page.selectbox(key="score_at").options and str(told).startswith("3 ")
-
-
 def test_parts_and_words_are_those_of_python(opened):
     page = opened(score_at="3", score_token="Hund", kind="cross", layer="3", head="1")
     en_de = load("en-de")

@@ -132,7 +132,7 @@ def test_a_page_is_drawn(new_page, models, name, renders):
         # A weight is set of a key that another change, or padding, may have masked, or its others.
         allowed = (*MASKED, *SAID.get(key, ()))
         assert all(any(part in text for part in allowed) for text in said), (key, chosen, said)
-        assert page.session_state["model"] == name and page.session_state["kind"] == kind
+        assert page.settings["model"] == name and page.settings["kind"] == kind
         now = page.session_state["_memo"].context.values
         assert now["other"] == other and (now["shows"] == shows or shows == THIS), (key, chosen)
         assert page.session_state["changes"] == chosen["changes"]

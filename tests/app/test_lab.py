@@ -280,9 +280,7 @@ def test_a_classifier_is_asked_for_its_verdict_at_every_layer(app):
 
 
 def test_long_targets_are_cut_and_it_is_said(app):
-    picture(show(app, "residual"), "Logit lens").text_input(key="target").set_value(
-        "Hund " * 250
-    ).run()
+    picture(show(app, "residual", target="Hund " * 250), "Logit lens")
     assert not app.exception and "first 200 of 251 target positions" in said(app)
     (grid,) = components(app, "headlight_lens_grid")
     assert {len(row) for row in grid["answers"]} == {200}
