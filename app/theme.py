@@ -36,6 +36,7 @@ MARKED = "rgba(228, 87, 46, 0.25)"  # FOCUS behind text
 LINES = qualitative.Safe
 INK = {"light": "#1b1c1f", "dark": "#f4f5f7"}
 PAPER = {"light": "#ffffff", "dark": "#171614"}  # as Streamlit draws it
+STAGE_PAPER = {"light": "#fcfbf8", "dark": "#121417"}  # as stage/style.css has it
 PRIMARY = {"light": "#0b5cad", "dark": "#7cc0ff"}  # as in app/.streamlit/config.toml
 
 FONT = 16  # pixels
@@ -453,9 +454,52 @@ PLAN_STYLE = """
   }
 }
 """
+# The stage lies over the page, and hides what the page draws, but for errors, notices and
+# questions.
+STAGE_STYLE = f"""
+:root:not(:has(.st-key-stage_body)) .st-key-stage_place {{ display: none; }}
+:root:has(.st-key-stage_body) .stElementContainer:has(iframe) {{ opacity: 1; }}
+:root:has(.st-key-stage_body) {{ overflow: hidden; }}
+.st-key-stage_body > :has(> .st-key-unseen), .st-key-stage_body .st-key-switches,
+.st-key-stage_body .st-key-explain, .st-key-stage_body .st-key-finding {{ display: none; }}
+.st-key-stage_body > :has(> .st-key-content) {{
+  position: fixed; inset: 4.2rem calc(var(--hl-side, 0px) + 2rem) auto 2rem; width: auto;
+  z-index: 6;
+}}
+:root:not([data-stage-covered]) .st-key-stage_body > :has(> .st-key-content) {{
+  visibility: hidden;
+}}
+.st-key-stage_body > :has(> .st-key-panel) {{
+  position: fixed; inset: 0 0 0 auto; width: {PANEL}px; z-index: 6; padding: 1rem 0;
+  background: light-dark({STAGE_PAPER["light"]}, {STAGE_PAPER["dark"]});
+}}
+.st-key-stage_body > :has(> .st-key-panel):not(:has(
+  :is(.st-key-lesson_region, .st-key-room_region, .st-key-notices) > *)) {{
+  display: none;
+}}
+:root:has(.st-key-stage_body
+  :is(.st-key-lesson_region, .st-key-room_region, .st-key-notices) > *) {{
+  --hl-side: {PANEL}px;
+}}
+.stVerticalBlock.st-key-drawer {{
+  position: fixed; inset: 0 0 0 auto; width: min(400px, 100vw); z-index: 7; padding: 1.2rem 2rem;
+  overflow: hidden auto;
+  background: light-dark({STAGE_PAPER["light"]}, {STAGE_PAPER["dark"]});
+  box-shadow: -24px 0 60px rgb(0 0 0 / 0.12);
+}}
+.st-key-drawer .stVerticalBlock:is(.st-key-bar, .st-key-state) {{
+  height: auto; margin: 0; padding: 0; width: 100%; background: none;
+}}
+.st-key-drawer :is(.st-key-bar, .st-key-state) > * {{
+  flex: none !important; width: 100% !important; max-width: none;
+}}
+.st-key-drawer .st-key-source, .st-key-drawer .stElementContainer {{ height: auto !important; }}
+"""
 # The style of every page. The bar's wrapper is sticky, because the bar itself would scroll away
 # (Streamlit 1.67).
-DOCUMENT_STYLE = STYLE + STALE_STYLE + BAR_STYLE + RESERVED_STYLE + NARROW_STYLE + PLAN_STYLE
+DOCUMENT_STYLE = (
+    STYLE + STALE_STYLE + BAR_STYLE + RESERVED_STYLE + NARROW_STYLE + PLAN_STYLE + STAGE_STYLE
+)
 # Present: state, texts, finding and picture alone. B puts the bar above them and P the panel beside
 # them, see browser_events.
 PRESENT_STYLE = f"""

@@ -3,6 +3,7 @@ use it, too."""
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
@@ -291,6 +292,16 @@ def pack(
     header["id"] = hashlib.blake2b(text.encode() + cells, digest_size=8).hexdigest()
     head = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
     return len(head).to_bytes(4, "little") + head + cells
+
+
+def id_of(packed: bytes) -> str:
+    """What names packed runs, one or several behind each other, as the browser does
+    (head_grid/cells.js)."""
+    length = int.from_bytes(packed[:4], "little")
+    header = json.loads(packed[4 : 4 + length])
+    shapes = [[part[n] for n in ("layers", "heads", "rows", "columns")] for part in header["parts"]]
+    rest = packed[4 + length + sum(map(math.prod, shapes)) :]
+    return header["id"] + (id_of(rest) if rest else "")
 
 
 def to_bytes(weights: np.ndarray) -> np.ndarray:

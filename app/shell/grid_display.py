@@ -47,13 +47,13 @@ def grid_options(shown: Shown) -> GridOptions:
         faded={} if veils else _faded(shown),
         off=off_tiles(shown.run),
         marked=_marked(shown.run),
-        hidden=_hidden(shown.run),
+        hidden=hidden(shown.run),
         moved={} if veils else _moved(shown),
         acts=are_tokens and not read_as.average and session.context().can_change,
         said=() if veils else _finding(told),
         now=() if veils else told.now,
         veil=[vars(veil) for veil in veils],
-        points_at=_points_at(are_tokens),
+        points_at=points_at(are_tokens),
         cards=palette.cards(),
         cell=session.chosen_cell(),
         named=True,
@@ -72,7 +72,7 @@ def _finding(told: Effect) -> Parts:
     return [(f"{name}. ", "b"), *told.rest] if name else told.rest
 
 
-def _points_at(are_tokens: bool) -> dict:
+def points_at(are_tokens: bool) -> dict:
     """The query that the step of a lesson is about, if it is a row of the selected kind; or the row
     whose next-token probability a change moved most."""
     kind, structure = session.focus().kind, session.context().known
@@ -117,7 +117,7 @@ def _marked(run: Run) -> dict[str, list[int]]:
     return _tiles([change.scope for change in changes if not isinstance(change, HeadOff | Hidden)])
 
 
-def _hidden(run: Run) -> dict[str, list[int]]:
+def hidden(run: Run) -> dict[str, list[int]]:
     """Title of a side → tokens that are hidden as keys everywhere."""
     hides = [change for change in run.changes if isinstance(change, Hidden)]
     sites, hidden = session.context().known.sites, {}

@@ -22,6 +22,7 @@ from headlight.app.shell import (
     room,
     room_acts,
     running_lesson,
+    stage,
 )
 from headlight.app.shell.bar import draw_menu, draw_texts
 from headlight.app.shell.layout import is_picture_alone, row, shows_head
@@ -51,6 +52,11 @@ def draw(page: Page, run: Callable[[], None]) -> None:
     running_lesson.open_link()
     class_remote.open_link()
     room_acts.open_view()
+    if page.stage or session.memo().is_staged:
+        stage.mount()
+    if page.stage:
+        draw_stage(page, run)
+        return
     top_bar = st.container(key="top_bar", gap=None)
     with top_bar:
         # In no line that Present hides: there it could not see a colour change.
@@ -125,6 +131,73 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                     if shows_head(page):
                         draw_head(page, places, line.picker)
             widgets.draw_opened()
+
+
+def draw_stage(page: Page, run: Callable[[], None]) -> None:
+    """Draw the stage, which has bar, finding and picture of its own. What it has no words for
+    stands in its place: errors, what a lesson covers; and beside it what a lesson or a room asks,
+    and notices. The drawer holds the controls, while it is open."""
+    notes = session.memo()
+    notes.is_staged = True
+    body = st.container(key="stage_body", gap=None)
+    with body:
+        browser_events((*BY_PAGE[page.key], *EVERYWHERE))
+    with room_acts.share(), room_acts.turn() as picture_is_drawn, session.running(page.key):
+        page = room_acts.as_led(page)
+        stage.begin()
+        places = frame.make(
+            body.container(key="unseen"),
+            body,
+            lesson=bool(session.values()["lesson"] or running_lesson.memo().finished)
+            or class_remote.slide() is not None,
+            room=bool(room_acts.code()),
+        )
+        try:
+            language = theme.language_style(catalog.language(session.values()["model"]))
+            with places.explain:
+                st.html(f"<style>{language}</style>")
+            with frame.of_page(places), errors.errors_as_messages():
+                running_lesson.memo().in_room = room_acts.lesson_question()
+                running_lesson.settle()
+                if places.lesson:
+                    with places.lesson:
+                        lesson.draw(page)
+                        lesson.draw_finished(page)
+                        class_remote.draw_question()
+                if running_lesson.covers(page.key):
+                    lesson.draw_cover(page)
+                else:
+                    run()
+            room_acts.lead(page)
+            room_acts.run_plan()
+            picture_is_drawn()
+        finally:
+            stage.cover()
+            if places.room:
+                with body:
+                    room.draw(page, places.room)
+            with errors.memory_errors_as_messages():
+                lesson.keep_answers()
+            class_remote.draw(page)
+            if notes.drawer:
+                with st.container(key="drawer", gap="small"), errors.memory_errors_as_messages():
+                    draw_drawer(page)
+            widgets.draw_opened()
+            session.finish()
+
+
+def draw_drawer(page: Page) -> None:
+    """Everything that is chosen, and the way to other pages."""
+    st.button("Close", key="close_drawer", on_click=stage.close_drawer, type="tertiary")
+    draw_menu(logo(), page)
+    with st.container(key="bar", gap="small"):
+        draw_texts(page)
+    if session.context().structure is None:
+        return
+    with st.container(key="state", gap="small"):
+        draw_state(page)
+    page_row.draw_what_if(page)
+    panel.draw_change(page)
 
 
 def draw_head(page: Page, places: frame.Frame, picker: DeltaGenerator) -> None:

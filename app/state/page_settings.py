@@ -187,12 +187,6 @@ INSIDE_CONTROLS = (
     KEY,
     WITHOUT,
 )
-# Its picture draws them, and keeps them in the address by itself.
-ONE_ROW_CONTROLS = (
-    FOLLOW,
-    WITHOUT,
-    Setting("stop", "Stop", options.STOPS[0], "segmented", options=options.STOPS),
-)
 LOOKUP_CONTROLS = (
     FOLLOW,
     Setting(

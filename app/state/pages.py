@@ -23,7 +23,8 @@ class Page:
     selected head; `reading`: the display options apply; `untrained`: it shows models with random
     weights, whichever is selected; `idle`: other controls without effect there; `weights`: of the
     selected model it needs no more than attention weights; `alone`: its picture has the window's
-    width, and what explains and changes it stands in the line above, unless a lesson runs.
+    width, and what explains and changes it stands in the line above, unless a lesson runs; `stage`:
+    it has a screen of its own.
     `settings`: those that it draws itself."""
 
     title: str
@@ -38,6 +39,7 @@ class Page:
     idle: tuple[str, ...] = ()
     weights: bool = False
     alone: bool = False
+    stage: bool = False
     settings: tuple[Setting, ...] = field(default=(), compare=False)
 
     @property
@@ -50,7 +52,7 @@ class Page:
         import_module(f"headlight.app.views.{self.module}").page()
 
 
-HOME, EXPORT = "attention", "take-away"
+HOME, EXPORT, STAGE = "attention", "take-away", "stage"
 PADDING_MASKS = "src_padding", "tgt_padding", "memory_padding"
 CHANGES = "what_if", "shows"
 OUTPUT_SETTINGS = "output", "use_new_translation"  # in the state line
@@ -128,16 +130,16 @@ MENU = (
         settings=page_settings.GENERATE_CONTROLS,
     ),
     Page(
-        title="One row",
+        title="Head and row",
         group=INSIDE,
-        view="One row",
-        module="one_row",
-        path="row",
-        picture=".st-key-one_row",
+        view="Head and row",
+        module="stage",
+        path=STAGE,
+        picture=".st-key-stage_place",
         head=True,
-        idle=("switches", "switch_head", "importance", "what_if"),
         weights=True,
-        settings=page_settings.ONE_ROW_CONTROLS,
+        stage=True,
+        settings=(FOLLOW, KEY),
     ),
     Page(
         title="Inside a head",
@@ -306,7 +308,8 @@ PAGES = {page.key: page for page in MENU if page.key != YOURS_PATH or checked_fi
 # place.
 _titles = {re.sub(r"\W+", "-", page.title.lower()): page for page in PAGES.values()}
 ALIASES = {name: page.key for name, page in _titles.items() if name != page.path}
-ALIASES["family"] = "lineage"
+ALIASES |= {"family": "lineage", "row": STAGE}
+PLACES = {"row": {"depth": "row"}}  # of the stage, where a former page was
 GROUPS = {  # entry of the menu → its views
     group: [page for page in PAGES.values() if page.group == group]
     for group in dict.fromkeys(page.group for page in MENU)

@@ -90,6 +90,13 @@ class Memo:
     old: dict[str, Any] = field(default_factory=dict)  # what its widgets had then, see OPENED
     acts: list[dict[str, Any]] = field(default_factory=list)  # whose previews the grid waits for
 
+    # The stage
+    is_staged: bool = False  # whether it has been shown: from then on every page keeps it
+    is_looked: bool = False  # whether this run has told it what may be seen
+    looks: int = 0  # told so far
+    asked: dict[str, Any] | None = None  # the question about a head that was asked last
+    drawer: bool = False  # whether it is open
+
     # Pages
     opened_on: tuple | None = None  # the head that was selected when its table was opened
     pack: Any = None  # the bundle opened on Export

@@ -37,12 +37,17 @@ BY_PAGE: dict[str, Keys] = {
         ("Home, End", "the first token, the last"),
         ("space", "play or pause"),
     ),
-    "row": (
-        ("← →", "the stop before and after"),
-        ("↑ ↓", "the row above and below"),
-        ("D", "√d on and off"),
-        ("space", "play or pause"),
-        ("F, C, N", "formula, code, numbers"),
+    "stage": (
+        ("1, 2, 3", "all heads, one head, one row"),
+        ("Enter, Esc", "one step deeper, one step back"),
+        ("arrows", "another head, row, cell or stop; with Shift another cell of the row"),
+        ("H, W", "hide the word, swap it"),
+        ("O", "switch the head off or on"),
+        ("M", "mask the cell, or allow it"),
+        ("+ −", "more or less weight for the cell"),
+        ("N, K, T", "no positions, peek ahead, blur all heads"),
+        ("B", "hold: the model as trained"),
+        ("D", "in a row: √d on and off"),
     ),
     "inside": (("← →", "the step before and after"),),
     "lookup": (

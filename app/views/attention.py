@@ -10,9 +10,8 @@ from headlight.app import charts, selection
 from headlight.app.charts import Axis
 from headlight.app.components.figure import figure
 from headlight.app.components.head_grid import head_grid
-from headlight.app.results import head_results, memoize
-from headlight.app.results.shown import Shown
-from headlight.app.shell import edits, frame, palette, regions, running_lesson
+from headlight.app.results import head_results
+from headlight.app.shell import edits, frame, palette, regions, running_lesson, stage
 from headlight.app.shell.grid_display import grid_options
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import AFTER
@@ -84,7 +83,7 @@ def page() -> None:
 
     predicted = head_results.predictions_of(shown)
     packed = head_results.packed_of(shown, reading, subtracted)
-    if former := _former(shown):
+    if chosen["shows"] == AFTER and (former := stage.former(shown)):
         packed += head_results.packed_of(former, reading)
     options = grid_options(shown)
     head_grid(
@@ -111,15 +110,6 @@ def page() -> None:
     if running_lesson.veils():
         raise messages.NothingToShow  # what follows are the numbers that a lesson asks for
     frame.of_selected_head(selected_head)
-
-
-def _former(shown: Shown) -> Shown | None:
-    """The run before the change that is shown, for a picture beside that of the run; None where
-    nothing is changed, a lesson asks something, or the text is long."""
-    former = replace(shown, run=replace(shown.as_trained.run, other=None))
-    is_changed = session.values()["shows"] == AFTER and former != shown
-    is_free = not running_lesson.veils() and memoize.token_count(shown.run) < memoize.SHORT
-    return former if is_changed and is_free else None
 
 
 def selected_head() -> None:

@@ -1,0 +1,103 @@
+// The seam between the stage and what computes. An engine has five calls:
+//   heard(listener)   from now on `listener({ run } | { look } | { said })`: bytes of packing.py; what is
+//                     done, covered, selected; what the changes did to the output
+//   choose(settings)  a sentence, a model, Present: an answer comes by `heard`
+//   act(what)         an edit as edits.edit takes it, or what an earlier one is undone by; likewise
+//   ask(what)         a promise of numbers that the weights do not hold
+//   keep(place)       where one is (depth, head, row), for the address; sends nothing
+// The drawing modules know nothing else: no Streamlit, no location, no storage.
+
+import { attempt } from "../shared/attempt.js";
+import { idle } from "../shared/lead.js";
+
+const PATIENCE = 2000; // ms in which an idle server answers
+const TRIES = 3;
+
+/** The engine behind Streamlit's mounts, whose scripts meet here. */
+export class StreamlitEngine {
+  listeners = [];
+  latest = {};
+  waiting = new Map(); // what was asked → { promise, resolve, reject, tries, timer }
+  answers = new Map();
+  send = () => {};
+  line = null; // to the server, once the mount that answers is there
+
+  heard(listener) {
+    this.listeners.push(listener);
+    for (const [name, value] of Object.entries(this.latest)) listener({ [name]: value });
+  }
+
+  tell(name, value) {
+    if (name === "run") this.answers.clear();
+    this.latest[name] = value;
+    this.listeners.forEach((listener) => listener({ [name]: value }));
+  }
+
+  choose(settings) {
+    this.send("choose", settings);
+  }
+
+  act(what) {
+    this.send("act", what);
+  }
+
+  ask(what) {
+    const key = JSON.stringify(what);
+    if (this.answers.has(key)) return Promise.resolve(this.answers.get(key));
+    if (!this.waiting.has(key)) {
+      const { promise, resolve, reject } = Promise.withResolvers();
+      this.waiting.set(key, { promise, resolve, reject, tries: 0 });
+      this.line?.(what);
+      this.watch(key);
+    }
+    return this.waiting.get(key).promise;
+  }
+
+  /** A question that was lost with its connection is asked anew; at last its promise fails. */
+  watch(key) {
+    const asked = this.waiting.get(key);
+    clearTimeout(asked.timer);
+    asked.timer = setTimeout(() => {
+      if (!idle()) return this.watch(key); // no connection, or a run under way
+      if (++asked.tries === TRIES) {
+        this.waiting.delete(key);
+        return asked.reject(new Error("no answer"));
+      }
+      this.line?.(JSON.parse(key));
+      this.watch(key);
+    }, PATIENCE);
+  }
+
+  /** The mount that answers comes after the first run, and anew from a server that has started anew: what
+   * waits is asked then. */
+  answersBy(line, session) {
+    this.line = line;
+    if (session === this.session) return;
+    this.session = session;
+    for (const key of this.waiting.keys()) line(JSON.parse(key));
+  }
+
+  answer(what, numbers) {
+    const key = JSON.stringify(what);
+    this.answers.set(key, numbers);
+    const asked = this.waiting.get(key);
+    if (!asked) return;
+    clearTimeout(asked.timer);
+    this.waiting.delete(key);
+    asked.resolve(numbers);
+  }
+
+  keep(place) {
+    const query = new URLSearchParams(location.search);
+    for (const [name, value] of Object.entries(place)) {
+      if (value === null) query.delete(name);
+      else query.set(name, value);
+    }
+    attempt(() => history.replaceState(history.state, "", `${location.pathname}?${query}`));
+  }
+
+  /** Where the address leads to. */
+  asked() {
+    return Object.fromEntries(new URLSearchParams(location.search));
+  }
+}

@@ -1,0 +1,90 @@
+// One sentence on what is seen, as parts: a text, or [text, what it is]: a "query", a "key" or a "name".
+
+import { moment } from "../shared/names.js";
+import { percent } from "../shared/numbers.js";
+import { one, power, share, two } from "./arithmetic.js";
+import { numbersOf } from "./row.js";
+
+const SHARP = 0.99; // a row in which a small change of a score changes almost nothing
+
+const query = (text) => [text, "query"];
+const key = (text) => [text, "key"];
+const name = (text) => [text, "name"];
+
+/** How a sentence about the selected row begins: with both words where the head follows the one that
+ * the row predicts. */
+function rowStart(state) {
+  const both = state.moment(), row = state.rowNames()[state.row()];
+  return both ? [...moment(key(both[0]), query(both[1])), ", "] : ["At ", query(row), ", "];
+}
+
+/** The two columns with the largest weights that the selected row may attend to, the largest first. */
+function bestOf(state) {
+  const part = state.part(), tile = state.tileOf(part), row = state.row(), weights = state.weights();
+  return [...weights.keys()].filter((at) => !state.isMasked(part, tile, row, at)).toSorted((a, b) => weights[b] - weights[a]);
+}
+
+export function findingOf(state) {
+  const part = state.part(), row = state.row();
+  if (state.isCovered(part, state.tileOf(part), row)) return ["This row is covered until you answer."];
+  if (state.depth === 2) return ofRow(state);
+  const [best] = bestOf(state), weights = state.weights(), names = state.keyNames();
+  if (best === undefined) return [...rowStart(state), name(state.name()), " may attend to no key: all its weights are 0."];
+  const off = state.isOff(state.tile) ? [" But it is off: nothing of this is passed on."] : [];
+  if (state.depth === 0)
+    return [`${state.count} heads in ${new Set(state.run.parts.flatMap(({ numbers }) => numbers)).size} layers. `,
+      name(state.name()), " is selected: from ", query(state.rowNames()[row]), ` it attends most to `, key(names[best]),
+      ` (${percent(weights[best])}).`, ...off];
+  const isEven = state.mix === 1 && state.isEven();
+  return [...rowStart(state), name(state.name()), isEven ? " attends to all about evenly, most to " : " attends most to ",
+    key(names[best]), ` (${percent(weights[best])}).`, ...off];
+}
+
+function ofRow(state) {
+  const { vectors, isScaled } = state, names = state.keyNames(), from = query(state.rowNames()[state.row()]);
+  if (vectors?.isMissing) return ["The scores of this head did not come. ", "Choose the row again to ask once more."];
+  const [first, second] = bestOf(state), weights = state.weights();
+  if (first === undefined) return [from, " may attend to no key, so all its weights are 0."];
+  const numbers = numbersOf(state);
+  if (!numbers) {
+    const beside = second === undefined ? [] : [", ", key(names[second]), ` ${share(weights[second])}`];
+    return [from, " gives ", key(names[first]), ` ${share(weights[first])}`, ...beside, " of its attention."];
+  }
+  if (!numbers.isFinite) return ["The scores of ", from, " are NaN or infinite: no bars can be drawn."];
+  const [best, next] = [key(names[first]), second === undefined ? null : key(names[second])];
+  if (!next) return [from, " may attend to ", best, ` alone, which gets all the weight, whatever its score, ${one(numbers.raw[first])}.`];
+  const root = `√${vectors.v.columns}`, { raw, scaled, logSum } = numbers;
+  switch (state.stop) {
+    case 0: {
+      const most = [...raw.keys()].filter((at) => numbers.allowed.has(at)).toSorted((a, b) => raw[b] - raw[a])[0];
+      return ["The query ", from, " fits the key ", key(names[most]), ` best: q · k is ${one(raw[most])}.`];
+    }
+    case 1:
+      return isScaled
+        ? [`Divided by ${root}, `, best, ` has ${two(scaled[first])}, `, next, ` ${two(scaled[second])}. The order stays, the gaps shrink.`]
+        : [`Not divided by ${root}, `, best, ` stays at ${one(raw[first])}, ${one(raw[first] - raw[second])} ahead of `, next, "."];
+    case 2: {
+      if (isScaled && !numbers.isOwn)
+        return [best, ` gets ${share(numbers.own[first])}, `, next, ` ${share(numbers.own[second])}: not the softmax of these scores alone.`];
+      if (isScaled)
+        return [`Softmax: e to the power of ${two(scaled[first])} is ${power(scaled[first])}, of ${power(logSum)} in all. `,
+          best, ` gets ${share(numbers.weights[first])}, `, next, ` ${share(numbers.weights[second])}.`];
+      const [now, before] = [share(numbers.weights[first]), share(numbersOf(state, true).weights[first])];
+      return [`Without ÷ ${root}, `, best, now === before ? ` keeps ${now}.` : ` takes ${now} instead of ${before}.`,
+        numbers.weights[first] > SHARP ? " In so sharp a row, a small change of a score changes almost nothing." : ""];
+    }
+    default: {
+      const rest = 1 - numbers.weights[first] - numbers.weights[second];
+      return [`The output is ${share(numbers.weights[first])} of the value of `, best, `, ${share(numbers.weights[second])} of that of `,
+        next, rest > 0.005 ? `, and ${share(rest)} of the rest.` : "."];
+    }
+  }
+}
+
+/** What a cell says aloud. */
+export function spokenCell(state) {
+  const part = state.part(), tile = state.tileOf(part), row = state.row(), column = state.column();
+  const names = `${state.rowNames()[row]}, ${state.keyNames()[column]}: `;
+  if (state.isCovered(part, tile, row)) return `${names}covered`;
+  return names + (state.isMasked(part, tile, row, column) ? "masked" : percent(state.weight(part, tile, row, column)));
+}

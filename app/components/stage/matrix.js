@@ -1,0 +1,193 @@
+// Depth 2: one head as a matrix or as lines; and the way from one of its rows to bars.
+
+import { percent } from "../shared/numbers.js";
+import { clamp, ease, lerp, written } from "./camera.js";
+import { matrixPlace, rowPlace } from "./layout.js";
+import { drawBars } from "./row.js";
+
+const WRITTEN = 0.05; // weights from which on a number stands in the cell
+const NARROW = 22, MIDDLE = 36, WIDE = 64; // px of a cell for a number, for its %, for what it was before
+
+/** Every how many labels there is room for one. */
+const every = (size, letters) => Math.max(1, Math.ceil((letters * 1.1) / size));
+
+/** The names of the rows; `isDim`: where only the selected one counts. */
+export function drawRowNames(state, camera, box, alpha, isDim = false) {
+  const { s, m, colours, isNarrow } = camera, names = state.rowNames(), high = box.h / names.length;
+  const row = state.row(), gap = s * (isNarrow ? 0.5 : 0.9), px = high * 0.92 < m ? s : m, step = every(high, px);
+  const left = matrixPlace(state, camera).x;
+  names.forEach((name, at) => {
+    const isOn = at === row, isNear = Math.abs(at - row) < step;
+    if (!isOn && (at % step || isNear)) return;
+    camera.text(name, left - gap, box.y + high * (at + 0.5), { align: "right", px, weight: isOn ? 650 : 400,
+      colour: isOn ? colours.selected : isDim ? colours.pale : colours.soft, most: left - gap,
+      alpha: alpha * (isDim && !isOn ? 0.55 : 1) });
+  });
+}
+
+/** The names of the columns, `wide` px each from `x` on; `columns`: those that are shown. */
+export function drawKeyNames(state, camera, x, wide, alpha, columns = null) {
+  const { s, m, cx, colours } = camera, place = matrixPlace(state, camera), names = state.keyNames(), chosen = state.column();
+  const part = state.part(), gone = state.mix > 0.5 ? state.look.hidden?.[part.key] ?? [] : [];
+  const shown = columns ?? names.map((_, at) => at), step = every(wide, s);
+  const isTilted = columns ? shown.some((at) => camera.width(names[at], m, 650) > wide - 4) : place.isTilted;
+  shown.forEach((at, i) => {
+    const isOn = at === chosen;
+    if (!isOn && (i % step || Math.abs(i - shown.indexOf(chosen)) < step)) return;
+    const middle = x + wide * (i + 0.5), isGone = gone.includes(at * state.sides(part)[1].every);
+    const look = { weight: isOn ? 650 : 400, colour: isGone ? colours.pale : isOn ? colours.ink : colours.soft, alpha };
+    if (!isTilted) {
+      const y = place.y - m * 0.85, long = camera.width(names[at], m, look.weight);
+      camera.text(names[at], middle, y, { ...look, px: m, align: "center" });
+      if (isGone) camera.fill({ x: middle - long / 2 - 2, y: y - 0.75, w: long + 4, h: 1.5 }, colours.pale, alpha, 0);
+      return;
+    }
+    cx.save();
+    cx.translate(middle + s * 0.35, place.y - 7);
+    cx.rotate(-Math.PI / 2.35);
+    camera.text(names[at], 0, 0, look);
+    cx.restore();
+  });
+}
+
+/** What the axes are, once and quietly, where nothing else stands: above the names of the rows. */
+function drawAxes(state, camera, alpha) {
+  const { s, colours } = camera, place = matrixPlace(state, camera), part = state.part();
+  if (camera.isNarrow) return;
+  const rows = state.rowsAre() || part.query;
+  const room = place.x - s;
+  if (camera.width(rows, s) < room) camera.text(rows, place.x - s * 0.9, place.y - s * 0.95, { align: "right", colour: colours.pale, alpha });
+}
+
+/** The cells in a box. `numbers`: how visible those are; `skips`: a row that stands elsewhere. */
+function drawCells(state, camera, box, alpha, numbers, skips = -1) {
+  const { s, m, cx, isNarrow } = camera, part = state.part(), tile = state.tileOf(part), selected = state.row();
+  const [wide, high] = [box.w / part.columns, box.h / part.rows];
+  const gap = Math.min(isNarrow ? 1 : s > 16 ? 3 : 2, wide / 5, high / 5);
+  for (let row = 0; row < part.rows; row++) {
+    if (row === skips) continue;
+    if (state.isCovered(part, tile, row)) {
+      drawCover(camera, { x: box.x, y: box.y + row * high, w: box.w, h: high }, gap, alpha);
+      continue;
+    }
+    for (let column = 0; column < part.columns; column++) {
+      const cell = { x: box.x + column * wide + gap / 2, y: box.y + row * high + gap / 2, w: wide - gap, h: high - gap };
+      const change = state.moved(part, tile, row, column);
+      if (state.isMasked(part, tile, row, column)) {
+        cx.globalAlpha = alpha;
+        cx.fillStyle = camera.hatch();
+        cx.fillRect(cell.x, cell.y, cell.w, cell.h);
+        cx.globalAlpha = 1;
+        continue;
+      }
+      const weight = state.weight(part, tile, row, column);
+      camera.fill(cell, camera.colour(weight), alpha);
+      if (numbers <= 0 || wide < NARROW || high < 0.9 * s) continue;
+      const colour = camera.inkOn(weight), middle = [cell.x + cell.w / 2, cell.y + cell.h / 2 + 1];
+      const px = Math.min(m, Math.max(13, high * 0.68)), look = { align: "center", colour, alpha: numbers };
+      if (change && wide >= WIDE) drawChange(camera, change, middle, px, look);
+      else if (weight >= WRITTEN)
+        camera.text(wide < MIDDLE ? percent(weight).replace("%", "") : percent(weight), ...middle,
+          { ...look, px: wide < MIDDLE ? 13 : px, weight: row === selected ? 650 : 400 });
+    }
+  }
+}
+
+/** What a weight was, small, and what it is. */
+function drawChange(camera, [was, is], [x, y], px, { colour, alpha }) {
+  const { s } = camera, [before, now] = [`${written(was).replace("%", "")} → `, written(is)];
+  const [first, second] = [camera.width(before, s), camera.width(now, px, 650)];
+  camera.text(before, x - (first + second) / 2, y, { px: s, colour, alpha: alpha * 0.85 });
+  camera.text(now, x - (first + second) / 2 + first, y, { px, weight: 650, colour, alpha });
+}
+
+function drawCover(camera, { x, y, w, h }, gap, alpha) {
+  camera.fill({ x: x + gap / 2, y: y + gap / 2, w: w - gap, h: h - gap }, camera.colours.flat, alpha);
+  camera.text("?", x + w / 2, y + h / 2 + 1, { align: "center", px: Math.min(camera.l * 0.9, h * 0.8), weight: 650,
+    colour: camera.colours.selected, alpha });
+}
+
+export function drawMatrix(state, camera, box, alpha) {
+  const { colours } = camera, part = state.part(), place = matrixPlace(state, camera), high = box.h / part.rows;
+  camera.fill({ x: box.x - 1, y: box.y - 1, w: box.w + 2, h: box.h + 2 }, colours.paper, alpha, 0);
+  drawCells(state, camera, box, alpha, alpha);
+  drawRowNames(state, camera, { ...box, x: place.x }, alpha);
+  drawKeyNames(state, camera, box.x, box.w / part.columns, alpha);
+  drawAxes(state, camera, alpha);
+  const row = state.row();
+  camera.box({ x: box.x, y: box.y + row * high, w: box.w, h: high }, alpha, -0.5, 2);
+  if (state.key >= 0)
+    camera.box({ x: box.x + (state.key * box.w) / part.columns, y: box.y + row * high, w: box.w / part.columns, h: high }, alpha, -0.5, 3.5);
+  if (state.isOff(state.tile)) camera.fill(box, colours.paper, 0.55 * alpha, 0);
+}
+
+/** Queries below, keys above, a line for each weight. */
+function drawLines(state, camera, alpha) {
+  const { W, H, s, m, cx, colours } = camera, place = matrixPlace(state, camera), part = state.part(), tile = state.tileOf(part);
+  const names = state.rowNames(), wide = (W - place.x) / names.length, [top, bottom] = [place.y + 4, H - m * 2.1], selected = state.row();
+  drawKeyNames(state, camera, place.x, place.each[0], alpha);
+  cx.save();
+  cx.lineCap = "round";
+  for (const isOwn of [false, true])
+    for (let row = 0; row < part.rows; row++) {
+      if ((row === selected) !== isOwn || state.isCovered(part, tile, row)) continue;
+      for (let column = 0; column < part.columns; column++) {
+        const weight = state.isMasked(part, tile, row, column) ? 0 : state.weight(part, tile, row, column);
+        if (weight < WRITTEN) continue;
+        const [from, to] = [place.x + wide * (row + 0.5), place.x + place.each[0] * (column + 0.5)], middle = lerp(bottom, top, 0.5);
+        cx.globalAlpha = alpha * (isOwn ? 1 : 0.25 + 0.6 * weight);
+        cx.strokeStyle = isOwn ? colours.frame : camera.colour(0.25 + 0.75 * weight);
+        cx.lineWidth = 1 + weight * s * 0.75;
+        cx.beginPath();
+        cx.moveTo(from, bottom);
+        cx.bezierCurveTo(from, middle, to, middle, to, top);
+        cx.stroke();
+      }
+    }
+  cx.restore();
+  const step = every(wide, camera.width("mmmm", m));
+  names.forEach((name, at) => {
+    const isOn = at === selected;
+    if (!isOn && (step > 1 && at % step)) return;
+    camera.text(name, place.x + wide * (at + 0.5), bottom + m * 1.1, { align: "center", px: m, weight: isOn ? 650 : 400,
+      colour: isOn ? colours.selected : colours.soft, alpha, most: step > 1 ? undefined : wide * 1.4 });
+  });
+  camera.text("keys", place.x - s, place.y - m * 0.85, { align: "right", colour: colours.pale, alpha });
+  camera.text("queries", place.x - s, bottom + m * 1.1, { align: "right", colour: colours.pale, alpha });
+}
+
+/** z from 0, the head, to 1, the bars of one row; `lines` from 0, its matrix, to 1, its lines. */
+export function drawHead(state, camera, z, lines) {
+  const place = matrixPlace(state, camera), { W, H, cx } = camera, part = state.part(), row = state.row();
+  if (z <= 0) {
+    if (lines < 1) drawMatrix(state, camera, place, 1 - lines);
+    if (lines > 0) drawLines(state, camera, lines);
+    return;
+  }
+  const u = ease(z), alpha = clamp(1 - 2 * z), taller = 1 + 5 * u, middle = place.y + (row + 0.5) * place.each[1];
+  if (alpha > 0) {
+    cx.save();
+    cx.beginPath();
+    cx.rect(-6, place.y - 2, W + 12, H);
+    cx.clip();
+    drawCells(state, camera, { ...place, y: middle - (middle - place.y) * taller, h: place.h * taller }, alpha, alpha * 0.6, row);
+    cx.restore();
+  }
+  drawRowNames(state, camera, place, 1, true);
+  const { columns, each } = rowPlace(state, camera), isAll = columns.length === part.columns;
+  if (isAll) drawKeyNames(state, camera, place.x, lerp(place.each[0], each, u), 1, u > 0.5 ? columns : null);
+  else {
+    drawKeyNames(state, camera, place.x, place.each[0], alpha);
+    drawKeyNames(state, camera, place.x, each, clamp(2 * z - 1), columns);
+  }
+  drawBars(state, camera, u, clamp(3 * z - 2));
+}
+
+/** The cell at a point: {row, key}, key −1 on a label; or of a label above {row: null, key}. */
+export function cellAt(state, camera, x, y) {
+  const place = matrixPlace(state, camera), part = state.part(), [wide, high] = place.each;
+  const key = Math.max(0, Math.min(part.columns - 1, Math.floor((x - place.x) / wide)));
+  if (y < place.y) return x < place.x ? null : { row: null, key };
+  const row = Math.max(0, Math.min(part.rows - 1, Math.floor((y - place.y) / high)));
+  return { row, key: x < place.x ? -1 : key };
+}

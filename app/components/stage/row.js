@@ -1,0 +1,124 @@
+// Depth 3: the scores of one row as bars, and what becomes of them. It needs the scores and values of the
+// head, which come when they are asked for; until then the bars are weights.
+
+import { ramp, stopsOf } from "../shared/colours.js";
+import { one, rowOf, share, two } from "./arithmetic.js";
+import { between, clamp, ease, lerp, written } from "./camera.js";
+import { matrixPlace, rowPlace } from "./layout.js";
+
+const LITTLE = 0.03; // a weight whose bar has no colour
+const APART = 1e-3; // of the model's weights from the softmax of its scores
+const SPREAD = 3; // of a value, from which on its colour is that of the largest
+
+/** The row in numbers: {raw, scaled, weights, output, …} of arithmetic.js; null until they have come. */
+export function numbersOf(state, isScaled = state.isScaled) {
+  const { vectors } = state;
+  if (!vectors || vectors.isMissing) return null;
+  const { scores, mask, v, weights } = vectors, row = state.row() * state.sides()[0].every, { columns } = scores;
+  const head = { keys: { length: columns }, width: v.columns, values: v.data, scores: scores.data, mask: mask.data };
+  const numbers = rowOf(head, row, isScaled), own = [...weights.data.subarray(row * columns, (row + 1) * columns)];
+  const isOwn = isScaled && own.every((weight, at) => Math.abs(weight - numbers.weights[at]) < APART);
+  return { ...numbers, own, isOwn };
+}
+
+/** How high each bar is at a stop: [from, to] in px. */
+function heights(stop, { columns, numbers, weights, zero, foot, tall, scale }) {
+  return columns.map((at, i) => {
+    if (stop === 0) return [zero, zero - numbers.raw[at] * scale];
+    if (stop === 1) return [zero, zero - numbers.scaled[at] * scale];
+    if (stop === 2) return [foot, foot - (weights[i] ?? 0) * tall];
+    return [foot, foot - tall];
+  });
+}
+
+/** `u`: how far the cells of the row have become bars; `near`: how visible their numbers are. */
+export function drawBars(state, camera, u, near) {
+  const { H, s, m, l, cx, colours, isNarrow } = camera, place = rowPlace(state, camera), { columns } = place;
+  const matrix = matrixPlace(state, camera), part = state.part(), tile = state.tileOf(part), row = state.row(), chosen = state.column();
+  if (state.isCovered(part, tile, row)) return;
+  const numbers = numbersOf(state), stop = numbers ? state.stopShown ?? state.stop : 2, isAllowed = (at) => !state.isMasked(part, tile, row, at);
+  const isOwn = state.isScaled || !numbers; // else the weights are none of the model's
+  const weights = columns.map((at) => (!isAllowed(at) ? null : isOwn ? state.weight(part, tile, row, at) : numbers.weights[at]));
+  const top = place.y + m * 1.9, foot = H - s * 0.6, tall = foot - top;
+  const known = numbers ? columns.filter((at) => isAllowed(at)).map((at) => numbers.raw[at]) : [0];
+  const [most, least] = [Math.max(1, ...known), Math.min(0, ...known)], scale = (H - m * 1.4 - top) / (most - least);
+  const given = { columns, numbers, weights, zero: top + most * scale, foot, tall, scale };
+  const [low, high] = [Math.floor(stop), Math.ceil(stop)], way = ease(stop - low), mix = clamp(stop - 2);
+  const [a, b] = [heights(low, given), heights(high, given)];
+  const ghosts = !numbers ? null : stop === 1 ? heights(0, given) : stop === 2 && !state.isScaled
+    ? heights(2, { ...given, weights: columns.map((at) => state.weight(part, tile, row, at)) }) : null;
+  camera.fill({ x: place.x, y: lerp(low < 2 ? given.zero : foot, high < 2 ? given.zero : foot, way) - 0.75, w: place.w, h: 1.5 }, colours.line, near, 0);
+  columns.forEach((at, i) => {
+    const [from, to] = [lerp(a[i][0], b[i][0], way), lerp(a[i][1], b[i][1], way)], weight = weights[i];
+    const cell = { x: matrix.x + at * matrix.each[0] + 1, y: matrix.y + row * matrix.each[1] + 1, w: matrix.each[0] - 2, h: matrix.each[1] - 2 };
+    const thick = lerp(0.64, 0.5, mix), bar = { x: place.x + place.each * (i + 0.5 - thick / 2), y: Math.min(from, to),
+      w: place.each * thick, h: Math.max(2, Math.abs(to - from)) };
+    const seen = between(cell, bar, u);
+    if (weight === null) {
+      cx.fillStyle = camera.hatch();
+      return cx.fillRect(seen.x, lerp(cell.y, top, u), seen.w, lerp(cell.h, tall, u));
+    }
+    if (mix < 1) camera.fill(seen, weight < LITTLE && u > 0.5 ? colours.flat : camera.colour(weight), 1 - mix);
+    if (mix > 0) drawValue(state, camera, at, weight, bar, top, tall, mix);
+    if (ghosts) camera.dotted({ ...bar, y: Math.min(...ghosts[i]), h: Math.abs(ghosts[i][1] - ghosts[i][0]) }, near * 0.55);
+    const text = !numbers || stop > 1.5 ? (isOwn ? written(weight) : share(weight)) : stop < 0.5 ? one(numbers.raw[at]) : two(numbers.scaled[at]);
+    const isUp = to <= from, y = stop > 2.5 ? place.y + m * 0.9 : isUp ? to - m * 0.75 : to + m * 0.8, isOn = at === chosen;
+    if (!isOn && place.each < camera.width(text, isNarrow ? 13 : m)) return;
+    camera.text(text, bar.x + bar.w / 2, y, { align: "center", px: isNarrow ? 13 : isOn ? l * 0.86 : m, weight: isOn ? 650 : 400,
+      colour: isOn ? colours.ink : weight < LITTLE ? colours.pale : colours.soft, alpha: near });
+    if (state.key === at && u === 1) camera.box(bar, 0.9);
+  });
+  if (!isNarrow) drawSide(state, camera, { ...given, place, top, near, mix, chosen, stop });
+}
+
+/** The value of a key, number by number, as visible as its weight. */
+function drawValue(state, camera, at, weight, bar, top, tall, mix) {
+  const { v } = state.vectors;
+  if (!v.columns) return;
+  const colour = ramp(stopsOf(state.look.differences, state.ink)), high = tall / v.columns;
+  for (let i = 0; i < v.columns; i++) {
+    const value = v.data[at * v.columns + i];
+    camera.fill({ x: bar.x, y: top + i * high, w: bar.w, h: Math.max(1, high - 1) },
+      `rgb(${colour(0.5 + value / (2 * SPREAD)).map(Math.round)})`, mix * (0.06 + 0.94 * weight), 0);
+  }
+}
+
+/** At the right: what the stop is, the weights as one stack, or their mix. */
+function drawSide(state, camera, { columns, weights, numbers, place, top, foot, tall, near, mix, chosen, stop }) {
+  const { W, s, m, l, colours } = camera, left = place.x + place.w + s * 1.2, wide = W - left;
+  if (!numbers) return;
+  if (stop < 1.5) {
+    const root = `÷ √${state.vectors.v.columns || "d"}`;
+    const lines = stop < 0.5 ? ["q · k", "how well the", "query fits", "each key"]
+      : state.isScaled ? [root, "keeps scores", "in a usable", "range"] : [`no ${root}`, "scores stay", "as large as", "they are"];
+    lines.forEach((line, i) => camera.text(line, left, top + m * 0.3 + i * s * 1.45 + (i ? 4 : 0),
+      { px: i ? s : m, weight: i ? 400 : 650, colour: i ? colours.soft : colours.ink, alpha: near }));
+    return;
+  }
+  const names = state.keyNames();
+  if (mix < 1) {
+    let y = foot;
+    const parts = columns.map((at, i) => [weights[i] ?? 0, names[at], at]).toSorted((p, q) => q[0] - p[0]);
+    const rest = 1 - parts.reduce((sum, [weight]) => sum + weight, 0);
+    if (columns.length < names.length) parts.push([rest, `${names.length - columns.length} others`, -1]);
+    for (const [weight, name, at] of parts) {
+      const high = weight * tall;
+      camera.fill({ x: left, y: y - high, w: wide * 0.42, h: Math.max(0, high - 2) }, camera.colour(weight), near * (1 - mix));
+      if (high > m) camera.text(name, left + wide * 0.42 + 8, y - high / 2, { px: m, weight: at === chosen ? 650 : 400, alpha: near * (1 - mix), most: wide * 0.58 - 8 });
+      y -= high;
+    }
+    camera.text("100%", left, top - m * 0.75, { px: m, weight: 650, alpha: near * (1 - mix) });
+  }
+  if (mix <= 0 || !numbers.output.length) return;
+  const colour = ramp(stopsOf(state.look.differences, state.ink)), high = tall / numbers.output.length;
+  numbers.output.forEach((value, i) => camera.fill({ x: left + wide * 0.28, y: top + i * high, w: wide * 0.42, h: Math.max(1, high - 1) },
+    `rgb(${colour(0.5 + value / (2 * SPREAD)).map(Math.round)})`, near * mix, 0));
+  camera.text("=", left + wide * 0.1, (top + foot) / 2, { px: l, colour: colours.soft, alpha: near * mix });
+  camera.text("output", left + wide * 0.49, place.y - m * 0.85, { align: "center", px: m, weight: 650, alpha: near * mix });
+}
+
+/** The column whose bar is at a point; null beside them. */
+export function barAt(state, camera, x, y) {
+  const place = rowPlace(state, camera), at = Math.floor((x - place.x) / place.each);
+  return y >= 0 && at >= 0 && at < place.columns.length ? place.columns[at] : null;
+}

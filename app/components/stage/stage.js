@@ -1,0 +1,476 @@
+// The stage: one drawing with depths, under a line of names, the texts, and one sentence. What is selected,
+// the depth and the view are the browser's; the server hears of them with the next act.
+
+import { fromRoot } from "../shared/address.js";
+import { stopsOf } from "../shared/colours.js";
+import { element, onRecolour, painted } from "../shared/dom.js";
+import { keysOf } from "../shared/keys.js";
+import { leadsTo } from "../shared/lead.js";
+import { shape } from "../shared/svg.js";
+import { Camera, EDGE, ease, lerp } from "./camera.js";
+import { findingOf, spokenCell } from "./finding.js";
+import { drawHeads, headAt, headBeside } from "./heads.js";
+import { cellAt, drawHead } from "./matrix.js";
+import { barAt } from "./row.js";
+import { DEPTHS, StageState, STOPS, VIEWS } from "./state.js";
+import { drawUnder, drawWords } from "./words.js";
+
+const DEEPER = 620, STEPS = 380, VIEW = 450, ACT = 450; // ms: a depth, each of several, a view, an act
+const KEPT = 100; // ms after news: Streamlit (1.67) writes the address from what it knew when a run began
+const NAMED = 2; // acts in the finding; further ones are counted
+const HERE = "stage"; // path of the page
+const VIEW_NAMES = { matrix: "Matrix", lines: "Lines" };
+const PENCIL = "✎";
+const POWER = "M8 1.5v6M4.2 4a5.6 5.6 0 1 0 7.6 0"; // the sign of a switch
+
+const button = (name, attributes = {}, ...children) => element("button", { type: "button", ...attributes }, name, ...children);
+
+export class Stage {
+  state = new StageState();
+  shown = 1; // the depth as drawn
+  lines = 0; // the view of a head as drawn
+  pointed = null; // the head under the pointer
+  isAnswering = false; // what an act did is said, until something else is selected
+
+  constructor(engine) {
+    this.engine = engine;
+    this.build();
+    this.state.takePlace(engine.asked());
+    [this.shown, this.lines] = [this.state.depth, this.state.view];
+    engine.heard((news) => this.hear(news));
+    addEventListener("popstate", ({ state }) => this.follow(state));
+  }
+
+  build() {
+    const canvas = element("canvas", { tabindex: "0", role: "application", "aria-roledescription": "attention" });
+    const rail = element("nav", { class: "rail", "aria-label": "Depth" });
+    const outcome = element("span", { class: "w outcome" });
+    const words = element("section", { class: "words", "aria-label": "The texts", translate: "no" });
+    const bar = element("div", { class: "acts", role: "toolbar" }), next = element("div", { class: "next" });
+    const input = element("input", { type: "range", min: "0", max: "1", step: "0.01", "aria-label": "Before to after" });
+    const slider = element("label", { class: "slider" }, "before", input, "after");
+    const under = element("div", { class: "under" }, bar, next, slider);
+    const finding = element("p", { class: "finding", "aria-live": "polite" });
+    const views = element("div", { class: "views", role: "group", "aria-label": "View" });
+    const tools = element("div", { class: "tools" }), spoken = element("div", { class: "spoken", "aria-live": "polite" });
+    const learn = element("a", {}, "Learn"), present = button("Present"), more = button("More", { "aria-haspopup": "dialog" });
+    const legend = element("div", { class: "legend", "aria-hidden": "true" }, "0%", element("i"), "100%");
+    this.parts = { canvas, rail, words, outcome, bar, next, slider, under, finding, views, tools, spoken, present, more, legend };
+    this.root = element("div", { class: "stage" },
+      element("header", { class: "top" }, element("b", { class: "logo", translate: "no" }, "Headlight"), rail,
+        element("div", { class: "quiet" }, learn, present, more)),
+      element("h1", { class: "spoken" }, "What each attention head attends to"), words, under,
+      element("div", { class: "line" }, finding, views),
+      element("div", { class: "picture" }, canvas, tools), legend, spoken);
+    this.camera = new Camera(canvas);
+    leadsTo(learn, () => `${fromRoot("learn", HERE)}${location.search}`, true);
+    present.onclick = () => this.engine.choose({ projector: !this.state.look.projector });
+    more.onclick = () => this.engine.choose({ drawer: !this.state.look.drawer, selection: this.state.selection() });
+    input.oninput = () => this.blend(Number(input.value));
+    canvas.onclick = (event) => this.click(event);
+    canvas.onpointermove = (event) => this.point(event);
+    canvas.onpointerleave = () => this.point(null);
+    keysOf(this.root, (event) => this.key(event));
+    this.root.addEventListener("keyup", ({ key }) => key === "b" && this.state.run?.former && this.blend(1));
+    new ResizeObserver(() => this.size()).observe(canvas.parentElement);
+    onRecolour(this.root, () => this.size());
+    document.fonts?.ready.then(() => this.size());
+  }
+
+  // What is told
+
+  hear({ run, look, said }) {
+    const { state } = this, wasSeen = state.isSeen, before = state.run;
+    if (said) {
+      this.isAnswering = Boolean(said.said?.length) && JSON.stringify(said) !== JSON.stringify(state.said);
+      state.said = said;
+    }
+    if (look) state.takeLook(look);
+    if (run) state.takeRun(run);
+    const { isSeen } = state, isNew = isSeen && (!wasSeen || state.run !== before);
+    this.root.toggleAttribute("data-covered", !isSeen);
+    document.documentElement.toggleAttribute("data-stage-covered", Boolean(state.look?.covered));
+    this.root.toggleAttribute("data-present", Boolean(state.look?.projector));
+    this.parts.present.textContent = state.look?.projector ? "Leave" : "Present";
+    this.parts.more.setAttribute("aria-expanded", String(Boolean(state.look?.drawer)));
+    if (!isSeen) return this.camera.clear();
+    if (state.asked) state.goThere();
+    if (state.run !== this.run) [this.run, state.vectors] = [state.run, null];
+    if (!isNew) return this.all();
+    this.size(false);
+    const changes = Boolean(state.run.former) && !before?.former;
+    if (changes) this.camera.move(ACT, (u) => this.blend(ease(u)), () => this.blend(1));
+    else this.all();
+    setTimeout(() => this.keep(), KEPT);
+    requestAnimationFrame(() => painted("stage", state.run.id));
+  }
+
+  /** A link to a place of the stage; Back, which undoes an act, leaves the depth as it is. */
+  follow(state) {
+    if (!state?.isLink || !location.pathname.endsWith(`/${HERE}`)) return;
+    const asked = this.engine.asked();
+    if (!asked.depth) return;
+    this.state.takePlace(asked);
+    [this.shown, this.lines] = [this.state.depth, this.state.view];
+    if (!this.state.isSeen) return;
+    if (this.state.asked) this.state.goThere();
+    this.all();
+  }
+
+  // Acts
+
+  act(act) {
+    this.engine.act({ ...act, selection: this.state.selection() });
+  }
+
+  blend(mix) {
+    this.state.mix = mix;
+    this.camera.images.clear();
+    this.all();
+  }
+
+  /** Asks for the scores and values of the selected head, where they are needed. */
+  async fetch() {
+    const { state, run } = this, { tile } = state;
+    if (state.depth < 2 || state.vectors || state.look.lacks) return;
+    const isHere = () => this.run === run && state.tile === tile;
+    try {
+      const found = await this.engine.ask({ what: "scores", ...tile, of: run.id });
+      if (isHere()) state.vectors = found;
+    } catch {
+      if (isHere()) state.vectors = { isMissing: true };
+    }
+    if (!isHere()) return;
+    this.all();
+    requestAnimationFrame(() => painted("stage row", run.id));
+  }
+
+  // Where one is
+
+  go(depth) {
+    const to = Math.max(0, Math.min(DEPTHS.length - 1, depth)), from = this.shown, away = Math.abs(to - from);
+    if (to === this.state.depth && from === to) return;
+    this.state.depth = to;
+    this.bands();
+    this.fetch();
+    this.camera.move(away <= 1 ? DEEPER : STEPS * away, (u) => {
+      this.shown = lerp(from, to, u);
+      this.draw();
+    }, () => {
+      this.shown = to;
+      this.all();
+      this.keep();
+      painted("stage depth", to);
+    });
+  }
+
+  /** Another view of the depth: of a head matrix or lines, of a row a stop. */
+  see(at) {
+    const { state } = this, isHead = state.depth === 1, from = isHead ? this.lines : state.stopShown ?? state.stop;
+    state[isHead ? "view" : "stop"] = at;
+    this.bands();
+    this.camera.move(VIEW, (u) => {
+      if (isHead) this.lines = lerp(from, at, ease(u));
+      else state.stopShown = lerp(from, at, u);
+      this.draw();
+    }, () => {
+      state.stopShown = null;
+      this.all();
+    });
+    this.keep();
+  }
+
+  choose(tile) {
+    this.state.choose(tile);
+    this.state.vectors = null;
+    this.selected();
+  }
+
+  selected() {
+    this.isAnswering = false;
+    this.all();
+    this.fetch();
+    this.keep();
+    this.parts.spoken.textContent = this.state.depth ? spokenCell(this.state) : this.state.name();
+  }
+
+  touch(side, index) {
+    const { state } = this, part = state.part(), { token } = state;
+    state.token = token?.side === side && token.index === index ? null : { side, index };
+    if (side === part.query && index - state.shift() >= 0)
+      state.chooseRow(Math.floor((index - state.shift()) / state.sides(part)[0].every));
+    this.selected();
+  }
+
+  keep() {
+    if (this.state.isSeen && this.root.isConnected && this.camera.W) this.engine.keep(this.state.place());
+  }
+
+  // Pointer and keys
+
+  at({ clientX, clientY }) {
+    const box = this.parts.canvas.getBoundingClientRect();
+    return [clientX - box.left - EDGE, clientY - box.top - EDGE];
+  }
+
+  point(event) {
+    const { state, camera } = this;
+    if (!state.isSeen || state.depth) return;
+    const found = event && headAt(state, camera, ...this.at(event));
+    this.parts.canvas.style.cursor = found ? "pointer" : "";
+    if (JSON.stringify(found) === JSON.stringify(this.pointed)) return;
+    this.pointed = found;
+    this.draw();
+  }
+
+  click(event) {
+    const { state, camera } = this;
+    if (!state.isSeen) return;
+    const [x, y] = this.at(event);
+    if (state.depth === 0) {
+      const found = headAt(state, camera, x, y);
+      if (!found) return;
+      this.choose(found);
+      return this.go(1);
+    }
+    if (state.depth === 1 && state.view === 0) {
+      const cell = cellAt(state, camera, x, y);
+      if (!cell) return;
+      if (cell.row === null) return this.touch(state.part().key, cell.key * state.sides()[1].every);
+      const isSame = state.row() === cell.row && (cell.key < 0 || state.key === cell.key);
+      if (isSame) return this.go(2);
+      state.chooseRow(cell.row);
+      state.key = cell.key;
+      return this.selected();
+    }
+    const cell = cellAt(state, camera, x, y), bar = state.depth === 2 && x > 0 ? barAt(state, camera, x, y) : null;
+    if (cell?.row !== null && cell?.key === -1) state.chooseRow(cell.row);
+    else if (bar !== null) state.key = state.key === bar ? -1 : bar;
+    else return;
+    this.selected();
+  }
+
+  key(event) {
+    const { state } = this, { key, shiftKey } = event, [from] = event.composedPath();
+    if (!state.isSeen || from.matches?.("input, select, textarea")) return false;
+    const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key] ?? [0, 0];
+    const isFree = !from.closest?.("button, a") || from === this.parts.canvas;
+    if (dx || dy) return isFree && this.step(dx, dy, shiftKey);
+    if (key === "Enter") return isFree && (this.go(state.depth + 1), true);
+    if (key === "Escape") return this.back();
+    if (DEPTHS[Number(key) - 1]) return (this.go(Number(key) - 1), true);
+    if (key === "b" && state.run.former) return (this.blend(0), true);
+    if (key === "d" && state.depth === 2) return this.scale();
+    const act = state.acts().find((one) => one.key === key.toLowerCase());
+    if (act) this.act(act.act);
+    return Boolean(act);
+  }
+
+  /** Whether there was anything to go back from. */
+  back() {
+    const { state } = this;
+    if (state.token) state.token = null;
+    else if (state.key >= 0) state.key = -1;
+    else if (state.depth > 0) return (this.go(state.depth - 1), true);
+    else return false;
+    this.selected();
+    return true;
+  }
+
+  scale() {
+    this.state.isScaled = !this.state.isScaled;
+    this.all();
+    this.keep();
+    return true;
+  }
+
+  /** An arrow key: another head, row, cell or stop. */
+  step(dx, dy, isCell) {
+    const { state, camera } = this, part = state.part();
+    if (state.depth === 0) {
+      const found = headBeside(state, camera, [dx, dy]);
+      if (found) this.choose(found);
+      return true;
+    }
+    if (state.depth === 2 && dx && !isCell) return (this.see(Math.max(0, Math.min(STOPS.length - 1, state.stop + dx))), true);
+    const column = state.column(), { key } = state;
+    if (dy) {
+      state.chooseRow(state.row() + dy);
+      state.key = key;
+    } else {
+      state.chooseRow(state.row());
+      state.key = Math.max(0, Math.min(part.columns - 1, key < 0 ? column : key + dx));
+    }
+    this.selected();
+    return true;
+  }
+
+  // Drawing
+
+  size(draws = true) {
+    const { state } = this;
+    if (!this.root.isConnected || !state.look?.palette) return;
+    const style = getComputedStyle(this.root);
+    state.ink = style.color;
+    this.camera.size(["--s", "--m", "--l"].map((name) => parseFloat(style.getPropertyValue(name))), style.color, state.look.palette);
+    const stops = stopsOf(state.look.palette, style.color);
+    this.parts.legend.querySelector("i").style.background = `linear-gradient(to right, ${stops.join()})`;
+    if (draws && state.isSeen) this.all();
+  }
+
+  draw() {
+    const { state, camera, shown } = this;
+    if (!state.isSeen || !camera.W) return;
+    camera.clear();
+    if (shown < 1) drawHeads(state, camera, shown, this.pointed);
+    else drawHead(state, camera, shown - 1, this.lines);
+    for (const tool of this.parts.tools.children) tool.hidden = !Number.isInteger(shown);
+  }
+
+  all() {
+    if (!this.state.isSeen) return;
+    drawWords(this);
+    this.drawModels();
+    drawUnder(this);
+    this.bands();
+    this.draw();
+    this.fetch();
+  }
+
+  /** Rail, finding, views, and what can be done in the picture. */
+  bands() {
+    this.drawRail();
+    this.drawFinding();
+    this.drawViews();
+    this.drawTools();
+  }
+
+  drawRail() {
+    const { state, parts: { rail } } = this;
+    const names = ["Heads", state.name(), state.rowNames()[state.row()]];
+    rail.replaceChildren(...names.flatMap((name, depth) => {
+      const place = button(name, depth === state.depth ? { "aria-current": "true" } : {});
+      place.onclick = () => this.go(depth);
+      return depth ? [element("i", { "aria-hidden": "true" }, "›"), place] : [place];
+    }));
+  }
+
+  drawFinding() {
+    const { state, parts: { finding, canvas } } = this, { done } = state.look;
+    const acts = done.slice(0, NAMED).map(({ text, undo }) => {
+      const cross = button("×", { "aria-label": `Undo: ${text}` });
+      cross.onclick = () => this.engine.act({ ...undo, selection: state.selection() });
+      return element("span", { class: "done" }, text, " ", cross);
+    });
+    if (done.length > NAMED) acts.push(element("span", { class: "done" }, `and ${done.length - NAMED} more`));
+    const isSaid = this.isAnswering && state.depth < 2 && state.mix > 0.5 && state.effect?.said.length;
+    const parts = isSaid ? state.effect.said.map(([text, tag]) => (tag ? element(tag, {}, text) : text))
+      : findingOf(state).map((part) => (Array.isArray(part) ? element("b", { class: part[1], translate: "no" }, part[0]) : part));
+    finding.replaceChildren(...acts.flatMap((act) => [act, " "]), ...parts);
+    canvas.setAttribute("aria-label", `${state.name()}. ${finding.textContent}`);
+  }
+
+  drawViews() {
+    const { state, parts: { views } } = this, [, head, row] = DEPTHS.keys();
+    const root = `÷ √${state.vectors?.v?.columns || "d"}`, isRow = state.depth === row && !state.look.lacks;
+    const names = state.depth === head ? VIEWS.map((view) => VIEW_NAMES[view]) : isRow ? ["q · k", root, "softmax", "mix"] : [];
+    const now = state.depth === head ? state.view : state.stop;
+    views.replaceChildren(...names.map((name, at) => {
+      const view = button(name, { "aria-pressed": String(at === now) });
+      view.onclick = () => this.see(at);
+      return view;
+    }));
+    if (isRow) {
+      const scaling = button(state.isScaled ? `without ${root}` : `with ${root}`, { class: "scaling" }, element("kbd", {}, "D"));
+      scaling.onclick = () => this.scale();
+      views.append(scaling);
+    }
+  }
+
+  /** Beside what they act on: the head's switch in the corner of its matrix, the mask in its hatch. */
+  drawTools() {
+    const { state, camera, parts: { tools } } = this;
+    const wanted = state.depth === 1 && !camera.isNarrow ? state.acts().filter(({ key }) => key === "o") : [];
+    tools.replaceChildren(...wanted.map(({ name, act, isDone }) => {
+      const tool = button("", { class: "tool", "aria-pressed": String(Boolean(isDone)), title: `Switch ${state.name()} ${name} (O)` });
+      tool.append(shape("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, shape("path", { d: POWER })), ` ${name}`);
+      tool.onclick = () => this.act(act);
+      return tool;
+    }));
+  }
+
+  // Words
+
+  boxOf(title) {
+    const { words, outcome } = this.parts;
+    this.boxes ??= new Map();
+    const titles = JSON.stringify(Object.keys(this.state.run.sides));
+    if (this.titles !== titles) {
+      this.titles = titles;
+      this.boxes = new Map(Object.keys(this.state.run.sides).map((one) => [one, element("div", { class: "side" })]));
+      const [first, ...others] = this.boxes.values();
+      this.pencil ??= this.pencilButton();
+      this.model ??= this.modelMenu();
+      words.replaceChildren(first, this.pencil, this.model, ...others.flatMap((box) => [element("span", { class: "arrow", "aria-hidden": "true" }, "→"), box]), outcome);
+    }
+    return this.boxes.get(title);
+  }
+
+  /** So many words in a box, from the token `first` on. */
+  fill(box, count, first) {
+    if (box.buttons?.length === count && box.first === first) return;
+    const title = [...this.boxes].find(([, one]) => one === box)[0];
+    box.first = first;
+    box.buttons = Array.from({ length: count }, (_, i) => {
+      const word = button("", { class: "w" });
+      word.onclick = () => this.touch(title, first + i);
+      return word;
+    });
+    box.replaceChildren(...box.buttons.flatMap((word) => [document.createTextNode(""), word]));
+  }
+
+  buttonOf({ side, index }) {
+    const box = this.boxes?.get(side);
+    return box?.buttons?.[index - box.first] ?? null;
+  }
+
+  pencilButton() {
+    const pencil = button(PENCIL, { class: "pencil", "aria-label": "Type another sentence", title: "Type another sentence" });
+    pencil.onclick = () => this.write();
+    return pencil;
+  }
+
+  write() {
+    const [box] = this.boxes.values(), input = element("input", { class: "type", "aria-label": "Sentence", value: this.state.look.line });
+    const end = () => {
+      this.pencil.hidden = false;
+      box.buttons = null;
+      this.all();
+      this.pencil.focus();
+    };
+    box.replaceChildren(input);
+    this.pencil.hidden = true;
+    input.focus();
+    input.select();
+    input.onkeydown = (event) => {
+      event.stopPropagation();
+      if (event.key === "Escape") end();
+      if (event.key !== "Enter" || event.isComposing) return;
+      if (input.value.trim() && input.value !== this.state.look.line) this.engine.choose({ line: input.value, selection: this.state.selection() });
+      end();
+    };
+  }
+
+  drawModels() {
+    const { models, model } = this.state.look, listed = JSON.stringify(models);
+    if (this.model.listed !== listed) this.model.replaceChildren(...models.map((name) => element("option", {}, name)));
+    this.model.listed = listed;
+    this.model.value = model;
+  }
+
+  modelMenu() {
+    const menu = element("select", { class: "model", "aria-label": "Model" });
+    menu.onchange = () => this.engine.choose({ model: menu.value });
+    return menu;
+  }
+}

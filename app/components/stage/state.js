@@ -1,0 +1,354 @@
+// What the stage knows: the run, what of it may be seen, what is selected, how deep one is. Nothing here
+// draws or listens.
+
+import {
+  cover, hasFollowing, isCovered, meanWeights, shiftOf, unpack, valueOf, visibleKeys,
+} from "../head_grid/cells.js";
+
+export const DEPTHS = ["heads", "head", "row"]; // as in the address
+export const STOPS = ["scores", "scaled", "weights", "output"]; // of a row, likewise
+export const VIEWS = ["matrix", "lines"]; // of a head, likewise
+const WORD = /[\p{L}\p{N}]/u; // what a word has
+const SPECIAL = /^(<.+>|\[.+\])$/; // tokens that are no words
+const EVEN = 2; // times the weight of an even row, at most, where all count as even
+const MOVED = 0.05; // of a weight, from which on it is said
+const STEP = 0.1; // by which a key changes a weight
+
+const isWord = (text) => WORD.test(text) && !SPECIAL.test(text);
+const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+const textsOf = ({ sides }) => Object.values(sides).map(({ labels }) => labels);
+const within = (at, count) => Math.max(0, Math.min(count - 1, at));
+
+export class StageState {
+  run = null;
+  look = null;
+  said = null;
+  depth = 1;
+  view = 0; // of VIEWS
+  stop = 0; // of STOPS
+  isScaled = true; // whether scores are divided by √d
+  tile = { kind: "", layer: 0, head: 0 };
+  words = {}; // side → the token chosen there, whose row a head follows, see `row`
+  key = -1; // the column chosen, −1: the one with the largest weight
+  token = null; // {side, index}: the word that acts are about
+  mix = 1; // from the run before a change, 0, to that after it
+  sent = null; // the selection that the server was told last
+
+  // What is told
+
+  /** Other weights, as bytes. */
+  takeRun(bytes) {
+    const run = unpack(bytes), before = this.run;
+    if (before?.id === run.id) return;
+    if (!before || !same(textsOf(before), textsOf(run))) [this.words, this.key, this.token] = [{}, -1, null];
+    this.run = run;
+    if (run.former && !same(textsOf(run.former), textsOf(run))) run.former = null;
+    this.mix = 1;
+    this.covers();
+    this.settle();
+  }
+
+  /** What may be seen, what is done, what is selected elsewhere. */
+  takeLook(look) {
+    const before = this.look;
+    this.look = look;
+    this.covers();
+    if (!look.focus) return;
+    const selected = { focus: look.focus, cell: look.cell };
+    // What the server answers to an earlier selection of this browser's must not undo a later one.
+    const isNews = before ? !same(selected, this.base) && !same(selected, this.sent) : !this.isPlaced;
+    this.base = selected;
+    if (isNews) this.obey(selected);
+    this.settle();
+  }
+
+  /** Selects what was selected elsewhere: by a link, a lesson, another page. */
+  obey({ focus, cell }) {
+    this.tile = focus;
+    this.wanted = cell;
+    [this.words, this.key, this.token] = [{}, -1, null];
+    this.settle();
+  }
+
+  /** Makes the selection one of the run's. */
+  settle() {
+    if (!this.run) return;
+    const part = this.part() ?? this.run.parts.at(-1);
+    if (this.tile.kind !== part.kind) this.tile = { kind: part.kind, layer: part.layers - 1, head: 0 };
+    const { layer, head } = this.tile;
+    this.tile = { ...this.tile, layer: within(layer, part.layers), head: within(head, part.heads) };
+    const { query = -1, key = -1 } = this.wanted ?? {};
+    if (this.wanted && query >= 0) this.words[part.query] = query + this.shift();
+    if (this.wanted && query >= 0 && key >= 0) this.key = Math.floor(key / this.sides(part)[1].every);
+    this.wanted = null;
+    if (this.key >= part.columns) this.key = -1;
+  }
+
+  /** Covers what a lesson asks for, before anything is drawn. */
+  covers() {
+    if (!this.run || !this.look) return;
+    for (const run of [this.run, this.run.former])
+      if (run) cover(run.parts, run.sides, this.look.veil ?? []);
+  }
+
+  /** Whether the run may be seen: the server says so of this one, by its id. */
+  get isSeen() {
+    return Boolean(this.run && this.look && this.look.run === this.run.id);
+  }
+
+  /** What was said of the run that is seen. */
+  get effect() {
+    return this.said?.run === this.look?.run ? this.said : null;
+  }
+
+  // Where one is
+
+  /** The place in the address: kind, layer and head as they are counted on the screen, row, key. */
+  place() {
+    const { tile: { kind, head, layer }, depth, stop, view } = this;
+    const at = [kind, this.part().numbers[layer], head + 1, this.row() + 1];
+    if (this.key >= 0) at.push(this.key + 1);
+    return { depth: DEPTHS[depth], cell: at.join("."), view: view ? VIEWS[view] : null,
+      stop: depth === 2 && stop ? STOPS[stop] : null, scaling: this.isScaled ? null : "off" };
+  }
+
+  /** Goes where an address leads; the cell waits for the run. */
+  takePlace({ depth, cell, view, stop, scaling, without }) {
+    const found = DEPTHS.indexOf(depth);
+    if (found >= 0) this.depth = found;
+    else if (stop) this.depth = 2; // of the page that had one row alone
+    this.view = Math.max(0, VIEWS.indexOf(view));
+    this.stop = Math.max(0, STOPS.indexOf(stop === "exp" ? "weights" : stop));
+    this.isScaled = scaling !== "off" && without !== "scaling";
+    const [, kind, number, head, row, key] = /^(\w+)\.(\d+)\.(\d+)(?:\.(\d+))?(?:\.(\d+))?$/.exec(cell ?? "") ?? [];
+    this.asked = kind ? { kind, number: +number, head: head - 1, row: row - 1, key: key - 1 } : null;
+    this.isPlaced = Boolean(this.asked);
+  }
+
+  /** Selects what the address asked for, once there is a run. */
+  goThere() {
+    const { asked, run } = this;
+    this.asked = null;
+    const part = asked && run.parts.find(({ kind }) => kind === asked.kind);
+    const layer = part ? part.numbers.indexOf(asked.number) : -1;
+    if (layer < 0 || !(asked.head < part.heads)) return;
+    this.tile = { kind: asked.kind, layer, head: asked.head };
+    if (asked.row < part.rows) this.words[part.query] = this.sides(part)[0].every * asked.row + this.shift();
+    this.key = asked.key < part.columns ? asked.key : -1;
+  }
+
+  /** What the server hears of the selection, with whatever is done. */
+  selection() {
+    const part = this.part(), { every } = this.sides(part)[0];
+    const isChosen = part.query in this.words;
+    const query = isChosen ? this.row() * every : -1;
+    const key = isChosen && this.key >= 0 ? this.key * this.sides(part)[1].every : -1;
+    this.sent = { focus: { ...this.tile }, cell: { query, key } };
+    return { ...this.tile, query, key };
+  }
+
+  // The selected head
+
+  part(kind = this.tile.kind) {
+    return this.run.parts.find((part) => part.kind === kind);
+  }
+
+  sides(part = this.part()) {
+    return [this.run.sides[part.query], this.run.sides[part.key]];
+  }
+
+  tileOf(part, { layer, head } = this.tile) {
+    return layer * part.heads + head;
+  }
+
+  /** How far the word that the selected head follows stands behind the one that its rows read. */
+  shift(part = this.part(), tile = this.tileOf(part)) {
+    const isAsked = this.look?.veil?.some(({ what }) => what === "next tokens" || what === "decoding");
+    return isAsked ? 0 : shiftOf(part, this.run.sides, [tile]);
+  }
+
+  /** The selected row: of the word chosen, or else one that tells much. */
+  row() {
+    const part = this.part(), word = this.words[part.query];
+    if (word === undefined) return this.telling(part);
+    return within(Math.floor((word - this.shift()) / this.sides(part)[0].every), part.rows);
+  }
+
+  chooseRow(row) {
+    const part = this.part();
+    this.words[part.query] = within(row, part.rows) * this.sides(part)[0].every + this.shift();
+    this.key = -1;
+  }
+
+  choose(tile) {
+    this.tile = tile;
+    this.key = -1;
+  }
+
+  /** The row that is selected until one is chosen: over the same head and texts it stays. */
+  telling(part) {
+    const place = JSON.stringify([this.tile, textsOf(this.run)]);
+    const { points_at: points } = this.look ?? {};
+    if (points?.side === part.query) return within(points.index, part.rows);
+    if (this.told?.place !== place) this.told = { place, row: this.clearestRow(part) };
+    return this.told.row;
+  }
+
+  /** The row of a word that attends to one word far from its own place, as most_telling_row has it
+   * (model/analysis/head_metrics.py); else the second. */
+  clearestRow(part) {
+    const [query, key] = this.sides(part), tile = this.tileOf(part), shift = this.shift();
+    let [best, most] = [within(1, part.rows), 0];
+    if (part.veil?.length) return best;
+    for (let row = 0; row + shift < part.rows; row++) {
+      if (!isWord(query.labels[(row + shift) * query.every])) continue;
+      const weights = meanWeights(part, [tile], [row], true), column = weights.indexOf(Math.max(...weights));
+      const far = Math.abs(row / part.rows - column / part.columns);
+      const tells = weights[column] ** 3 * (0.1 + far) * (isWord(key.labels[column * key.every]) ? 1 : 0.1);
+      if (tells > most) [best, most] = [row, tells];
+    }
+    return best;
+  }
+
+  // Weights
+
+  byteAt(part, tile, row, column) {
+    return part.cells[(tile * part.rows + row) * part.columns + column];
+  }
+
+  formerOf(part) {
+    return this.run.former?.parts.find(({ kind }) => kind === part.kind) ?? null;
+  }
+
+  /** A weight as it is seen, between before and after a change. */
+  weight(part, tile, row, column) {
+    const now = valueOf(part, this.byteAt(part, tile, row, column));
+    const former = this.mix < 1 ? this.formerOf(part) : null;
+    if (!former) return now;
+    const before = valueOf(former, this.byteAt(former, tile, row, column));
+    return before + (now - before) * this.mix;
+  }
+
+  /** What a weight was and is, where a change moved it; null else. */
+  moved(part, tile, row, column) {
+    const former = this.mix > 0.5 ? this.formerOf(part) : null;
+    if (!former) return null;
+    const [was, is] = [former, part].map((each) => valueOf(each, this.byteAt(each, tile, row, column)));
+    return Math.abs(is - was) >= MOVED ? [was, is] : null;
+  }
+
+  isMasked(part, tile, row, column) {
+    const seen = this.mix < 0.5 ? this.formerOf(part) ?? part : part;
+    return !this.byteAt(seen, tile, row, column);
+  }
+
+  isCovered(part, tile, row) {
+    return isCovered(part, [tile], row);
+  }
+
+  isOff({ kind, layer, head }) {
+    return this.mix > 0.5 && Boolean(this.look.off?.[kind]?.includes(layer * this.part(kind).heads + head));
+  }
+
+  /** The weights of a row of the selected head. */
+  weights(row = this.row()) {
+    const part = this.part(), tile = this.tileOf(part);
+    return Array.from({ length: part.columns }, (_, column) => this.weight(part, tile, row, column));
+  }
+
+  /** The column with the largest weight of a row. */
+  best(row = this.row()) {
+    const weights = this.weights(row);
+    return weights.indexOf(Math.max(...weights));
+  }
+
+  /** The column that is selected. */
+  column() {
+    return this.key >= 0 ? this.key : this.best();
+  }
+
+  // Names
+
+  /** A head in short, as changes name it: “cross 3.3”. */
+  name({ kind, layer, head } = this.tile) {
+    return `${kind.replaceAll("_", " ")} ${this.part(kind).numbers[layer]}.${head + 1}`;
+  }
+
+  get count() {
+    return this.run.parts.reduce((sum, { layers, heads }) => sum + layers * heads, 0);
+  }
+
+  keyNames(part = this.part()) {
+    const { labels, every } = this.sides(part)[1];
+    return Array.from({ length: part.columns }, (_, at) => labels[at * every]);
+  }
+
+  /** Each row by the word that the head follows. */
+  rowNames(part = this.part(), tile = this.tileOf(part)) {
+    const { labels, following, every } = this.sides(part)[0];
+    const names = this.shift(part, tile) ? following : labels;
+    return Array.from({ length: part.rows }, (_, at) => names[at * every]);
+  }
+
+  /** What the rows are: of a text that is predicted, which of their two words stands there. */
+  rowsAre(part = this.part()) {
+    return !hasFollowing(this.sides(part)[0]) ? "" : this.shift() ? "about to write" : "just read";
+  }
+
+  /** Both words that a row stands for; null where it has one. */
+  moment(row = this.row()) {
+    const [{ labels, following }] = this.sides();
+    return this.shift() ? [labels[row], following[row]] : null;
+  }
+
+  /** Whether all rows spread their weight almost evenly, as with random weights. */
+  isEven(part = this.part()) {
+    const tile = this.tileOf(part);
+    const rows = [...Array(part.rows).keys()].filter((row) => visibleKeys(part, this.tile, row) > EVEN);
+    return rows.length > 0 && rows.every((row) =>
+      Math.max(...meanWeights(part, [tile], [row], true)) * visibleKeys(part, this.tile, row) <= EVEN);
+  }
+
+  /** The most probable next tokens at the selected row: [text, share], or of the whole text. */
+  answers() {
+    const { answers } = this.run;
+    if (!answers || this.look.veil?.length) return null;
+    if (answers.rows.length === 1) return answers.rows[0];
+    return this.part().query === answers.side ? answers.rows[this.row()] ?? null : null;
+  }
+
+  // Acts
+
+  /** The acts that something selected allows, each with its key: {key, name, act, isDone}. */
+  acts() {
+    const { look, token, tile } = this, { cards, hidden = {} } = look;
+    if (!cards) return [];
+    const [first] = Object.keys(this.run.sides), found = [];
+    if (token) {
+      const isHidden = Boolean(hidden[token.side]?.includes(token.index));
+      found.push({ key: "h", name: isHidden ? "Show" : "Hide", act: { what: "hide", ...token }, isDone: isHidden });
+      if ("swap" in cards && (cards.swap || token.side === first))
+        found.push({ key: "w", name: cards.swap ? "Swap back" : "Swap", act: { what: "swap", index: token.index }, isDone: cards.swap });
+    }
+    const isOff = this.isOff(tile);
+    found.push({ key: "o", name: isOff ? "on" : "off", act: { what: "off", ...tile }, isDone: isOff });
+    if ("causal" in cards) found.push({ key: "k", name: "Let it peek", act: { what: "causal" }, isDone: cards.causal });
+    if ("positions" in cards) found.push({ key: "n", name: "Without positions", act: { what: "positions" }, isDone: cards.positions });
+    found.push({ key: "t", name: "Blur: ÷ 4", act: { what: "temperature" }, isDone: cards.temperature });
+    return [...found, ...this.actsOnCell()];
+  }
+
+  /** Masking the selected cell, and more or less weight for it. */
+  actsOnCell() {
+    const part = this.part(), isWhole = this.sides(part).every(({ every }) => every === 1);
+    if (!isWhole || this.depth !== 1) return [];
+    const [row, column, tile] = [this.row(), this.column(), this.tileOf(part)], byte = this.byteAt(part, tile, row, column);
+    if (this.isCovered(part, tile, row)) return [];
+    const cell = { ...this.tile, row, column };
+    const by = (step) => Math.round(100 * Math.max(0, Math.min(1, valueOf(part, byte) + step))) / 100;
+    const weighs = [["+", STEP], ["-", -STEP]].map(([key, step]) =>
+      ({ key, name: key === "+" ? "more" : "less", act: { what: "weigh", ...cell, weight: by(step) } }));
+    return [{ key: "m", name: byte ? "mask" : "allow", act: { what: "paint", ...cell, allow: !byte, scope: "head" } },
+      ...(byte ? weighs : [])];
+  }
+}

@@ -1,0 +1,96 @@
+// The texts, bare; under a word what it is followed by, and what can be done to it.
+
+import { element } from "../shared/dom.js";
+import { percent } from "../shared/numbers.js";
+
+const FILLED = 0.05; // weights from which on a word is filled
+const MOST = 200; // words of a text, around the selected one
+const LEAST = 0.68; // to which letters shrink before a text takes another line
+const STEP = 0.04;
+const SPECIAL = /^(<.+>|\[.+\])$/; // tokens that are no words: they stand in the picture alone
+const TAGS = { del: "lost", s: "lost", ins: "new", mark: "new", b: "" };
+
+/** Draws the words of all texts into `box`: patched, so that a word with the focus keeps it. */
+export function drawWords(stage) {
+  const { state, camera, parts: { words } } = stage, part = state.part(), { sides } = state.run;
+  const titles = Object.keys(sides), weights = state.weights(), tile = state.tileOf(part), row = state.row();
+  const isCovered = state.isCovered(part, tile, row), own = row * sides[part.query].every + state.shift();
+  titles.forEach((title, n) => {
+    const box = stage.boxOf(title), { labels, spaced, every } = sides[title];
+    const said = n && n === titles.length - 1 && state.mix > 0.5 ? state.effect?.now : null;
+    if (said?.length) {
+      box.buttons = null;
+      box.replaceChildren(...said.map(([text, tag]) => element("span", { class: `w ${TAGS[tag] ?? ""}` }, text)));
+      return;
+    }
+    const isSpecial = labels.map((label) => SPECIAL.test(label));
+    const first = Math.max(0, Math.min(labels.length - MOST, (title === part.query ? own : 0) - MOST / 2));
+    const shown = labels.slice(first, first + MOST);
+    stage.fill(box, shown.length, first);
+    shown.forEach((word, i) => {
+      const at = first + i, button = box.buttons[i], column = title === part.key ? Math.floor(at / every) : -1;
+      const isKey = column >= 0 && !isCovered && !state.isMasked(part, tile, row, column);
+      const weight = isKey ? weights[column] : 0, isFilled = weight >= FILLED;
+      const isGone = state.mix > 0.5 && Boolean(state.look.hidden?.[title]?.includes(at));
+      const isOwn = title === part.query && at >= own && at < own + sides[title].every;
+      button.textContent = word;
+      button.hidden = isSpecial[at];
+      button.previousSibling.textContent = i && spaced[at] && !isSpecial[at] && !isSpecial[at - 1] ? " " : "";
+      button.className = ["w", isOwn && "sel", isGone && "gone", state.token?.side === title && state.token.index === at && "pick"].filter(Boolean).join(" ");
+      Object.assign(button.style, isFilled && !isGone ? { background: camera.colour(weight), color: camera.inkOn(weight) } : { background: "", color: "" });
+      button.setAttribute("aria-label", word + (isFilled ? `, weight ${percent(weight)}` : "") + (isGone ? ", hidden" : ""));
+      if (isOwn) button.setAttribute("aria-current", "true");
+      else button.removeAttribute("aria-current");
+    });
+  });
+  const best = state.run.answers?.rows.length === 1 ? state.answers()?.[0] : null;
+  stage.parts.outcome.textContent = best ? `→ ${best[0]} ${percent(best[1])}` : "";
+  fit(words);
+}
+
+/** Letters shrink before a line is added: a longer translation moves nothing. */
+function fit(words) {
+  words.style.fontSize = "";
+  if (innerWidth <= 640) return;
+  const px = parseFloat(getComputedStyle(words).fontSize);
+  for (let share = 1; share > LEAST && words.offsetHeight > px * 2.1; share -= STEP) words.style.fontSize = `${px * share}px`;
+}
+
+/** Beneath the words: the acts on the word that was touched, under it; or the next tokens under the
+ * selected one; at the right the slider between before and after. */
+export function drawUnder(stage) {
+  const { state, parts: { under, bar, next, slider } } = stage;
+  const token = state.token, button = token && stage.buttonOf(token);
+  bar.hidden = !button;
+  if (button) {
+    const acts = state.acts().filter(({ key }) => key === "h" || key === "w");
+    bar.setAttribute("aria-label", `Change “${button.textContent}”`);
+    bar.replaceChildren(...acts.map(({ key, name, act, isDone }) => {
+      const one = element("button", { type: "button", "aria-pressed": String(Boolean(isDone)) }, name, element("kbd", {}, key.toUpperCase()));
+      one.onclick = () => stage.act(act);
+      return one;
+    }));
+    under.toggleAttribute("data-acts", acts.length > 0);
+    bar.hidden = !acts.length;
+    stand(bar, button, under);
+  }
+  const answers = state.depth > 0 && !state.effect?.now?.length ? state.answers() : null;
+  const part = state.part(), own = stage.parts.words.querySelector(".w.sel");
+  next.hidden = !answers || !own || state.run.answers.rows.length === 1 || state.run.answers.side !== part.query;
+  if (!next.hidden) {
+    next.replaceChildren("next token ", ...answers.slice(0, 3).flatMap(([text, share], i) =>
+      [" ", element(i ? "span" : "b", { translate: "no" }, `${text} ${percent(share)}`)]));
+    stand(next, own, under);
+  }
+  slider.hidden = !state.run.former;
+  slider.querySelector("input").value = String(state.mix);
+}
+
+/** Under a word, as far as the edges allow. */
+function stand(node, word, under) {
+  const [frame, box] = [under.getBoundingClientRect(), word.getBoundingClientRect()];
+  const middle = box.left + box.width / 2 - frame.left, half = node.offsetWidth / 2;
+  const left = Math.max(half, Math.min(frame.width - half, middle));
+  node.style.left = `${left}px`;
+  node.style.setProperty("--tip", `${middle - left + half}px`);
+}

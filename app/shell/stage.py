@@ -1,0 +1,192 @@
+"""The stage on the screen: what it hears, and what it is told. Nothing else clears it, so every run
+of the script ends with exactly one look, which names the run that may be seen, or none."""
+
+from collections.abc import Mapping
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from headlight.app import selection, theme
+from headlight.app.components.packing import id_of
+from headlight.app.components.stage import (
+    stage,
+    stage_answer,
+    stage_look,
+    stage_run,
+    stage_said,
+)
+from headlight.app.results import head_results, memoize
+from headlight.app.results.shown import Shown
+from headlight.app.server.garbage import collect_garbage
+from headlight.app.shell import edits, frame, grid_display, palette, running_lesson
+from headlight.app.shell.acts import acts
+from headlight.app.state import catalog, session
+from headlight.app.state.settings import SETTINGS
+from headlight.app.text import formats
+from headlight.model.analysis.reading import Reading
+from headlight.model.probing.changes import CannotChange, written
+
+ANSWERS = "stage_answers"
+MOST_CELLS = 1_000_000  # of the scores of a head that are sent at once: 4 MB
+
+
+def mount() -> None:
+    """The stage in its place: before all else, and in every run, so that it stays the same one."""
+    with st.container(key="stage_place", gap=None):
+        stage(_act, _choose)
+
+
+def draw(shown: Shown, former: Shown | None) -> None:
+    """Send a run, and what of it may be seen; `former` is the one before a change."""
+    packed = head_results.packed_of(shown, Reading())
+    if former:
+        packed += head_results.packed_of(former, Reading())
+    stage_run(packed)
+    _look(_shown(shown) | {"run": id_of(packed)})
+    answers(session.memo().page)
+    told = frame.effect()
+    if not running_lesson.veils():
+        # What the model writes now stands in the texts.
+        said = list(told.rest if told.now else told.said)
+        stage_said({"run": id_of(packed), "said": said, "now": list(told.now)})
+
+
+def begin() -> None:
+    """A run of the script begins on the stage's page."""
+    session.memo().is_looked = False
+
+
+def cover() -> None:
+    """Show nothing, where this run of the script has not drawn the stage: what stands there is of a
+    run before."""
+    if not session.memo().is_looked:
+        _look({"run": None, "covered": True})
+
+
+def _look(look: Mapping[str, Any]) -> None:
+    notes, chosen = session.memo(), session.values()
+    notes.looks += 1
+    notes.is_looked = True
+    stage_look(
+        {
+            "session": notes.session,
+            "number": notes.looks,
+            "palette": theme.WEIGHTS,
+            "projector": chosen["projector"],
+            "drawer": notes.drawer,
+            **look,
+        }
+    )
+
+
+def _shown(shown: Shown) -> dict[str, Any]:
+    """How a run is shown, and what is done and selected."""
+    chosen, veils, run = session.values(), running_lesson.veils(), shown.run
+    return {
+        "covered": False,
+        "line": chosen["line"],
+        "model": chosen["model"],
+        "models": list(catalog.models()),
+        "lacks": bool(shown.view.checkpoint.lacks),
+        "focus": session.focus()._asdict(),
+        "cell": session.chosen_cell(),
+        "opened": session.memo().opened,
+        "off": grid_display.off_tiles(run),
+        "hidden": grid_display.hidden(run),
+        "veil": [vars(veil) for veil in veils],
+        "points_at": grid_display.points_at(are_tokens=True) if veils else {},
+        "cards": palette.cards(),
+        "done": _done(),
+        "differences": theme.DIFFERENCES,
+    }
+
+
+def _done() -> list[dict[str, Any]]:
+    """What differs from the model as trained, each with what undoes it."""
+    done = [{"text": label, "undo": {"reset": key}} for key, label in session.badges()]
+    with suppress(CannotChange):
+        changes = selection.changes()
+        for name, group in acts(changes, formats.escaped):
+            rest = [other for other in changes if other not in group]
+            done.append({"text": name, "undo": {"changes": written(rest)}})
+    return done
+
+
+def _take(selected: Mapping[str, Any] | None) -> None:
+    """Make the browser's selection that of the settings."""
+    if selected:
+        places = {name: selected[name] for name in ("kind", "layer", "head", "query", "key")}
+        session.focus_on(**places, count=session.memo().heard)
+
+
+def _act(what: Mapping[str, Any]) -> None:
+    act = {**what}
+    _take(act.pop("selection", None))
+    if act.get("reset") in SETTINGS:
+        session.reset(act["reset"])
+    elif "changes" in act:
+        session.choose(changes=str(act["changes"]))
+    elif act.get("what"):
+        edits.edit(**act)
+
+
+def _choose(wanted: Mapping[str, Any]) -> None:
+    _take(wanted.get("selection"))
+    if "line" in wanted:
+        session.read_line(str(wanted["line"]))
+    if wanted.get("model") in catalog.models():
+        session.choose(model=wanted["model"])
+    if "projector" in wanted:
+        session.choose(projector=bool(wanted["projector"]))
+    if "drawer" in wanted:
+        session.memo().drawer = bool(wanted["drawer"])
+
+
+def close_drawer() -> None:
+    """A callback."""
+    session.memo().drawer = False
+
+
+@st.fragment(key=ANSWERS)
+def answers(page_key: str) -> None:
+    """A region of its own, so that a question about one head takes no run of the whole script."""
+    alone, notes = not session.is_running(), session.memo()
+    with session.running(page_key) if alone else nullcontext():
+        asked = notes.asked
+        found = _scores(asked) if asked else None
+        stage_answer(notes.session, asked, found, _ask)
+    if alone:
+        collect_garbage()
+
+
+def _ask(what: Mapping[str, Any]) -> None:
+    session.memo().asked = dict(what)
+    st.rerun(ANSWERS)
+
+
+def _scores(asked: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What a head's rows are computed from: scores, mask and weights, (query, key), and values,
+    (key, d_head); None where they cannot be had."""
+    site = session.site_of(asked["kind"], asked["layer"])
+    shown = selection.shown()
+    if site is None or asked["head"] >= site.n_heads or shown.view.checkpoint.lacks:
+        return None
+    steps = head_results.head_steps_of(shown, site, asked["head"])
+    if steps.scores.size > MOST_CELLS:
+        return None
+    return {
+        "scores": steps.scores,
+        "mask": steps.mask,
+        "weights": steps.weights,
+        "v": steps.v,
+    }
+
+
+def former(shown: Shown) -> Shown | None:
+    """The run before the change that is shown; None where nothing is changed, a lesson asks
+    something, or the text is long."""
+    before = replace(shown, run=replace(shown.as_trained.run, other=None))
+    is_free = not running_lesson.veils() and memoize.token_count(shown.run) < memoize.SHORT
+    return before if before != shown and is_free else None
