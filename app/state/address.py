@@ -1,6 +1,7 @@
 """Settings in the address, which the server alone writes: after each run it says what the screen
 shows."""
 
+import re
 from collections.abc import Mapping
 from urllib.parse import parse_qs
 
@@ -8,6 +9,15 @@ import streamlit as st
 
 from headlight.app.state.settings import SETTINGS
 
+# Where one is on the stage: the browser alone writes that, and takes it away with no other page. The
+# cell is kind, layer, head, row and key, as they are counted on the screen.
+PLACE = {
+    "depth": r"heads|head|row",
+    "cell": r"(\w+)\.(\d+)\.(\d+)(?:\.(\d+))?(?:\.(\d+))?",
+    "view": r"lines",
+    "stop": r"scores|scaled|weights|output",
+    "scaling": r"off",
+}
 STAY = "stay"  # in what the server is told of a link to a page: it decides no setting
 
 
@@ -16,16 +26,26 @@ def read() -> dict[str, list[str]]:
     return {key: st.query_params.get_all(key) for key in SETTINGS if key in st.query_params}
 
 
-def write(texts: Mapping[str, str | list[str]], again: bool = False) -> None:
+def write(
+    texts: Mapping[str, str | list[str]], again: bool = False, keeps_place: bool = False
+) -> None:
     """Write the settings that differ from their defaults, in place of those that the address has.
     One message, in which the browser adds a step to its history, except after Back (1.67).
     `again`: even where the address has them, since the answer to an address that the browser has
-    left already may come after it."""
+    left already may come after it. `keeps_place`: of the stage."""
     held = {key: st.query_params.get_all(key) for key in st.query_params}
     lists = {key: [text] if isinstance(text, str) else text or [""] for key, text in texts.items()}
-    wanted = {key: held[key] for key in held if key not in {*SETTINGS, STAY}} | lists
+    gone = () if keeps_place else PLACE
+    wanted = {key: held[key] for key in held if key not in {*SETTINGS, STAY, *gone}} | lists
     if again or wanted != held:
         st.query_params.from_dict(wanted)
+
+
+def cell() -> tuple[str, ...]:
+    """The cell of the stage that the address has: kind, layer, head, row and key, each as text, "" where
+    it is not there; empty where the address has none."""
+    found = re.fullmatch(PLACE["cell"], st.query_params.get("cell", ""))
+    return found.groups(default="") if found else ()
 
 
 def stays() -> bool:

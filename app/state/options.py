@@ -15,7 +15,6 @@ OF_WEIGHTS = "layer and head", "entropy", "distance"
 ORDERS = (*OF_WEIGHTS, "change", ABLATION, PATCHING)
 AVERAGES = {"one head": "", "heads": "heads", "layers": "layers", "both": "both"}
 BASES = (*(int(f) * 10**z for z in range(4) for f in (1, 2, 5)), 10_000)
-STOPS = "scores", "scaled", "exp", "weights", "output"  # of one row
 STEPS = (
     "Input",
     "Projections",

@@ -133,7 +133,7 @@ MENU = (
         title="Head and row",
         group=INSIDE,
         view="Head and row",
-        module="stage",
+        module="head_and_row",
         path=STAGE,
         picture=".st-key-stage_place",
         head=True,
@@ -309,7 +309,7 @@ PAGES = {page.key: page for page in MENU if page.key != YOURS_PATH or checked_fi
 _titles = {re.sub(r"\W+", "-", page.title.lower()): page for page in PAGES.values()}
 ALIASES = {name: page.key for name, page in _titles.items() if name != page.path}
 ALIASES |= {"family": "lineage", "row": STAGE}
-PLACES = {"row": {"depth": "row"}}  # of the stage, where a former page was
+FORMER_PLACES = {"row": {"depth": "row"}}  # of the stage, where a former page was
 GROUPS = {  # entry of the menu → its views
     group: [page for page in PAGES.values() if page.group == group]
     for group in dict.fromkeys(page.group for page in MENU)

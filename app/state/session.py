@@ -221,6 +221,8 @@ def settle(page: str) -> None:
             if key not in decided or not SETTINGS[key].stands_on(page)
         }
     _follow_the_model(chosen, notes.text_model)
+    if opens and not PAGES[page].stage:
+        chosen |= _from_stage()
     notes.context = here = settings.valid(chosen, catalog, from_address)
     notes.idle = {key: chosen[key] for key in chosen if not SETTINGS[key].concerns(here)}
     if opens:
@@ -236,6 +238,17 @@ def settle(page: str) -> None:
     notes.history.hear(now["changes"], notes.origin if notes.origin.decoded else None)
     if notes.text_model is None:
         notes.text_model = now["model"]
+
+
+def _from_stage() -> dict[str, Any]:
+    """What was selected on the stage, which the browser alone knows, as another page opens."""
+    if not (found := address.cell()):
+        return {}
+    kind, layer, head, row, key = found
+    places = {"follow": row and f"{row} ", "to": key and f"{key} "}
+    return {"kind": kind, "layer": int(layer), "head": int(head)} | {
+        setting: place for setting, place in places.items() if place
+    }
 
 
 def _pass_over_old() -> None:
@@ -267,7 +280,8 @@ def write_address() -> None:
             if here[key] != (setting.default if default is None else default):
                 texts[key] = setting.as_text(here[key])
     if run := get_script_run_ctx():
-        address.write(texts, again=run.is_history_navigation)
+        keeps = PAGES[notes.page].stage
+        address.write(texts, again=run.is_history_navigation, keeps_place=keeps)
         notes.query = run.query_string
 
 
@@ -405,19 +419,6 @@ def choose_tokens(**places: int) -> None:
     pages where every row and column is one token."""
     for setting, place in places.items():
         choose(**{setting: f"{place + 1} " if place >= 0 else SETTINGS[setting].default})
-
-
-def take_from_address(*keys: str) -> None:
-    """Settings of a page whose picture keeps them in the address by itself: no widget draws them,
-    and what one of another page had is forgotten, where the address has another value."""
-    texts = address.read()
-    for key in filter(texts.__contains__, keys):
-        if key in st.session_state:
-            del st.session_state[key]
-        values().pop(key, None)
-        value = SETTINGS[key].parse(texts[key])
-        if value is not ABSENT and SETTINGS[key].could_be(value):
-            values()[key] = value
 
 
 def chosen_cell() -> dict[str, int]:

@@ -48,7 +48,7 @@ def stage_look(look: Mapping[str, Any]) -> None:
 
 
 def stage_said(said: Mapping[str, Any]) -> None:
-    """What the changes did to the output of a `run`: `said` and `now`, see effect.Effect."""
+    """What the changes did to the output of a run, as effect.Effect has it, and the run's id."""
     _mount_said(data=dict(said), key="stage_said", height=1)
 
 
