@@ -78,6 +78,8 @@ def walkthrough() -> None:
             matrices(step.pictures, "pictures", session.choose_tokens, fills=False)
     with st.expander("The code that computes it"):
         st.code(step.code, language="python")
+    if not session.is_running():
+        session.write_address()
 
 
 def draw_without(

@@ -72,6 +72,12 @@ def test_the_app(visit, titles):
         for sentence in SENTENCES[:: 1 if len(titles) > 2 else 2]:
             if visit.page.get_by_label("Source sentence", exact=True).is_visible():
                 visit.type(sentence)
+        explained = visit.page.locator(".st-key-explained").get_by_role("button", name="help icon")
+        if explained.count():
+            explained.click()
+            visit.page.wait_for_selector('[translate="yes"]')
+            explained.click()
+            visit.idle()
         here = lines(visit.page)
         words = seen(visit.page)
         assert not [text for text in words if WORDS.search(text)], title
