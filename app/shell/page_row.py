@@ -53,14 +53,18 @@ class PageRow:
 def draw_title(page: Page) -> PageRow:
     """Draws title and views, which come before the page itself: one can leave a page that takes
     long."""
-    views = GROUPS.get(page.group, [])
     line = row("page")
     with line:
         st.title(page.group if page.view else page.title, anchor=False, width="content")
-        if len(views) > 1:
-            links = [(view.view, view.path or "", view == page) for view in views]
-            page_links("views", links, page.path or "", title=f"Views of {page.group}")
+        draw_views(page)
         return PageRow(line, row("picker", "content"), row("controls", "content"))
+
+
+def draw_views(page: Page) -> None:
+    views = GROUPS.get(page.group, [])
+    if len(views) > 1:
+        links = [(view.view, view.path or "", view == page) for view in views]
+        page_links("views", links, page.path or "", title=f"Views of {page.group}")
 
 
 def draw_picker(page: Page, **options) -> DeltaGenerator | None:

@@ -190,6 +190,7 @@ def draw_drawer(page: Page) -> None:
     """Everything that is chosen, and the way to other pages."""
     st.button("Close", key="close_drawer", on_click=stage.close_drawer, type="tertiary")
     draw_menu(logo(), page)
+    page_row.draw_views(page)
     with st.container(key="bar", gap="small"):
         draw_texts(page)
     if session.context().structure is None:

@@ -9,8 +9,8 @@ import streamlit as st
 
 from headlight.app.state.settings import SETTINGS
 
-# Where one is on the stage: the browser alone writes that, and takes it away with no other page. The
-# cell is kind, layer, head, row and key, as they are counted on the screen.
+# Where one is on the stage: the browser alone writes that, and no other page has it. The cell is
+# kind, layer, head, row and key, as they are counted on the screen.
 PLACE = {
     "depth": r"heads|head|row",
     "cell": r"(\w+)\.(\d+)\.(\d+)(?:\.(\d+))?(?:\.(\d+))?",
@@ -42,8 +42,8 @@ def write(
 
 
 def cell() -> tuple[str, ...]:
-    """The cell of the stage that the address has: kind, layer, head, row and key, each as text, "" where
-    it is not there; empty where the address has none."""
+    """The cell of the stage that the address has: kind, layer, head, row and key, each as text, ""
+    where it is not there; empty where the address has none."""
     found = re.fullmatch(PLACE["cell"], st.query_params.get("cell", ""))
     return found.groups(default="") if found else ()
 

@@ -26,7 +26,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 DRAWN = ", ".join(dict.fromkeys(page.picture for page in pages.MENU))  # of any page
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
-BEGUN = ".st-key-bar .st-key-source"
+BEGUN = ".st-key-bar .st-key-source, .st-key-stage_body .st-key-browser_events"
 PICKED = "kind", "layer", "head"
 SIZE = {"width": 1280, "height": 900}
 NOWHERE = (2, 600)  # of the pointer: it points at nothing there
@@ -292,20 +292,33 @@ class Visit:
             self.page.locator(".st-key-export_link a >> visible=true").click()
         else:
             menu = self.page.locator(".st-key-menu")
+            self.unfold()
             if not menu.is_visible():  # in Present
                 self.page.keyboard.press("b")
             if (folded := menu.get_by_role("button")).is_visible():  # on a phone
                 folded.click()
             menu.get_by_role("link", name=wanted.group).click()
             if pages.GROUPS[wanted.group][0] != wanted:
+                self.unfold()
                 views = self.page.locator(".st-key-views")
                 views.get_by_text(wanted.view, exact=True).locator("visible=true").click()
+        if wanted.stage:
+            self.page.wait_for_selector(".st-key-stage_body")
+            return self.idle()
         heading = wanted.group if wanted.view else title
         expect(self.page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
         if wanted.view:
             here = self.page.locator(".st-key-views [aria-current=page]", has_text=wanted.view)
             expect(here).to_be_visible()
         return self.idle()
+
+    def unfold(self) -> None:
+        """Open the drawer of the stage, where one is on it."""
+        more = self.page.get_by_role("button", name="More", exact=True)
+        self.settle()
+        if more.is_visible() and more.get_attribute("aria-expanded") != "true":
+            more.click()
+            self.idle()
 
     def back(self, path: str) -> "Visit":
         """Back to a page, from another that `go` may have reached by the first of its group."""

@@ -94,16 +94,16 @@ def test_a_click_on_a_cell_of_a_sweep_selects_its_head(visit):
 
 
 def test_a_question_mark_opens_the_keys_of_the_page(visit):
-    visit.open("row?projector=true")
+    visit.open("inside?projector=true")
     sheet = visit.page.get_by_role("dialog", name="Keys")
     visit.page.keyboard.press("?")
-    assert sheet.get_by_role("row").count() == len(BY_PAGE["row"]) + len(EVERYWHERE)
-    stop = visit.page.get_by_role("tab", selected=True).inner_text()
+    assert sheet.get_by_role("row").count() == len(BY_PAGE["inside"]) + len(EVERYWHERE)
+    step = visit.page.get_by_role("heading", name=". ").inner_text()
     for key in ("ArrowRight", "Escape"):  # neither reaches the page behind it
         expect(sheet).to_be_visible()
         visit.page.keyboard.press(key)
     expect(sheet).to_be_hidden()
-    assert visit.page.get_by_role("tab", selected=True).inner_text() == stop
+    assert visit.page.get_by_role("heading", name=". ").inner_text() == step
     assert "projector=true" in visit.page.url
     visit.open().menu("more")
     visit.page.get_by_role("button", name="Keys").click()

@@ -99,7 +99,7 @@ MATTERS = {
         *("target", "hold"),
     ),
     "lines": of_a_run() | READ_AS | {"follow": ("", "9 rouge"), "to": ("", "2 has")},
-    "row": of_a_run(),
+    "stage": of_a_run(),
     "alignment": of_a_run(
         kind=(ONE_HEAD, "encoder"),
         layer=(ONE_HEAD, 3),

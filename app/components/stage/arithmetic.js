@@ -1,22 +1,9 @@
 // The arithmetic of one row: what softmax(q·kᵀ / √d)·V does to it, stop by stop.
 
-import { headerOf } from "../shared/packed.js";
 import { minus, percent } from "../shared/numbers.js";
 
-export const STOPS = ["scores", "scaled", "exp", "weights", "output"]; // as in the address
 const SMALL = 1e-4; // below it, and from LARGE on, a power is written as m · 10ⁿ
 const LARGE = 1e5;
-
-/** The bytes of pack(). */
-export function unpack(bytes) {
-  const [header, start] = headerOf(bytes);
-  const [rows, columns] = [header.rows.length, header.keys.length];
-  const [cells, all] = [rows * columns, rows * columns + columns * header.width];
-  const first = bytes.byteOffset + start;
-  const floats = new Float32Array(bytes.buffer.slice(first, first + 4 * all)); // aligned
-  const mask = new Uint8Array(bytes.buffer, first + 4 * all, cells);
-  return { ...header, scores: floats.subarray(0, cells), values: floats.subarray(cells), mask };
-}
 
 /** A row with its scores divided or not: `raw` and `scaled` scores, where nothing is masked;
  * `logs`: the natural logarithms of sum and powers, which may be too large for a number; `weights`
@@ -26,10 +13,6 @@ export function rowOf(head, row, isScaled) {
   const scores = [...head.scores.subarray(row * count, (row + 1) * count)];
   const allowed = [...scores.keys()].filter((key) => head.mask[row * count + key]);
   const isAllowed = new Set(allowed);
-  if (head.weights_alone) {
-    const best = [...allowed].sort((a, b) => scores[b] - scores[a]);
-    return { weights: scores, allowed: isAllowed, best, isFinite: scores.every(Number.isFinite) };
-  }
   const scaled = isScaled ? scores.map((score) => score / Math.sqrt(width)) : scores;
   const best = [...allowed].sort((a, b) => scaled[b] - scaled[a]);
   const largest = best.length ? scaled[best[0]] : 0;

@@ -131,7 +131,7 @@ export class StageState {
     this.asked = null;
     const part = asked && run.parts.find(({ kind }) => kind === asked.kind);
     const layer = part ? part.numbers.indexOf(asked.number) : -1;
-    if (layer < 0 || !(asked.head < part.heads)) return;
+    if (layer < 0 || !(asked.head < part.heads)) return void (this.base && this.obey(this.base));
     this.tile = { kind: asked.kind, layer, head: asked.head };
     if (asked.row < part.rows) this.words[part.query] = this.sides(part)[0].every * asked.row + this.shift();
     this.key = asked.key < part.columns ? asked.key : -1;

@@ -1,0 +1,233 @@
+"""The stage without a browser: what is selected, where one is, and the numbers that it says."""
+
+import json
+import math
+import re
+from base64 import b64encode
+from functools import partial
+
+import numpy as np
+import pytest
+
+from headlight.app.components.packing import as_sent, id_of, pack_trace
+from headlight.app.lessons.question import Veil
+from headlight.app.state.address import PLACE
+from headlight.model import load
+from headlight.model.analysis.head_metrics import most_telling_row
+from headlight.model.analysis.reading import Reading
+from headlight.model.presets import PRESETS
+from headlight.model.probing.head_steps import head_steps
+from headlight.model.rounding import percent
+from tests.model.common import random_model, run_of, tiny_tokenizer
+
+FILES = [f"app/components/stage/{name}.js" for name in ("arithmetic", "state", "finding", "row")]
+LINE = "She has never seen the red car of my sister."
+FOCUS = {"kind": "cross", "layer": 2, "head": 2}
+LOOK = {
+    "covered": False,
+    "veil": [],
+    "cards": None,
+    "hidden": {},
+    "off": {},
+    "done": [],
+    "cell": {},
+}
+# Makes a stage's state, and lets a function of it answer.
+STATE = """({ packed, look, where }) => {
+  const state = new StageState();
+  if (where) state.takePlace(where);
+  if (look) state.takeLook(look);
+  state.takeRun(Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0)));
+  if (state.asked) state.goThere();
+  return (%s)(state);
+}"""
+ROW = """({ scores, mask, values, isScaled, row, count, width }) => {
+  const head = { keys: { length: count }, width, values, scores: Float32Array.from(scores), mask };
+  const found = rowOf(head, row, isScaled);
+  return { ...found, allowed: [...found.allowed] };
+}"""
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return load("en-fr").trace(LINE)
+
+
+@pytest.fixture
+def stage(node, trace):
+    """stage(code, …): the value of a function of the state, after a run and a look."""
+
+    def evaluate(code, packed=None, where=None, **look):
+        data = packed or pack_trace(trace, Reading())
+        look = LOOK | {"focus": FOCUS, "run": id_of(data)} | look
+        given = {"packed": b64encode(data).decode(), "look": look, "where": where}
+        return node.scope(*FILES)(STATE % code, given)
+
+    return evaluate
+
+
+def texts(parts):
+    return "".join(part if isinstance(part, str) else part[0] for part in parts)
+
+
+def test_names_of_runs_are_those_of_the_browser(stage, trace):
+    one = pack_trace(trace, Reading())
+    assert stage("(state) => state.run.id") == id_of(one)
+    assert stage("(state) => [state.run.id, state.isSeen]", packed=one + one) == [
+        2 * id_of(one),
+        True,
+    ]
+
+
+def test_a_run_is_seen_only_where_the_server_names_it(stage):
+    for run in (None, "another"):
+        assert not stage("(state) => state.isSeen", run=run)
+    assert not stage(
+        "(state) => { state.takeLook({ run: null, covered: true }); return state.isSeen; }"
+    )
+
+
+def test_the_selection_is_the_browsers_until_the_server_has_another(stage):
+    """Its own comes back with every run, and may be late."""
+    other = {"kind": "encoder", "layer": 0, "head": 1}
+    code = """(state) => {
+      const look = state.look, said = [];
+      state.choose(%s);
+      state.selection();
+      const sent = state.sent;
+      state.choose({ kind: "decoder", layer: 1, head: 1 });
+      for (const { focus, cell } of [look, sent, look, { focus: %s, cell: { query: 2, key: 1 } }]) {
+        state.takeLook({ ...look, focus, cell });
+        said.push(state.name());
+      }
+      return [...said, state.row(), state.key];
+    }"""
+    found = stage(code % (json.dumps(other), json.dumps(other | {"head": 3})))
+    assert found == ["decoder 2.2", "decoder 2.2", "cross 3.3", "encoder 1.4", 2, 1]
+
+
+@pytest.mark.parametrize("depth", ["heads", "head", "row"])
+def test_an_address_leads_to_where_it_was_written(stage, depth):
+    where = {"depth": depth, "cell": "cross.2.3.4.5", "stop": "weights", "scaling": "off"}
+    written = stage("(state) => state.place()", where=where)
+    assert written["depth"] == depth and written["cell"] == where["cell"]
+    assert stage("(state) => state.place()", where=written) == written
+    for name, value in written.items():
+        assert value is None or re.fullmatch(PLACE[name], value)
+
+
+@pytest.mark.parametrize(
+    "cell", ["cross.9.1", "other.1.1", "cross.1.9", "", "cross.1.1.999", "x" * 99]
+)
+def test_an_address_that_leads_nowhere_opens_the_selected_head(stage, cell):
+    found = stage("(state) => [state.name(), state.row()]", where={"depth": "head", "cell": cell})
+    assert found[0] == ("cross 1.1" if cell.endswith("999") else "cross 3.3")
+
+
+def test_a_word_keeps_its_row_from_head_to_head(stage):
+    """Heads that follow the word about to be written name their rows by it."""
+    code = """(state) => [...Array(4).keys()].flatMap((layer) => [...Array(4).keys()].map((head) => {
+      state.choose({ kind: "cross", layer, head });
+      return state.rowNames()[state.row()];
+    }))"""
+    chosen = "(state) => { state.words.target = 11; return (%s)(state); }" % code
+    assert set(stage(chosen)) == {"ma"}
+
+
+@pytest.mark.parametrize("name", ["en-de", "copy", "english"])
+def test_a_head_opens_on_the_row_that_tells_most(stage, name):
+    trace = load(name).trace("A dog runs." if name != "copy" else "a b c d")
+    packed = pack_trace(trace, Reading())
+    for kind, weights in trace.attention.items():
+        keys = trace.texts_of(kind)[1].tokens
+        for layer, head in np.ndindex(weights.shape[:2]):
+            tile = {"kind": kind, "layer": layer, "head": head}
+            even, row = stage("(state) => [state.isEven(), state.row()]", packed=packed, focus=tile)
+            wanted = most_telling_row(
+                as_sent(weights[layer, head]), trace.row_words(kind, layer, head), keys
+            )
+            assert even if wanted is None else row == wanted
+
+
+def test_what_a_lesson_asks_for_is_nowhere(stage):
+    veil = [vars(Veil("row", "cross", 2, 2, 8))]
+    found = stage(
+        """(state) => {
+          state.chooseRow(8);
+          return [state.weights(), findingOf(state), spokenCell(state), state.answers()];
+        }""",
+        veil=veil,
+    )
+    assert set(found[0]) == {0} and not re.search(r"\d", texts(found[1]) + found[2])
+    assert found[3] is None
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_the_browsers_arithmetic_is_the_models(node, preset):
+    tokenizer = tiny_tokenizer()
+    model = random_model(preset, vocab_size=len(tokenizer))
+    run = run_of(model, *map(tokenizer.encode, ("The dog sees a cat.", "Ein Hund sieht.")))
+    for site in {site.kind: site for site in model.sites()}.values():
+        for ablated in ((), ("scaling",)):
+            steps = head_steps(model, run, site, site.n_heads - 1, ablated)
+            count = steps.mask.shape[1]
+            for row in range(len(steps.mask)):
+                given = {
+                    "scores": steps.scores.ravel().tolist(),
+                    "values": steps.v.ravel().tolist(),
+                }
+                given |= {"mask": steps.mask.astype(int).ravel().tolist(), "isScaled": not ablated}
+                given |= {"row": row, "count": count, "width": steps.v.shape[1]}
+                found = node.scope(*FILES)(ROW, given)
+                assert sorted(found["allowed"]) == np.flatnonzero(steps.mask[row]).tolist()
+                if np.abs(np.array(found["weights"]) - steps.weights[row]).max() > 1e-3:
+                    assert not steps.mask[row].any()  # FilledSoftmax spreads it evenly
+                    continue
+                assert np.allclose(found["weights"], steps.weights[row], atol=1e-5)
+                assert np.allclose(found["output"], steps.head_output[row], atol=1e-4)
+                total = np.exp(steps.scaled[row][steps.mask[row]].astype(float)).sum()
+                assert found["logSum"] == pytest.approx(math.log(total), abs=1e-4)
+
+
+def test_what_is_said_of_a_row_are_its_own_numbers(stage, trace):
+    model = load("en-fr")
+    site = trace.kinds["cross"][2]
+    steps = head_steps(model.model, model.run(LINE), site, 2)
+    arrays = {"scores": steps.scores, "mask": steps.mask, "weights": steps.weights, "v": steps.v}
+    vectors = {
+        name: {
+            "rows": len(array),
+            "columns": array.shape[1],
+            "data": array.ravel().astype(float).tolist(),
+        }
+        for name, array in arrays.items()
+    }
+    code = """(state) => {
+      const vectors = %s;
+      for (const each of Object.values(vectors)) each.data = Float32Array.from(each.data);
+      Object.assign(state, { vectors, depth: 2 });
+      return [...Array(state.part().rows).keys()].map((row) => {
+        state.chooseRow(row);
+        return [0, 1, 2, 3].map((stop) => findingOf(Object.assign(state, { stop })));
+      });
+    }""" % json.dumps(vectors)
+    said = [[texts(parts) for parts in row] for row in stage(code)]
+    keys = trace.src.tokens
+    for row, (scores, scaled, weights, output) in enumerate(said):
+        best = int(steps.scores[row].argmax())
+        share = partial(percent, steps.weights[row, best])
+        digits = int(0.985 < steps.weights[row, best] < 0.9995)
+        number = f"{steps.scores[row, best]:.1f}".replace("-", "−")
+        assert scores.endswith(f"fits the key {keys[best]} best: q · k is {number}.")
+        assert f"{keys[best]} has {steps.scaled[row, best]:.2f}".replace("-", "−") in scaled
+        assert f"{keys[best]} gets {share(digits)}" in weights
+        assert output.startswith(f"The output is {share(digits)} of the value of {keys[best]}")
+
+
+@pytest.mark.parametrize("score", [-1000.0, -9.3, -0.1, 0.0, 5.71, 11.5, 11.6, 52.3, 2302.585, 9e4])
+def test_powers_are_written_as_they_are(node, score):
+    text = node.scope(FILES[0])("(score) => power(score)", score)
+    digits = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+    mantissa, _, exponent = text.replace(",", "").partition("·10")
+    log = math.log(float(mantissa)) + int((exponent or "⁰").translate(digits)) * math.log(10)
+    assert log == pytest.approx(score, abs=0.4 if float(mantissa) < 0.001 else 0.06)
