@@ -24,7 +24,7 @@ def page() -> None:
     session.take_from_address("follow", "without", "stop")
     selection.tell_unchanged()
     shown = selection.unchanged()
-    one_row(head_rows(shown))
+    one_row(head_rows(shown), session.palette())
 
 
 def head_rows(shown: Shown) -> ScoredHead:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from headlight.app import theme
 from headlight.app.components.one_row import ScoredHead, pack
 from headlight.app.state.options import STOPS
 from headlight.app.views.one_row import differing, more_divided
@@ -30,7 +31,7 @@ ROWS = """({ packed, isScaled }) => {
 
 
 def read(node, shown, is_scaled=True):
-    packed = b64encode(pack(shown)).decode()
+    packed = b64encode(pack(shown, theme.INKED)).decode()
     return node.scope(*FILES)(ROWS, {"packed": packed, "isScaled": is_scaled})
 
 

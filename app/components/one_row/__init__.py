@@ -38,12 +38,12 @@ class ScoredHead:
     notes: Sequence[str] = field(default_factory=list)
 
 
-def one_row(shown: ScoredHead) -> None:
-    """Draw the picture."""
-    _mount(data=pack(shown), key=KEY)
+def one_row(shown: ScoredHead, palette: theme.Palette) -> None:
+    """Draw the picture, with weights in a scale of theme.py."""
+    _mount(data=pack(shown, palette), key=KEY)
 
 
-def pack(shown: ScoredHead) -> bytes:
+def pack(shown: ScoredHead, palette: theme.Palette) -> bytes:
     """Length of the header (4 bytes, little-endian), header (JSON), scores and values as float32,
     and the mask, a byte each."""
     values = np.zeros((len(shown.keys), 0)) if shown.values is None else shown.values
@@ -55,7 +55,7 @@ def pack(shown: ScoredHead) -> bytes:
     header = texts | {
         "width": values.shape[1],
         "weights_alone": shown.values is None,
-        "palette": theme.WEIGHTS,
+        "palette": palette,
         "differences": theme.DIFFERENCES,
         "focus": theme.FOCUS,
     }

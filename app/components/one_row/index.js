@@ -2,7 +2,9 @@
 // address, and only there: a step takes no run of the script, and a run changes none of them.
 
 import { OTHERS } from "../shared/arrows.js";
+import { stopsOf } from "../shared/colours.js";
 import { element, onRecolour, outwards, painted, roomBelow } from "../shared/dom.js";
+import { weightScale } from "../shared/heatmap.js";
 import { percent } from "../shared/numbers.js";
 import { places } from "../shared/places.js";
 import { one, power, rowOf, share, STOPS, two, unpack } from "./arithmetic.js";
@@ -199,7 +201,7 @@ class OneRow {
     const differs = head.differing.includes(row)
       ? ["Here the model’s own weights are others than this softmax gives. See All steps."] : [];
     this.notes.replaceChildren(...[...head.notes, ...passed, ...differs].map((text) => element("p", {}, text)));
-    this.caption.textContent = this.legend();
+    this.caption.replaceChildren(...this.legend());
     if (this.isScaledDrawn !== isScaled) {
       this.isScaledDrawn = isScaled;
       this.rows.weights = this.allWeights(isScaled);
@@ -211,7 +213,7 @@ class OneRow {
 
   legend() {
     const { head, now: { stop, isScaled }, row } = this;
-    const bars = stop === "output" ? [] : ["colour: the final weight, dark 0% to yellow 100%"];
+    const bars = [];
     if (row.best.length > MOST_BARS) bars.push(`the ${MOST_BARS} keys with the largest weights`);
     else if (head.keys.length > MOST_BARS) bars.push("masked keys have no bar");
     else if (row.best.length < head.keys.length) bars.push("hatched: masked");
@@ -220,7 +222,9 @@ class OneRow {
     if (stop === "weights" && !isScaled) bars.push(`dotted: with √${head.width}`);
     if (stop === "output")
       bars.push(`${head.width} numbers of each value, faded by its weight`, "red: negative", "blue: positive");
-    return bars.join(" · ");
+    if (stop === "output") return [bars.join(" · ")];
+    const stops = stopsOf(head.palette, getComputedStyle(this.frame).color);
+    return ["final weight ", weightScale(stops), ...bars.flatMap((words) => [" · ", words])];
   }
 
   /** Takes the height that the window leaves. */

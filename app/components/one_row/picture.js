@@ -2,7 +2,7 @@
 // is worked out first; what is between two stops is between the two.
 
 import MASKED from "../../masked.json" with { type: "json" };
-import { isLight, ramp, stopsOf } from "../shared/colours.js";
+import { inkOn, ramp, stopsOf } from "../shared/colours.js";
 import { element } from "../shared/dom.js";
 import { sized } from "../shared/heatmap.js";
 import { shape } from "../shared/svg.js";
@@ -62,7 +62,6 @@ export function layout(head, stop, isScaled, now, other, room) {
 export class Picture {
   constructor(head) {
     this.head = head;
-    this.colour = ramp(head.palette);
     this.canvas = element("canvas", { "aria-hidden": "true" });
     this.svg = shape("svg", { role: "img" });
     this.node = element("div", { class: "plot" }, this.canvas, this.svg);
@@ -77,6 +76,7 @@ export class Picture {
   room(height) {
     const style = getComputedStyle(this.node);
     [this.font, this.ink] = [style.fontFamily, style.color];
+    this.colour = ramp(stopsOf(this.head.palette, this.ink));
     return { width: this.node.clientWidth, height, letter: parseFloat(style.fontSize), measure: this.measure };
   }
 
@@ -185,7 +185,7 @@ export class Picture {
       const long = `${name} ${share(weight)}`;
       const fits = [long, share(weight)].find((text) => this.measure(text, size) < width - 0.6 * size);
       if (fits) drawn.push(shape("text", { x: from + width / 2, y: 0.67 * strip, "text-anchor": "middle",
-        class: "share", fill: height === null ? "currentColor" : isLight(this.colour(weight)) ? "#111" : "#fff" }, fits));
+        class: "share", fill: height === null ? "currentColor" : inkOn(this.colour(weight)) }, fits));
       from += width;
     };
     to.keys.forEach((key, i) => piece(to.weights[i], this.head.keys[key], (i + 0.5) * at.across, at.heights[i]));

@@ -1,6 +1,6 @@
 // The head's matrix as a thumbnail, in which one chooses the row.
 
-import { ramp } from "../shared/colours.js";
+import { ramp, stopsOf } from "../shared/colours.js";
 import { element } from "../shared/dom.js";
 import { drawCells, hatching, sized } from "../shared/heatmap.js";
 
@@ -11,7 +11,7 @@ const LEAST_LABEL = 0.72; // in letters: of lower rows, every so many have a lab
 
 export class Rows {
   constructor(head, weights, choose) {
-    Object.assign(this, { head, weights, colour: ramp(head.palette) });
+    Object.assign(this, { head, weights });
     this.canvas = element("canvas", { "aria-hidden": "true" });
     this.options = head.rows.map((name, row) => {
       const label = element("div", { role: "option", id: `row${row}`, "aria-selected": "false" }, element("span", {}, name));
@@ -51,7 +51,7 @@ export class Rows {
       pen.fillRect((at % columns) * across, Math.floor(at / columns) * this.down, across, this.down);
     });
     const cells = { rows: count, columns, left: 0, top: 0, across, down: this.down };
-    drawCells(pen, cells, this.weights, this.colour, false);
+    drawCells(pen, cells, this.weights, ramp(stopsOf(head.palette, style.color)), false);
     this.canvas.style.left = `${left}px`;
     this.node.style.height = `${this.down * count}px`;
     this.node.style.setProperty("--left", `${left}px`);
