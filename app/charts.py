@@ -7,15 +7,13 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from headlight.app.theme import DIFFERENCES, FOCUS, FONT, LINES
-from headlight.app.theme import WEIGHTS as SCALE
+from headlight.app.theme import DIFFERENCES, FOCUS, FONT, INKED, LINES, ink_on, ramp
 
-WEIGHTS = {"colorscale": SCALE, "cmin": 0, "cmax": 1}
+STOPS = INKED["light"]  # of other numbers than weights
 MOST_LABELS = 64  # more would overlap on a projector
 MOST_NAMED_CELLS = 128 * 128  # cells whose hover text names both tokens
 MOST_LETTERS = 70  # total length of labels side by side; longer ones are turned
 MOST_NUMBERED = 14  # columns; with more, the numbers in the cells would be too small to read
-OVER_DIFFERENCES = "numbers over a diverging scale"
 DASHES = ("solid", "dash", "dot", "dashdot")
 MARKERS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star")
 
@@ -56,11 +54,13 @@ def blank_empty_rows(weights: np.ndarray) -> np.ndarray:
     return np.where(weights.any(axis=1, keepdims=True), weights, np.nan)
 
 
-def attention(weights: np.ndarray, query: Axis, key: Axis) -> go.Figure:
-    """The weights of a head, (query, key). A row that may attend to nothing is left blank."""
+def attention(weights: np.ndarray, query: Axis, key: Axis, stops: Sequence[str]) -> go.Figure:
+    """The weights of a head, (query, key), in a scale of such `stops`. A row that may attend to
+    nothing is left blank."""
     figure = go.Figure(_cells(blank_empty_rows(weights), query, key, "weight"))
     _sides(figure, query, key, width=400)
-    figure.update_layout(coloraxis=WEIGHTS | {"colorbar": _colorbar("weight")})
+    scale = {"colorscale": stops, "cmin": 0, "cmax": 1, "colorbar": _colorbar("weight")}
+    figure.update_layout(coloraxis=scale)
     return _finish(figure, height=_height(query, 34))
 
 
@@ -180,7 +180,7 @@ def matrices(
     figure.update_xaxes(side="bottom")
     figure.update_yaxes(title_text="")
     figure.update_yaxes(title_text=rows.title, col=1)
-    colours = {"colorscale": SCALE, "cmin": ends[0], "cmax": ends[1]}
+    colours = {"colorscale": STOPS, "cmin": ends[0], "cmax": ends[1]}
     figure.update_layout(coloraxis=colours | {"colorbar": _colorbar(name)})
     return _finish(figure, height=_height(rows, 30), top=40)
 
@@ -189,26 +189,30 @@ def _scale(values: np.ndarray, ends: tuple[float, float] | None) -> dict:
     if ends is None:
         largest = float(np.abs(values).max(initial=0)) or 1.0
         return {"colorscale": DIFFERENCES["light"], "cmin": -largest, "cmax": largest}
-    return {"colorscale": SCALE, "cmin": ends[0], "cmax": ends[1]}
+    return {"colorscale": STOPS, "cmin": ends[0], "cmax": ends[1]}
 
 
 def _numbers(values: np.ndarray, ends: tuple[float, float] | None, digits: str) -> go.Scatter:
-    """Numbers drawn over their cells, black or white, whichever is readable: Plotly would choose
-    grey on green."""
+    """Numbers drawn over their cells: Plotly would choose grey on green."""
     scale = _scale(values, ends)
-    share = (values - scale["cmin"]) / max(scale["cmax"] - scale["cmin"], 1e-12)
-    dark = np.abs(share - 0.5) > 0.3 if ends is None else share < 0.45
+    shares = (values - scale["cmin"]) / max(scale["cmax"] - scale["cmin"], 1e-12)
     row, column = np.indices(values.shape)
     return go.Scatter(
         x=column.ravel(),
         y=row.ravel(),
         text=[f"{value:{digits}}" for value in values.ravel()],
         mode="text",
-        textfont={"size": FONT, "color": np.where(dark, "white", "black").ravel()},
+        textfont={"size": FONT, "color": inks(scale["colorscale"], shares.ravel())},
         hoverinfo="skip",
         showlegend=False,
-        meta=OVER_DIFFERENCES if ends is None else None,
+        meta=shares.ravel().tolist(),  # for other colours of the cells
     )
+
+
+def inks(stops: Sequence[str], shares: Sequence[float] | np.ndarray) -> np.ndarray:
+    """Black or white, whichever is readable at each share of a scale."""
+    places = np.rint(255 * np.clip(np.nan_to_num(shares), 0, 1)).astype(int)
+    return ink_on(ramp(stops, 256)[places])
 
 
 @dataclass(frozen=True)

@@ -1,27 +1,60 @@
 """The visual language: every colour and size of the figures, in one place.
 
-Weights have a perceptually uniform scale whose lightness is ordered for every kind of colour
-vision; differences have a scale symmetric around zero, red against blue. The selection is orange
-everywhere, and nothing else is.
+Weights are ink on paper, and light in the dark: zero is like the page, and lightness is ordered for
+every kind of colour vision. Differences have a scale symmetric around zero, red against blue. The
+selection is orange everywhere, and nothing else is.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from plotly.colors import diverging, qualitative, sequential, unlabel_rgb
 
-
-def _hex(scale: Sequence[str]) -> list[str]:
-    """A scale of Plotly's as the others are written."""
-    return ["#{:02x}{:02x}{:02x}".format(*map(int, unlabel_rgb(stop))) for stop in scale]
+# A scale of colours: its stops, evenly spaced; or those for each colour scheme.
+Palette = Sequence[str] | Mapping[str, Sequence[str]]
 
 
-WEIGHTS = sequential.Viridis  # from 0 to 1, evenly spaced
-PRINTED = _hex(sequential.Blues)  # the same on paper: the more ink, the larger, in grey too
-DIFFERENCES = {  # evenly spaced too; the middle is like the paper
-    "light": _hex(diverging.RdBu),
+def stops_of(palette: Palette, scheme: str = "light") -> Sequence[str]:
+    """The stops for a colour scheme; colours.js has the same."""
+    return palette[scheme] if isinstance(palette, Mapping) else palette
+
+
+def ramp(stops: Sequence[str], count: int, places: Sequence[float] | None = None) -> np.ndarray:
+    """`count` colours evenly spaced over a scale, bytes (count, rgb). `places`: of its stops, from
+    0 to 1, if they are not evenly spaced."""
+    colours = np.array([[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in stops])
+    at = np.linspace(0, 1, len(stops)) if places is None else places
+    shares = np.linspace(0, 1, count)
+    channels = [np.interp(shares, at, channel) for channel in colours.T]
+    return np.rint(np.stack(channels, axis=-1)).astype(np.uint8)
+
+
+def ink_on(colours: np.ndarray) -> np.ndarray:
+    """“black” or “white”, whichever can be read better on each of the colours (.., rgb) of 0 to
+    255: at least 4.5 : 1. colours.js has the same."""
+    shares = np.asarray(colours) / 255
+    linear = np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
+    return np.where(linear @ (0.2126, 0.7152, 0.0722) > 0.179, "black", "white")
+
+
+def _hex(colours: Iterable[Sequence[int]]) -> list[str]:
+    return ["#{:02x}{:02x}{:02x}".format(*colour) for colour in colours]
+
+
+# Where the stops of the ink stand: small weights differ more than large ones. With 18 evenly spaced
+# ones no colour is more than 3 of 255 off.
+_PLACES, _EVEN = (0, 0.07, 0.24, 0.45, 0.65, 0.82, 1), 18
+_INK_STOPS = {
+    "light": ("#f1efe9", "#dcefe3", "#a2dcbd", "#4fbcaf", "#338ba7", "#35629c", "#322a66"),
+    "dark": ("#1c1f24", "#2a2b46", "#454692", "#3c6cb0", "#3594ad", "#52c2b0", "#dcf5e6"),
+}
+INKED = {scheme: _hex(ramp(stops, _EVEN, _PLACES).tolist()) for scheme, stops in _INK_STOPS.items()}
+# The scales of weights from 0 to 1 that one can choose from.
+WEIGHTS: Mapping[str, Palette] = {"ink": INKED, "viridis": sequential.Viridis}
+DIFFERENCES = {  # the middle is like the paper
+    "light": _hex(tuple(map(int, unlabel_rgb(stop))) for stop in diverging.RdBu),
     "dark": [
         *("#ffb9a6", "#f28a71", "#dc5f48", "#b23d2c", "#6b2a21", "#2a2927"),
         *("#1f3f63", "#2e69a6", "#4b93d6", "#7fb8f0", "#b5d8ff"),
@@ -554,14 +587,6 @@ EMBED_STYLE = """
   .st-key-state > :is(.st-key-undo, .st-key-redo, .st-key-as_trained) { display: none; }
 }
 """
-
-
-def ramp(palette: list[str], count: int) -> np.ndarray:
-    """`count` colours evenly spaced over a scale, bytes (count, rgb)."""
-    stops = np.array([[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in palette])
-    places = np.linspace(0, len(stops) - 1, count)
-    channels = [np.interp(places, range(len(stops)), channel) for channel in stops.T]
-    return np.rint(np.stack(channels, axis=-1)).astype(np.uint8)
 
 
 def language_style(code: str) -> str:

@@ -1,25 +1,24 @@
 """What the colours of a picture mean, in one line above it: scales with their ends, and single
 colours."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 
 import streamlit as st
 
 from headlight.app import theme
-from headlight.app.theme import FOCUS, WEIGHTS
+from headlight.app.theme import FOCUS
 
 PRIMARY_COLOUR = f"light-dark({theme.PRIMARY['light']}, {theme.PRIMARY['dark']})"
 
 
 @dataclass(frozen=True)
 class Scale:
-    """A scale of colours, evenly spaced, from what `low` says to what `high` says. `palette`: as in
-    theme.py, one scale for both colour schemes or one for each."""
+    """A scale of colours from what `low` says to what `high` says."""
 
     name: str
-    palette: Sequence[str] | Mapping[str, Sequence[str]]
+    palette: theme.Palette
     low: str
     high: str
 
@@ -48,10 +47,11 @@ class Swatch:
 
 
 LINE_SWATCH = Swatch("line: the bolder, the larger the weight", PRIMARY_COLOUR)
-POINTED = Swatch(
-    "the word you point at or click: its lines (others pale), its weights as shades", FOCUS
-)
-WEIGHT = Scale("weight", WEIGHTS, "0%", "100%")
+POINTED = Swatch("the word you point at or click, and its lines (others pale)", FOCUS)
+
+
+def weight_scale(palette: theme.Palette) -> Scale:
+    return Scale("weight", palette, "0%", "100%")
 
 
 def colour_key(*entries: Scale | Swatch) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
-from headlight.app.charts import OVER_DIFFERENCES
-from headlight.app.theme import DIFFERENCES, INK, LARGER, PICTURE_HEIGHT, ROW
+from headlight.app.charts import inks
+from headlight.app.theme import DIFFERENCES, INK, INKED, LARGER, PICTURE_HEIGHT, ROW
 
 
 def figure(
@@ -60,14 +60,17 @@ def figure(
 
 
 def _darken(drawn: go.Figure) -> None:
-    """Give diverging scales a dark middle, and keep the numbers over their cells readable."""
+    """Give scales that have others in the dark those, and keep the numbers over their cells
+    readable."""
     coloured: list[Any] = [*drawn.select_coloraxes(), *drawn.select_traces({"type": "heatmap"})]
     for scaled in coloured:
-        if [colour for _, colour in scaled.colorscale or ()] == DIFFERENCES["light"]:
-            scaled.colorscale = DIFFERENCES["dark"]
-    swapped = {"white": "black", "black": "white"}
-    for numbers in drawn.select_traces({"meta": OVER_DIFFERENCES}):
-        numbers.textfont.color = [swapped[colour] for colour in numbers.textfont.color]
+        for palette in (DIFFERENCES, INKED):
+            if [colour for _, colour in scaled.colorscale or ()] == palette["light"]:
+                scaled.colorscale = palette["dark"]
+    for numbers in drawn.select_traces({"mode": "text"}):
+        layout: Any = drawn.layout
+        stops = [colour for _, colour in layout.coloraxis.colorscale]
+        numbers.textfont.color = inks(stops, numbers.meta)
 
 
 def _selects(trace: go.Trace) -> bool:

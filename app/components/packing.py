@@ -11,6 +11,7 @@ from itertools import repeat
 import numpy as np
 
 from headlight.app.text import output_texts, part_names
+from headlight.app.theme import Palette
 from headlight.model.analysis.matching import UNMATCHED, counterparts
 from headlight.model.analysis.reading import LabelledWeights, Reading
 from headlight.model.probing.long_trace import PICTURE_CELLS, LongTrace, Weights
@@ -91,7 +92,7 @@ class GridOptions:
     order: Mapping
     average: str
     least: float
-    palette: Sequence[str] | Mapping[str, Sequence[str]]  # as in theme.py
+    palette: Palette
     colour: str
     faded: Mapping = field(default_factory=dict)
     off: Mapping = field(default_factory=dict)

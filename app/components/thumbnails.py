@@ -2,6 +2,7 @@
 
 import base64
 import io
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -14,11 +15,13 @@ SIDE = 64  # pixels of the longer side, about; also the most cells along it
 MASKED, STRIPE = 0, 1  # indices in the palette; weights use the others
 
 
-def thumbnails(attention: dict[str, np.ndarray]) -> dict[str, list[list[str]]]:
+def thumbnails(
+    attention: dict[str, np.ndarray], stops: Sequence[str]
+) -> dict[str, list[list[str]]]:
     """Kind → a picture of each head's weights, given as (layers, heads, query, key). Masked cells
-    are transparent and hatched."""
+    are transparent and hatched. `stops`: of the scale, as in theme.py."""
     return {
-        kind: [[thumbnail(head) for head in layer] for layer in _shrunk(weights)]
+        kind: [[thumbnail(head, stops) for head in layer] for layer in _shrunk(weights)]
         for kind, weights in attention.items()
     }
 
@@ -29,7 +32,7 @@ def _shrunk(weights: np.ndarray) -> np.ndarray:
     return to_bytes(shrink(weights, every, every))
 
 
-def thumbnail(cells: np.ndarray) -> str:
+def thumbnail(cells: np.ndarray, stops: Sequence[str]) -> str:
     """cells: (query, key), as `to_bytes` gives them."""
     each = max(1, SIDE // max(cells.shape))
     pixels = np.maximum(cells, STRIPE + 1).repeat(each, axis=0).repeat(each, axis=1)
@@ -38,16 +41,16 @@ def thumbnail(cells: np.ndarray) -> str:
     stripes = (down + across) % theme.MASKED["spacing"] == 0
     pixels = np.where(masked, np.where(stripes, STRIPE, MASKED), pixels).astype(np.uint8)
     image = Image.fromarray(pixels)
-    image.putpalette(_palette())
+    image.putpalette(_palette(tuple(stops)))
     file = io.BytesIO()
     image.save(file, "PNG", transparency=MASKED, compress_level=1)
     return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
 
 
 @cache
-def _palette() -> bytes:
+def _palette(stops: Sequence[str]) -> bytes:
     """256 colours, three bytes each."""
-    colours = theme.ramp(theme.WEIGHTS, 256 - (STRIPE + 1))
+    colours = theme.ramp(stops, 256 - (STRIPE + 1))
     return 2 * bytes.fromhex(theme.MASKED["grey"][1:]) + colours.tobytes()
 
 

@@ -16,13 +16,14 @@ import sys
 from pathlib import Path
 
 from headlight.app.export.paper import AlignmentFigure, Figure, ending_of, inches_of, place_of
+from headlight.app.theme import WEIGHTS
 from headlight.model.arguments import parser_of
 from headlight.model.messages import LONGEST_MESSAGE, MOST_OF_REASON, reason, short
 from headlight.model.recording.checkpoint import load_recorded
 from headlight.model.surveys.trace_command import opened
 
 RECORDING = ".safetensors"
-OF_HEADS = "kind", "layer", "head", "whole", "numbers", "changes"
+OF_HEADS = "kind", "layer", "head", "whole", "numbers", "changes", "colours"
 ALONE = "An alignment takes the heads that align words: leave out --{}."
 
 
@@ -44,6 +45,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--numbers", action="store_true", help="weights in the cells that fit them")
     parser.add_argument("--changes", default="", metavar="LINE",
                         help="changes to the model, such as cross.1.2=off")  # fmt: skip
+    parser.add_argument("--colours", choices=[*WEIGHTS], default="ink",
+                        help="of weights: ink (default) or viridis")  # fmt: skip
     parser.add_argument("--width", default="column", help="column (default), page, 84mm, 3.3in …")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE")
     args = parser.parse_args(arguments)
@@ -67,7 +70,9 @@ def main(arguments: list[str] | None = None) -> None:
         else:
             trace = checkpoint.trace(text, args.target, changes=args.changes)
             place = place_of(trace, args.kind, args.layer, args.head)
-            figure = Figure(trace, *place, whole=args.whole, numbers=args.numbers)
+            figure = Figure(
+                trace, *place, whole=args.whole, numbers=args.numbers, colours=args.colours
+            )
         caption = figure.save(args.out, args.width)
     except (ValueError, LookupError) as error:
         stop(str(error))

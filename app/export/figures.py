@@ -17,10 +17,11 @@ import numpy as np
 
 from headlight.app import theme
 from headlight.app.charts import MOST_LABELS, Axis
-from headlight.app.theme import DIFFERENCES, FOCUS, FONT, MASKED, PRINTED, WEIGHTS, ramp
+from headlight.app.theme import FOCUS, FONT, INKED, MASKED, ink_on, ramp
 from headlight.model.pause import pause
 
 INK, PAPER = theme.INK["light"], theme.PAPER["light"]
+ON_WHITE = INKED["light"]
 CORNER = 10  # pixels
 BORDER = "#c8c8c8"
 GREY_LINE, LEAST_LINE = "#b0b0b0", 0.05  # between words, and the least weight that is drawn
@@ -90,18 +91,19 @@ def head(
     weights: np.ndarray,
     query: Axis,
     key: Axis,
+    stops: Sequence[str] = ON_WHITE,
     inches: float = 0.0,
     signed: float = 0.0,
     numbers: bool = False,
 ) -> bytes:
     """A head's weights, (query, key), with its tokens, and `notes` below the title; `metadata` goes
-    into the file. `inches`: the width of the page, to be printed; 0: as it comes. `signed`: weights
-    are differences up to that, as packing.halved gives them. `numbers`: in the cells, where they
-    fit. Raises TooNarrow."""
+    into the file. `stops`: of the scale, as in theme.py. `inches`: the width of the page, to be
+    printed; 0: as it comes. `signed`: weights are differences up to that, as packing.halved gives
+    them. `numbers`: in the cells, where they fit. Raises TooNarrow."""
     rows, columns = weights.shape
     masked = weights == 0
     cell = int(np.clip(HEAD_ROOM // max(rows, columns, 1), 1, LARGEST_CELL))
-    with sheet(ending, title, inches=inches, signed=signed) as drawing:
+    with sheet(ending, title, inches=inches, signed=signed, stops=stops) as drawing:
         if inches:
             cell = _printed_cell(drawing, weights, query, key, numbers)
         left = _left_of_cells(drawing, query, cell)
@@ -223,6 +225,7 @@ def grid(
     parts: Sequence[Tiles],
     texts: Mapping[str, Sequence[str]],
     legend: str,
+    stops: Sequence[str] = ON_WHITE,
     inches: float = 0.0,
     signed: float = 0.0,
 ) -> bytes:
@@ -243,7 +246,7 @@ def grid(
     wide = float(np.clip(width(beside), LEAST_TILE / 2, LARGEST_TILE))
     tiles = sum(len(part.places) for part in parts)
     sharp = SHARP if tiles * wide**2 < MOST_SHARP else 1
-    with sheet(ending, title, sharp, inches, signed) as drawing:
+    with sheet(ending, title, sharp, inches, signed, stops) as drawing:
         drawing.write(FONT, 2.2 * FONT, title, 1.3 * FONT, bold=True)
         lines = drawing.wrapped(_with_hatching(notes, masked), room, SMALL)
         first = top = drawing.paragraph(FONT, 2.2 * FONT, lines) + FONT
@@ -358,12 +361,9 @@ def _tiles(
     return max(right, left + heads * step[0] + FONT), top + layers * step[1] + SMALL
 
 
-@cache
-def scale(name: str = "") -> np.ndarray:
-    """The app's colours of the weights 0/255 to 255/255, (256, rgba); or those on paper, "printed",
-    or of differences, "signed"."""
-    palette = {"": WEIGHTS, "printed": PRINTED, "signed": DIFFERENCES["light"]}[name]
-    return np.pad(ramp(palette, 256), ((0, 0), (0, 1)), constant_values=255)
+def scale(stops: Sequence[str] = ON_WHITE) -> np.ndarray:
+    """The colours of the weights 0/255 to 255/255, (256, rgba)."""
+    return np.pad(ramp(stops, 256), ((0, 0), (0, 1)), constant_values=255)
 
 
 def enlarged(cells: np.ndarray, across: int, down: int) -> np.ndarray:
@@ -402,7 +402,12 @@ def short(label: str) -> str:
 
 @contextmanager
 def sheet(
-    ending: str, title: str, sharp: int = SHARP, inches: float = 0.0, signed: float = 0.0
+    ending: str,
+    title: str,
+    sharp: int = SHARP,
+    inches: float = 0.0,
+    signed: float = 0.0,
+    stops: Sequence[str] = ON_WHITE,
 ) -> Iterator["Sheet"]:
     """A white page for a file of type "svg", "png" or "pdf"; the rest as for `head`."""
     from matplotlib import style
@@ -411,16 +416,24 @@ def sheet(
     written = WRITTEN | ({"hatch.linewidth": PRINTED_HATCH} if inches else {})
     with ONE_AT_A_TIME, style.context(["default", written]), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an SVG may keep characters that no font here has
-        yield Sheet(ending, title, sharp, inches, signed)
+        yield Sheet(ending, title, sharp, inches, signed, stops)
 
 
 class Sheet:
-    def __init__(self, ending: str, title: str, sharp: int, inches: float, signed: float):
+    def __init__(
+        self,
+        ending: str,
+        title: str,
+        sharp: int,
+        inches: float,
+        signed: float,
+        stops: Sequence[str],
+    ):
         from matplotlib.figure import Figure
 
         self.ending, self.title, self.sharp = ending, title, sharp
         self.inches, self.signed = inches, signed
-        self.scale = scale("signed" if signed else "printed" if inches else "")
+        self.scale = scale(stops)
         self.right = self.bottom = 0.0  # of all texts
         self.figure = Figure(dpi=72, facecolor=PAPER)
         self.axes = self.figure.add_axes((0, 0, 1, 1))
@@ -472,10 +485,8 @@ class Sheet:
         for (row, column), weight in np.ndenumerate(weights):
             if not weight:
                 continue
-            red, green, blue = self.shades(weights[row, column, None])[0, :3].tolist()
-            is_light = 0.299 * red + 0.587 * green + 0.114 * blue > 127
+            colour = str(ink_on(self.shades(weights[row, column, None])[0, :3]))
             middle, base = x + (column + 0.5) * cell, y + (row + 0.5) * cell + 0.35 * SMALL
-            colour = "black" if is_light else "white"
             self.write(middle, base, self.number(weight), SMALL, "center", colour=colour)
 
     def cells(self, x: float, y: float, colours: np.ndarray) -> None:

@@ -76,16 +76,19 @@ def show(
     minus: Trace | None = None,
     reading: Reading = Reading(),
     theme: str = "auto",
+    colours: str = "ink",
     **more: Any,
 ) -> NotebookFigure:
     """The app's grid of all heads of a trace, of a loaded model and a text (with what its `trace`
     takes besides), or of whatever else `record` takes, likewise. Layer and head of the selected one
     count from 1, as on screen; the default is the first head of the last kind of attention. One
     that is given is drawn large beside the others. `minus`: another trace over the same texts,
-    whose weights are subtracted.
+    whose weights are subtracted. `colours` of weights: "ink" or "viridis".
 
-    Raises ValueError for a head that does not exist, or texts that differ, and TypeError.
+    Raises ValueError for a head or colours that do not exist, or texts that differ, and TypeError.
     """
+    if colours not in WEIGHTS:
+        raise ValueError(f"{colours!r} is not one of {', '.join(map(repr, WEIGHTS))}")
     if isinstance(what, str):
         raise TypeError(f"Load the model first: show(load({reprlib.repr(what)}), text).")
     if isinstance(what, Checkpoint):
@@ -101,7 +104,9 @@ def show(
     else:
         trace = record(what, *given, **more)
     is_given = (kind, layer, head) != (None, None, None)
-    printed = paper.Figure(trace, *paper.place_of(trace, kind, layer, head), minus, reading=reading)
+    printed = paper.Figure(
+        trace, *paper.place_of(trace, kind, layer, head), minus, reading=reading, colours=colours
+    )
     kind, at, number = printed.kind, printed.layer, printed.head
     chosen = GridOptions(
         focus={"kind": kind, "layer": at, "head": number},
@@ -110,7 +115,7 @@ def show(
         order={},
         average=reading.average,
         least=reading.least,
-        palette=WEIGHTS if minus is None else DIFFERENCES,
+        palette=DIFFERENCES if minus else WEIGHTS[colours],
         colour=FOCUS,
     )
     name = "What every head attends to"

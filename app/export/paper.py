@@ -12,7 +12,7 @@ import numpy as np
 from headlight.app.components.packing import halved
 from headlight.app.export import figures
 from headlight.app.text import part_names
-from headlight.app.theme import MASKED
+from headlight.app.theme import DIFFERENCES, MASKED, WEIGHTS, stops_of
 from headlight.model.analysis.alignment import WordWeights
 from headlight.model.analysis.reading import LabelledWeights, Reading
 from headlight.model.files import replace_file
@@ -103,7 +103,8 @@ class Printed(ABC):
 @dataclass(frozen=True)
 class Figure(Printed):
     """Weights of a trace, or what they are more than those of `minus`, another trace over the same
-    texts. `whole`: all heads of the kind; `layer` and `head` index the trace's arrays."""
+    texts. `whole`: all heads of the kind; `layer` and `head` index the trace's arrays; `colours`: a
+    name in theme.WEIGHTS."""
 
     trace: Trace
     kind: str
@@ -113,6 +114,7 @@ class Figure(Printed):
     whole: bool = False
     numbers: bool = False
     reading: Reading = Reading()
+    colours: str = "ink"
 
     def __post_init__(self):
         if self.minus is not None:
@@ -121,6 +123,7 @@ class Figure(Printed):
     def drawn(self, ending: str, inches: float) -> bytes:
         trace, kind = self.trace, self.kind
         picture, signed = self._picture()
+        stops = stops_of(DIFFERENCES if signed else WEIGHTS[self.colours])
         about = json.dumps({"caption": self.caption()})
         legend = "difference" if self.minus else "weight"
         if self.whole:
@@ -130,10 +133,12 @@ class Figure(Printed):
             tiles = figures.Tiles("", query, key, picture.weights, numbers, range(layers * heads))
             texts = {query.capitalize(): picture.query, key.capitalize(): picture.key}
             name = part_names.kind_name(trace, kind)
-            return figures.grid(ending, about, name, [], [tiles], texts, legend, inches, signed)
+            return figures.grid(
+                ending, about, name, [], [tiles], texts, legend, stops, inches, signed
+            )
         query, key = part_names.axes(trace, self.place, self.reading)
         return figures.head(
-            ending, about, self._name(), [], picture.weights, query, key, inches, signed,
+            ending, about, self._name(), [], picture.weights, query, key, stops, inches, signed,
             self.numbers,
         )  # fmt: skip
 

@@ -82,7 +82,7 @@ def page(name: str | Path, most: float = MOST, carried: dict | None = None) -> s
             "lines": read("word_lines/style.css"),
             "generation": read("shared/button.css") + read("generation/style.css"),
         },
-        "palette": WEIGHTS,
+        "palette": WEIGHTS["ink"],
         "differences": DIFFERENCES,
         "colour": FOCUS,
     }

@@ -212,7 +212,7 @@ function rootOf(id) {
 /** The words that go together. */
 function drawLines({ words, weights, links, before }) {
   const dashed = before.length ? " Dashed: as trained." : "";
-  new WordLines(rootOf("lines"), { colour: data.colour, titles: ["Source", "Target"], words, weights,
+  new WordLines(rootOf("lines"), { colour: data.colour, palette: data.palette, titles: ["Source", "Target"], words, weights,
     links, before, note: data.alignment.note + dashed }).point(null);
 }
 

@@ -42,7 +42,7 @@ def grid_options(shown: Shown) -> GridOptions:
         ),
         average=read_as.average,
         least=read_as.least,
-        palette=theme.DIFFERENCES if selection.subtracted() else theme.WEIGHTS,
+        palette=theme.DIFFERENCES if selection.subtracted() else session.palette(),
         colour=theme.FOCUS,
         faded={} if veils else _faded(shown),
         off=off_tiles(shown.run),

@@ -38,7 +38,7 @@ same number of tokens.
 """.format("\n".join(f"| `{verb.example}` | {verb.help} |" for verb in VERBS.values() if verb.help))
 
 OF_A_CELL = HOME, "lines", "compare"  # pages where a query is clicked in the picture
-READING = ("pattern", "show", "scale", "order", "average", "special", "words", "least")
+READING = ("pattern", "show", "scale", "colours", "order", "average", "special", "words", "least")
 
 
 @dataclass(frozen=True)

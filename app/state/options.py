@@ -2,6 +2,7 @@
 
 SHOWN = ("all", "one kind", "joint")
 SCALES = ("linear", "square root", "per row")
+COLOURS = "ink", "viridis"  # names in theme.WEIGHTS
 ABLATION, PATCHING = "ablation", "patching"
 SWEEPS = {  # name on the page Ablation → name in probing/sweeps.py
     "Heads off": "heads",

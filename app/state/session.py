@@ -4,7 +4,7 @@ Only `headlight.app.state` touches st.session_state, except that a widget's call
 own value.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -14,6 +14,7 @@ from uuid import uuid4
 
 import streamlit as st
 
+from headlight.app import theme
 from headlight.app.server.fair_queue import one_asker
 from headlight.app.server.streamlit_internals import get_script_run_ctx, runtime
 from headlight.app.state import address, catalog, lines, progress, settings
@@ -449,6 +450,16 @@ def reading() -> Reading:
     """How weights are processed for display."""
     chosen = values()
     return Reading(AVERAGES[chosen["average"]], chosen["words"], chosen["special"], chosen["least"])
+
+
+def palette() -> theme.Palette:
+    """The scale in which weights are drawn."""
+    return theme.WEIGHTS[values()["colours"]]
+
+
+def stops() -> Sequence[str]:
+    """Its stops, for pictures that the server draws: those for a light or a dark page."""
+    return theme.stops_of(palette(), st.context.theme.type or "light")
 
 
 # Links and files

@@ -13,6 +13,7 @@ from headlight.app.state.options import (
     AFTER,
     AVERAGES,
     BEFORE,
+    COLOURS,
     DIFFERENCE,
     OF_WEIGHTS,
     ORDERS,
@@ -365,9 +366,18 @@ SETTINGS = {
             "Colour scale",
             "linear",
             "segmented",
-            "Square root brightens small weights. Per row gives the largest weight of each row "
-            "the brightest colour.",
+            "Square root makes small weights stand out. Per row gives the largest weight of each "
+            "row the strongest colour.",
             options=SCALES,
+        ),
+        Setting(
+            "colours",
+            "Colours of weights",
+            "ink",
+            "segmented",
+            "Ink: a large weight is dark on a light page and light on a dark one. Viridis: from "
+            "violet to yellow on both.",
+            options=COLOURS,
         ),
         Setting(
             "order",

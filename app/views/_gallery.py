@@ -62,7 +62,7 @@ def gallery_heads(
     return [head for _, head in sorted(heads, key=lambda pair: pair[0])]
 
 
-MAPS = "Maps: rows are queries, columns keys; dark 0%, yellow 100%."
+MAPS = "Maps: rows are queries, columns keys."
 
 
 def gallery_options(

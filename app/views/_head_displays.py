@@ -200,7 +200,7 @@ def sentences(view: ModelView, measured: Measured, survey: Survey | None) -> Exe
 
     def row_of(line: str, example: ClearExample) -> dict:
         weights = Shown(view, runs[line]).head(focus)
-        ((picture,),) = thumbnails({focus.kind: weights[None, None]})[focus.kind]
+        ((picture,),) = thumbnails({focus.kind: weights[None, None]}, session.stops())[focus.kind]
         scale = 100 if habit.is_share else 1
         numbers = {habit.name: scale * example.value, "uniform head": scale * example.uniform}
         return {"weights": picture} | numbers | {"sentence": line}

@@ -3,7 +3,7 @@
 import numpy as np
 
 from headlight.app import theme
-from headlight.app.components.colour_key import WEIGHT, Scale
+from headlight.app.components.colour_key import Scale, weight_scale
 from headlight.app.components.model_map import BlockPicture, Inside, Unfolded
 from headlight.app.components.packing import as_sent, shrink, to_bytes
 from headlight.app.components.thumbnails import SIDE, signed_thumbnail, thumbnail
@@ -97,7 +97,7 @@ def _heads(run: Run, trace: Trace, block: Block) -> Inside:
     every = max(1, -(-max(heads.shape[1:]) // SIDE))
     cells = to_bytes(shrink(heads, every, every))
     off = off_tiles(run).get(kind, ())
-    pictures = []
+    pictures, stops = [], session.stops()
     for head, weights in enumerate(heads):
         word = trace.row_words(kind, layer, head)[row]
         is_off = layer * len(heads) + head in off
@@ -105,13 +105,13 @@ def _heads(run: Run, trace: Trace, block: Block) -> Inside:
         caption = "off" if is_off else f"{word} → {keys.tokens[weights[row].argmax()]}"
         pictures.append(
             BlockPicture(
-                f"head {head + 1}", caption, thumbnail(cells[head]), row // every,
+                f"head {head + 1}", caption, thumbnail(cells[head], stops), row // every,
                 cells.shape[1], settings, is_off, head == selected,
             )
         )  # fmt: skip
     key = [f"row: {query.title} (query)", f"column: {key.title} (key)", "framed: named above"]
     key += ["hatched: masked"] * (not cells.all())
-    return Inside(pictures, [*key, WEIGHT.html()], "Concat → Linear")
+    return Inside(pictures, [*key, weight_scale(session.palette()).html()], "Concat → Linear")
 
 
 def _hidden(hidden: np.ndarray) -> Inside:

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from headlight.app import selection
-from headlight.app.components.colour_key import LINE_SWATCH, POINTED, colour_key
+from headlight.app.components.colour_key import LINE_SWATCH, POINTED, colour_key, weight_scale
 from headlight.app.components.word_lines import word_lines
 from headlight.app.results import head_results, word_results
 from headlight.app.results.shown import Shown
@@ -74,9 +74,13 @@ def page() -> None:
     source, target = (side.title.capitalize() for side in trace.sides.values())
     before = links_before(run, words, words_of, WordWeights.links)
     note = alignment.alignment_note(measured, heads, sites, shift)
-    colour_key(LINE_SWATCH, POINTED)
+    colour_key(LINE_SWATCH, POINTED, weight_scale(session.palette()))
     word_lines(
-        words, (source, target), (words.links(), before), note + dashed(before - words.links())
+        words,
+        (source, target),
+        (words.links(), before),
+        note + dashed(before - words.links()),
+        session.palette(),
     )
     aligned = [Aligned(1, words)]
     name = f"{run.checkpoint}-alignment"

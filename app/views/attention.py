@@ -6,7 +6,7 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from headlight.app import charts, selection
+from headlight.app import charts, selection, theme
 from headlight.app.charts import Axis
 from headlight.app.components.figure import figure
 from headlight.app.components.head_grid import head_grid
@@ -158,6 +158,7 @@ def selected_head() -> None:
                     picture.weights[rows, columns],
                     replace(query, labels=query.labels[rows], hover=query.hover[rows]),
                     replace(key, labels=key.labels[columns]),
+                    theme.stops_of(session.palette()),
                 ),
                 key="head_figure",
                 alt=name,

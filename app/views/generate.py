@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from headlight.app import selection
-from headlight.app.components.colour_key import PRIMARY_COLOUR, WEIGHT, Swatch, colour_key
+from headlight.app.components.colour_key import PRIMARY_COLOUR, Swatch, colour_key, weight_scale
 from headlight.app.components.generation import GenerationStep, Rows, generation
 from headlight.app.results import layer_results
 from headlight.app.results.shown import Shown
@@ -32,7 +32,7 @@ MOST_BRANCHES = 12  # branches; each is generated again
 EXPLAINED = (
     "The model writes one token at a time and reads it before it writes the next. Each "
     "**strip** is one head, in the row of its layer. Each cell of a strip is a token that "
-    "the head can attend to, in the order of the text. The brighter the cell, the larger "
+    "the head can attend to, in the order of the text. The stronger the colour, the larger "
     "the weight. Click a strip to show its weights in the texts. Click another token under "
     "**Next token** to continue from it, and the first one to go back. **Prediction after "
     "each layer**: what the model would write if it stopped there."
@@ -244,8 +244,8 @@ def page() -> None:
     if isinstance(how, Sampling):
         bars.append(Swatch("as sampled", PRIMARY_COLOUR))
     colour_key(
-        WEIGHT,
-        Swatch("the selected head, and its weights in the texts", FOCUS),
+        weight_scale(session.palette()),
+        Swatch("the selected head", FOCUS),
         Swatch("being written", PRIMARY_COLOUR, "solid"),
         Swatch("written later", "gray", "dashed"),
         *bars,
@@ -260,6 +260,7 @@ def page() -> None:
         steps=steps_of(shown, trace, lens, checkpoint),
         rows=rows_of(trace, kind, shown.first, weights_of),
         focus=focus._asdict(),
+        palette=session.palette(),
         branches=tree(shown, write),
         beams=beams_of(shown, trace.preceding[shown.first + given], checkpoint),
         on_choose=partial(choose, tuple(shown.ids)),

@@ -76,6 +76,7 @@ def page() -> None:
             not frame.effect().said,
             "heads",
         ),
+        session.palette(),
     )
     exercise = None
     shows = session.values().get("heads_as", TABLE)
@@ -105,10 +106,11 @@ def numbers(
         )
     if drawn_as == SENTENCES:
         return displays.sentences(shown.view, measured[focus.kind], over)
+    stops = session.stops()
     pictures = memoize.memoize_pass(
         shown,
-        "thumbnails",
-        lambda: thumbnails(trace.attention if isinstance(trace, Trace) else trace.tiles),
+        ("thumbnails", *stops),
+        lambda: thumbnails(trace.attention if isinstance(trace, Trace) else trace.tiles, stops),
         lambda urls: sum(len(url) for layers in urls.values() for heads in layers for url in heads),
     )
     ablation = {}

@@ -75,7 +75,7 @@ def walkthrough() -> None:
             drawn = on_one_scale(step_of(as_it_is).pictures, step.pictures)
             draw_without(ablated, as_it_is, steps, row, drawn)
         else:
-            matrices(step.pictures, "pictures", session.choose_tokens, fills=False)
+            matrices(step.pictures, "pictures", session.choose_tokens, False, session.palette())
     with st.expander("The code that computes it"):
         st.code(step.code, language="python")
     if not session.is_running():
@@ -105,7 +105,7 @@ def draw_without(
     ):
         with box:
             st.markdown(f"**{title}**")
-            matrices(both, name, session.choose_tokens, fills=False)
+            matrices(both, name, session.choose_tokens, False, session.palette())
 
 
 def page() -> None:

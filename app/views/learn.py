@@ -36,6 +36,7 @@ def draw_lessons() -> None:
         cards,
         running_lesson.next_lesson(),
         BELOW if with_answers else 0,
+        session.palette(),
         on_start=running_lesson.start,
     )
     if with_answers:
@@ -94,4 +95,4 @@ def draw_class_plan() -> None:
         "here": "learn",
         "folded": session.values()["projector"],
     }
-    class_steps(rows, class_remote.links(), session.values()["plan"], look)
+    class_steps(rows, class_remote.links(), session.values()["plan"], session.palette(), look)

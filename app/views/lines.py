@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from headlight.app import selection
-from headlight.app.components.colour_key import LINE_SWATCH, POINTED, colour_key
+from headlight.app.components.colour_key import LINE_SWATCH, POINTED, colour_key, weight_scale
 from headlight.app.components.word_lines import word_lines
 from headlight.app.shell import frame
 from headlight.app.state import messages, session
@@ -65,13 +65,14 @@ def page() -> None:
     before = links_before(shown.run, words, lambda other: words_of(picture_of(other)), links)
     query, key = part_names.axes(trace, focus, session.reading())
     words = replace(words, source=tuple(key.labels), target=tuple(query.labels))
-    colour_key(LINE_SWATCH, POINTED)
+    colour_key(LINE_SWATCH, POINTED, weight_scale(session.palette()))
     row = session.chosen_cell().get("query", -1)
     word_lines(
         words,
         TITLES,
         (now, before),
         NOTE + dashed(before - now),
+        session.palette(),
         tall=True,
         moments=part_names.moments(trace, focus.kind, session.reading()),
         chosen=row if 0 <= row < len(words.target) else None,

@@ -99,6 +99,7 @@ def page() -> None:
         pictures,
         key="comparison",
         on_choose=session.choose_tokens,
+        palette=session.palette(),
     )
     moments = part_names.moments(trace, focus.kind) or [f"Row “{word}”" for word in query.labels]
     both = float(ours[row, column]), float(theirs[row, column])

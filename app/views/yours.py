@@ -10,7 +10,7 @@ from headlight.app.components.matrices import matrices
 from headlight.app.export.file_judge import CAN_FORK, MODEL, FileAnswer, FileJudge
 from headlight.app.server.checked_file import checked_file
 from headlight.app.shell import frame
-from headlight.app.state import messages
+from headlight.app.state import messages, session
 from headlight.app.text.formats import escaped
 from headlight.model.checking.parts import PARTS
 from headlight.model.checking.verdict import NOT_YET, RIGHT, UNJUDGED
@@ -84,7 +84,7 @@ def _draw(answer: FileAnswer, name: str) -> None:
     if answer.error:
         messages.show_message(answer.error)
     if shown and shown.matrices:
-        matrices(shown.matrices, key="yours_matrices")
+        matrices(shown.matrices, key="yours_matrices", palette=session.palette())
     if answer.in_model:
         st.markdown(f"**In {MODEL}.** {escaped(answer.in_model)}")
     if answer.printed.strip():

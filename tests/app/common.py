@@ -77,7 +77,7 @@ def view_of(trace, kind="cross", layer=2, head=1, reading=Reading(), **looks) ->
     looks = {"show": "all", "scale": "linear", "order": {}} | looks
     focus = {"kind": kind, "layer": layer, "head": head}
     look = GridOptions(
-        focus=focus, average=reading.average, least=reading.least, palette=theme.WEIGHTS,
+        focus=focus, average=reading.average, least=reading.least, palette=theme.WEIGHTS["ink"],
         colour=theme.FOCUS, **looks,
     )  # fmt: skip
     return View(trace, complete(chosen), reading, look)

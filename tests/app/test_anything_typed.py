@@ -17,7 +17,7 @@ import pandas as pd
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from headlight.app import charts
+from headlight.app import charts, theme
 from headlight.app.export import bertviz_html, pictures, tables
 from headlight.app.export.view import permalink
 from headlight.app.state import settings
@@ -137,7 +137,8 @@ def test_nothing_of_the_user_s_is_alive_in_a_page(text, target):
     for make in (bertviz, lambda view: pictures.page(view).decode("utf-8")):
         assert elements(make(view)) == elements(make(PLAIN))
     axes = part_names.axes(trace, Place("cross", 0, 0))
-    drawn = charts.attention(trace.attention["cross"][0, 0], *axes).to_plotly_json()
+    weights, stops = trace.attention["cross"][0, 0], theme.INKED["light"]
+    drawn = charts.attention(weights, *axes, stops).to_plotly_json()
     for side in ("xaxis", "yaxis"):
         assert not any("<" in label for label in drawn["layout"][side]["ticktext"])
 

@@ -4,7 +4,7 @@ import pytest
 from headlight.app import charts
 from headlight.app.charts import Axis, Points
 from headlight.app.components.figure import _darken
-from headlight.app.theme import DIFFERENCES, PAPER, ramp
+from headlight.app.theme import DIFFERENCES, INKED, PAPER, ramp
 
 RANDOM = np.random.default_rng(0)
 
@@ -16,7 +16,7 @@ def rows_of_weights(*shape):
 
 def test_equal_labels_stay_apart_and_tags_are_text():
     axis = Axis("query", ["the", "<b>dog</b> & co", "the"])
-    figure = charts.attention(rows_of_weights(3, 3), axis, axis)
+    figure = charts.attention(rows_of_weights(3, 3), axis, axis, INKED["light"])
     for side in (figure.layout.xaxis, figure.layout.yaxis):
         assert list(side.tickvals) == [0, 1, 2]
         assert list(side.ticktext) == ["the", "&lt;b&gt;dog&lt;/b&gt; &amp; co", "the"]
@@ -28,7 +28,7 @@ def test_hover_names_row_and_column_of_each_cell():
     for length, by in ((3, "%{x}"), (100, "%{customdata[1]}"), (300, "position %{x}")):
         weights = rows_of_weights(2, length) if length < 300 else rows_of_weights(length, length)
         rows, columns = (Axis("", [f"{i}<" for i in range(n)]) for n in weights.shape)
-        figure = charts.attention(weights, rows, columns)
+        figure = charts.attention(weights, rows, columns, INKED["light"])
         assert f"<b>{by}</b>" in figure.data[0].hovertemplate
         assert np.array_equal(figure.data[0].z, weights)
         if length == 3:
@@ -40,7 +40,7 @@ def test_hover_names_row_and_column_of_each_cell():
 def test_a_row_that_attends_to_nothing_is_blank():
     weights = rows_of_weights(3, 3)
     weights[1] = 0
-    z = charts.attention(weights, Axis("", "abc"), Axis("", "abc")).data[0].z
+    z = charts.attention(weights, Axis("", "abc"), Axis("", "abc"), INKED["light"]).data[0].z
     assert np.isnan(z[1]).all() and not np.isnan(z[[0, 2]]).any()
 
 

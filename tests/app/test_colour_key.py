@@ -65,9 +65,9 @@ def test_matrices_of_one_scale_share_it():
     ]
     both, weights = scales(shown)
     assert both == Scale("q·kᵀ, masked", theme.DIFFERENCES, "value −45", "45")
-    assert weights == Scale("weights", theme.WEIGHTS, "0", "1")
+    assert weights == Scale("weights", theme.INKED, "0", "1")
 
 
 def test_a_name_is_shown_as_text():
     assert "&lt;b&gt;" in Swatch("<b>", theme.FOCUS).html()
-    assert "&lt;b&gt;" in Scale("<b>", theme.WEIGHTS, "0", "1").html()
+    assert "&lt;b&gt;" in Scale("<b>", theme.INKED, "0", "1").html()

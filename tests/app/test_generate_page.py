@@ -89,7 +89,7 @@ def test_weights_are_sent_as_one_text_however_many_they_are(monkeypatch):
         weights = np.random.default_rng(0).random(shape).transpose(0, 2, 1, 3)
         rows = component.Rows("", [], [], [], weights)
         callbacks = dict.fromkeys(("on_choose", "on_focus", "on_branch"))
-        component.generation("", 0, "", [], [], [], rows, {}, [], [], **callbacks)
+        component.generation("", 0, "", [], [], [], rows, {}, [], [], [], **callbacks)
     few, many = map(count, sent)
     assert few == many
 

@@ -30,7 +30,7 @@ def cards(monkeypatch):
     """The cards of the lessons as buttons, which a test without a browser can click."""
     drawn = []
 
-    def buttons(cards, first, below, on_start):
+    def buttons(cards, first, below, palette, on_start):
         drawn[:] = [first, {card.name: card for card in cards}]
         for card in cards:
             st.button(card.title, key=f"start {card.name}", on_click=on_start, args=(card.name,))

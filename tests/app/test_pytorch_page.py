@@ -33,7 +33,7 @@ def test_difference_is_symmetric_around_zero_and_bears_nan():
 def test_weights_may_go_up_to_more_than_one():
     longest = Matrix("length", 3 * np.eye(2), "system", "after", weights=True, largest=3)
     (scale,) = scales([longest])
-    assert (scale.low, scale.high, scale.palette) == ("0", "3", theme.WEIGHTS)
+    assert (scale.low, scale.high, scale.palette) == ("0", "3", theme.INKED)
     weights = Matrix("weights", np.eye(2), "query", "key", weights=True)
     q = Matrix("q", np.eye(2), "query", "key")
     shown = on_one_scale([weights, q], [weights, replace(q, values=5 * np.eye(2))])

@@ -3,6 +3,7 @@
 import torch
 
 from headlight.app.components.thumbnails import thumbnails
+from headlight.app.theme import INKED
 from tests.bench.bench_grid import ANSWERED, floor, text_of, typed
 from tests.bench.harness import Row
 
@@ -12,7 +13,10 @@ TOKENS = 20
 def pictures():
     kinds = ("encoder", "decoder", "cross")
     attention = {kind: torch.randn(4, 4, TOKENS, TOKENS).softmax(-1).numpy() for kind in kinds}
-    return lambda: thumbnails(attention), lambda: typed(floor(), text_of(TOKENS - 1), ANSWERED)
+    stops = INKED["light"]
+    return lambda: thumbnails(attention, stops), lambda: typed(
+        floor(), text_of(TOKENS - 1), ANSWERED
+    )
 
 
 ROWS = [

@@ -122,11 +122,19 @@ def picture(grid, section=0) -> str:
     return grid.picture(f"grid.drawn[{section}].box.querySelector('canvas').toDataURL()")
 
 
-def shades(grid, side, name):
-    """How strongly each token of a side is shaded, from 0 to 1."""
+def filled(grid, side):
+    """For which weight each token of a side has the colour, in percent; −1 for none."""
+    colours = grid.page.locator(f".text .{side} span").evaluate_all(
+        "(spans) => spans.map((span) => span.style.background.match(/\\d+/g)?.map(Number) ?? null)"
+    )
+    scale = theme.ramp(theme.INKED["light"], 101).astype(int)
+    return [-1 if one is None else int(np.abs(scale - one).sum(1).argmin()) for one in colours]
+
+
+def underlined(grid, side):
+    """How strongly each token of a side is underlined, from 0 to 1."""
     shares = grid.page.locator(f".text .{side} span").evaluate_all(
-        "(spans, name) => spans.map((span) => parseFloat(span.style.getPropertyValue(name)) || 0)",
-        name,
+        "(spans) => spans.map((span) => parseFloat(span.style.getPropertyValue('--attended')) || 0)"
     )
     return np.array(shares) / 100
 
@@ -134,7 +142,7 @@ def shades(grid, side, name):
 def test_every_weight_arrives_and_has_the_colour_of_the_scale(grid):
     """The middle of a cell, read back from the canvas."""
     grid.expect_cells(grid.weights)
-    stops = theme.WEIGHTS
+    stops = theme.INKED["light"]
     for kind, row, column in (("cross", 1, 1), ("encoder", 0, 2), ("decoder", 3, 1)):
         weight = float(grid.weights[kind][1, 2, row, column])
         pixel = grid.picture(
@@ -175,7 +183,7 @@ LEGEND = """(({ picture, place }) => {
   const { left: x0, top: y0, across, down } = place;
   const cell = (column) => at(x0 + (column + 0.2) * across, y0 + 0.2 * down);
   const end = (x) => at(x, top + height / 2);
-  return { ends: [end(left + 1), end(left + width - 1)], cells: [cell(0), cell(1)] };
+  return { ends: [end(left + 0.5), end(left + width - 0.5)], cells: [cell(0), cell(1)] };
 })(grid.selected)"""
 
 
@@ -188,7 +196,7 @@ def test_the_legend_ends_in_the_colours_of_the_smallest_and_the_largest_weight(
     grid.page.emulate_media(color_scheme=scheme)
     weights = {"cross": grid.weights["cross"].copy()}
     weights["cross"][1, 2, 0, :2] = 1e-6, 1
-    palette = theme.DIFFERENCES if signed else theme.WEIGHTS
+    palette = theme.DIFFERENCES if signed else theme.INKED
     grid.show(packed(weights, signed=signed), replace(LOOK, palette=palette))
     seen = grid.picture(LEGEND)
     assert np.abs(np.subtract(seen["ends"], seen["cells"])).max() <= 16  # a pixel within the bar
@@ -278,19 +286,19 @@ def test_the_last_of_slanted_names_is_whole(grid):
 
 def test_words_are_shaded_in_two_ways_and_a_clicked_one_stays(grid):
     grid.page.locator(".target span").nth(2).hover()
-    assert np.allclose(
-        shades(grid, "source", "--attends"), grid.weights["cross"][1, 2, 2], atol=0.01
-    )
+    row = grid.weights["cross"][1, 2, 2]
+    wanted = np.where(row < 0.005, -1, 100 * row)
+    assert np.abs(filled(grid, "source") - wanted).max() <= 1
     grid.page.locator(".source span").nth(1).click()
     attended = grid.weights["cross"][1, 2, :, 1]
-    assert np.allclose(shades(grid, "target", "--attended"), attended, atol=0.01)
+    assert np.allclose(underlined(grid, "target"), attended, atol=0.01)
     line = grid.page.locator(".text .target span").nth(int(attended.argmax()))
     shadow = line.evaluate("(span) => getComputedStyle(span).boxShadow")
     colours = map(float, re.search(r"srgb ([\d.e-]+) ([\d.e-]+) ([\d.e-]+)", shadow).groups())
     assert np.ptp(list(colours)) < 0.15  # grey: blue is a change's
     grid.page.mouse.move(5, 5)
     assert "is attended to most by" in grid.said()
-    assert not shades(grid, "source", "--attends").any()
+    assert set(filled(grid, "source")) == {-1}
 
 
 def test_a_tile_a_layer_and_a_kind_are_selected_by_click_and_act_as_one(grid):

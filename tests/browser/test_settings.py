@@ -28,7 +28,7 @@ UNTRAINED, PRE_NORM = "model=paper%2C+untrained", "pre_norm%2C+untrained"
 ONE_HEAD, BY_INFLUENCE = "aligned_by=Selected+head", "aligned_by=Influence"
 OTHER_RUN = ("other", "other_model", "other_step", "other_masks")
 OF_A_HEAD = ("kind", "layer", "head")
-READING = ("pattern", "show", "scale", "order", "average", "special", "words", "least")
+READING = ("pattern", "show", "scale", "colours", "order", "average", "special", "words", "least")
 
 
 def of_a_run(address: str = "", /, **others) -> dict:

@@ -18,7 +18,7 @@ FILES = (
     "app/components/shared/heatmap.js",
     "app/components/shared/numbers.js",
 )
-SCALES = {"weights": theme.WEIGHTS} | theme.DIFFERENCES
+SCALES = {"viridis": theme.WEIGHTS["viridis"]} | theme.INKED
 random = np.random.default_rng(0)
 
 
@@ -104,7 +104,7 @@ def test_matrices_are_unpacked_as_they_were_packed(node, shape):
         list(matrices.pack([one, one])),
     )
     for title, size, palette, cells in found:
-        assert (title, size, palette) == ("é", list(shape), theme.WEIGHTS)
+        assert (title, size, palette) == ("é", list(shape), theme.INKED)
         assert np.array_equal(np.array(cells, np.float32), values.ravel(), equal_nan=True)
 
 
@@ -444,7 +444,7 @@ def test_pixels_are_the_rounded_colours_of_the_scale(page):
     pixels, colours = page(
         """(palette) => [[...new Uint8Array(pixelColours(palette).buffer)],
              Array.from({ length: 256 }, (_, i) => ramp(palette)(i / 255))]""",
-        theme.WEIGHTS,
+        theme.INKED["light"],
     )
     pixels = np.reshape(pixels, (256, 4))
     assert (pixels[:, 3] == 255).all() and len(np.unique(pixels, axis=0)) > 200

@@ -8,7 +8,7 @@ from headlight.app import theme
 from headlight.app.text.part_names import short_name
 from headlight.model.probing.changes import Scope
 
-LEAST = 2.8  # contrast of white numbers, on the colours that are almost light
+INKS = {"black": "#000", "white": "#fff"}
 PAINT = """({ cells, values, numbers }) => {
   const drawn = [];
   const context = {
@@ -40,8 +40,9 @@ def test_each_number_is_a_cell_in_its_place_and_what_is_none_stays_blank(node, n
         for (row, column), value in kept
     ]
     texts = [rest for kind, *rest in drawn if kind == "text"]
+    ink = {value: INKS[str(theme.ink_on(np.rint([255 * value, 0, 0])))] for _, value in kept}
     assert texts == numbers * [
-        ["#fff", f"{value:.2f}", 30 + size * (column + 0.5), 10 + size * (row + 0.5)]
+        [ink[value], f"{value:.2f}", 30 + size * (column + 0.5), 10 + size * (row + 0.5)]
         for (row, column), value in kept
     ]
 
@@ -54,18 +55,21 @@ def luminance(colour) -> float:
 
 
 def test_the_ink_on_a_colour_can_be_read(node):
-    """On every colour of our scales, and the more so the further from the middle."""
+    """On each of the 256 colours of our scales, in the browser and in files."""
     colours = node.scope("app/components/shared/colours.js")
-    scales = [theme.WEIGHTS, *theme.DIFFERENCES.values()]
-    shades = [shade.tolist() for scale in scales for shade in theme.ramp(scale, 64)]
-    found = colours("(shades) => shades.map(isLight)", shades)
-    for shade, is_light in zip(shades, found, strict=True):
+    scales = [theme.WEIGHTS["viridis"], *theme.INKED.values(), *theme.DIFFERENCES.values()]
+    shades = np.concatenate([theme.ramp(scale, 256) for scale in scales])
+    inks = colours("(shades) => shades.map(inkOn)", shades.tolist())
+    assert inks == [INKS[ink] for ink in theme.ink_on(shades).tolist()]
+    for shade, ink in zip(shades, inks, strict=True):
         light = luminance(shade)
-        assert (light + 0.05) / 0.05 >= 4.5 if is_light else 1.05 / (light + 0.05) >= LEAST, shade
+        assert ((light + 0.05) / 0.05 if ink == "#000" else 1.05 / (light + 0.05)) >= 4.5, shade
     for ink, scheme in (("rgb(20, 20, 20)", "light"), ("rgb(230, 228, 220)", "dark")):
-        stops = colours("([scale, ink]) => stopsOf(scale, ink)", [theme.DIFFERENCES, ink])
-        assert stops == theme.DIFFERENCES[scheme]
-    assert colours("(scale) => stopsOf(scale, 'rgb(0, 0, 0)')", theme.WEIGHTS) == theme.WEIGHTS
+        for scale in (theme.DIFFERENCES, theme.INKED):
+            stops = colours("([scale, ink]) => stopsOf(scale, ink)", [scale, ink])
+            assert stops == scale[scheme] == theme.stops_of(scale, scheme)
+    viridis = theme.WEIGHTS["viridis"]
+    assert colours("(scale) => stopsOf(scale, 'rgb(0, 0, 0)')", viridis) == viridis
 
 
 @pytest.mark.parametrize("scope", [("cross",), ("decoder", 1), ("encoder_feed_forward", 0, 3)])

@@ -43,7 +43,11 @@ class StepRow:
 
 
 def class_steps(
-    steps: Sequence[StepRow], slides: Sequence[SlideLink], at: int, given: Mapping[str, Any]
+    steps: Sequence[StepRow],
+    slides: Sequence[SlideLink],
+    at: int,
+    palette: theme.Palette,
+    given: Mapping[str, Any],
 ) -> None:
     """Draw the plan, unfolded at the step of slide `at`, from 1, or at the first. `given`: `short`
     and `exit`, as of ClassPlan, `here`: the path of the page, and whether answers and notes are
@@ -53,7 +57,7 @@ def class_steps(
         "slides": [asdict(slide) for slide in slides],
         "at": at,
     }
-    look = {"palette": theme.WEIGHTS, "focus": theme.FOCUS}
+    look = {"palette": palette, "focus": theme.FOCUS}
     _mount_steps(data={**data, **look, **given}, key="class_steps")
 
 

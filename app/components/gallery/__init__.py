@@ -53,9 +53,9 @@ class GalleryOptions:
     here: str
 
 
-def gallery(packed: bytes, options: GalleryOptions) -> None:
+def gallery(packed: bytes, options: GalleryOptions, palette: theme.Palette) -> None:
     """Draw the gallery: `packed` as of packing.pack, and the `options`."""
     _mount(data=packed, key="gallery")
-    look = {"palette": theme.WEIGHTS, "colour": theme.FOCUS}
+    look = {"palette": palette, "colour": theme.FOCUS}
     # Sent apart: it changes with the selection.
     _mount_heads(data=asdict(options) | look, key="gallery_heads", height=1)

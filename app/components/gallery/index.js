@@ -5,9 +5,9 @@ import MASKED from "../../masked.json" with { type: "json" };
 import { unpack } from "../head_grid/cells.js";
 import { meeting } from "../head_grid/meeting.js";
 import { pageWith } from "../shared/address.js";
-import { pixelColours } from "../shared/colours.js";
+import { pixelColours, stopsOf } from "../shared/colours.js";
 import { asOneStop, element, onRecolour, outwards, painted, roomBelow } from "../shared/dom.js";
-import { hatching, pixelSheet } from "../shared/heatmap.js";
+import { hatching, pixelSheet, weightScale } from "../shared/heatmap.js";
 import { leadsTo } from "../shared/lead.js";
 import { places } from "../shared/places.js";
 import { weightOf } from "../shared/weights.js";
@@ -68,7 +68,7 @@ class Gallery {
     this.observer.observe(this.frame);
     window.addEventListener("resize", () => this.fit());
     document.fonts.ready.then(() => this.fit(true));
-    onRecolour(this.frame, () => this.hatch());
+    onRecolour(this.frame, () => this.draw());
   }
 
   mount(parent) {
@@ -102,7 +102,9 @@ class Gallery {
     this.frame.style.setProperty("--hl-focus", colour);
     this.frame.style.setProperty("--off", MASKED.off);
     this.frame.classList.toggle("bars", heads.some(({ bar }) => bar !== null));
-    this.colours = pixelColours(this.heads.palette);
+    this.ink = getComputedStyle(this.frame).color;
+    const stops = stopsOf(this.heads.palette, this.ink);
+    this.colours = pixelColours(stops);
     const focused = this.tiles.find(({ node }) => node === this.frame.getRootNode().activeElement)?.head.name;
     const before = new Map(this.tiles.map((tile) => [tile.head.name, tile]));
     this.sections = habits.map(([habit, title, about]) => {
@@ -118,7 +120,7 @@ class Gallery {
     this.drawChips();
     const bars = legend.map((text, i) =>
       element("span", { class: "key" }, element("i", { class: i ? "missed" : "" }), text));
-    this.foot.replaceChildren(...bars, ...(note ? [element("span", {}, note)] : []));
+    this.foot.replaceChildren(...bars, weightScale(stops), ...(note ? [element("span", {}, note)] : []));
     this.says.hidden = !says;
     const longest = heads.reduce((long, { finding }) =>
       (textOf(finding).length > long.length ? textOf(finding) : long), "");
@@ -170,7 +172,7 @@ class Gallery {
     const { spacing } = MASKED;
     const canvas = element("canvas", { width: spacing, height: spacing });
     const context = canvas.getContext("2d");
-    context.fillStyle = hatching(getComputedStyle(this.frame).color);
+    context.fillStyle = hatching(this.ink);
     context.fillRect(0, 0, spacing, spacing);
     this.wall.style.setProperty("--hatching", `url(${canvas.toDataURL()})`);
   }

@@ -11,7 +11,7 @@ import streamlit as st
 
 from headlight.app.components.packing import weight_bytes
 from headlight.app.components.registered import registered
-from headlight.app.theme import FOCUS, WEIGHTS
+from headlight.app.theme import FOCUS, Palette
 
 _mount = registered("generation", "button")
 
@@ -51,6 +51,7 @@ def generation(
     steps: Sequence[GenerationStep],
     rows: Rows,
     focus: Mapping,
+    palette: Palette,
     branches: Sequence[Mapping],
     beams: Sequence[Sequence[Mapping]],
     on_choose: Callable[[int, int], None],
@@ -71,7 +72,7 @@ def generation(
     _mount(
         data={
             "colour": FOCUS,
-            "palette": WEIGHTS,
+            "palette": palette,
             "writer": writer,
             "given": given,
             "title": title,

@@ -1,7 +1,7 @@
 // A text as a model writes it, one token at a time.
 
-import { ramp } from "../shared/colours.js";
-import { asOneStop, element, outwards, painted, roomBelow } from "../shared/dom.js";
+import { fill, ramp, stopsOf } from "../shared/colours.js";
+import { asOneStop, element, onRecolour, outwards, painted, roomBelow } from "../shared/dom.js";
 import { minus, percent } from "../shared/numbers.js";
 import { shape } from "../shared/svg.js";
 import { weightOf } from "../shared/weights.js";
@@ -10,6 +10,7 @@ const PAUSE = 1100; // ms for a look at each step
 const FATES = { grew: "kept", ended: "finished", "left-out": "dropped" };
 const [LEAST, MOST] = [0.6, 1.4]; // of the page's letters: how far those of heads and bars may be off
 const MARGIN = 8; // px
+const FILLED = 0.005; // words with a smaller weight stay bare
 const MANY_LAYERS = 12; // more than these stand closely, so that all are in view
 
 /** Small ones to one digit, so that they differ. */
@@ -23,7 +24,6 @@ export class Walk {
     this.root = root;
     this.data = data;
     this.tell = tell;
-    this.colour = ramp(data.palette);
     const of = JSON.stringify(data.text);
     if (of !== state.of) [state.of, state.step] = [of, 0]; // of another text
     this.build();
@@ -77,6 +77,7 @@ export class Walk {
       else observer.disconnect(); // others stand in its place
     });
     for (const node of outwards(frame)) observer.observe(node); // the bar may grow
+    onRecolour(frame, () => this.showHeads());
   }
 
   /** Letters of heads and bars that end where the window does, small or large; in a narrow one all
@@ -198,9 +199,10 @@ export class Walk {
   showHeads() {
     const { rows, focus } = this.data;
     const weights = rows.weights[state.step];
+    const colour = ramp(stopsOf(this.data.palette, getComputedStyle(this.frame).color));
     const [text, written] = [this.text, this.written].map((box) => box.querySelectorAll("span"));
     for (const token of [...text, ...written]) {
-      token.style.removeProperty("--attends");
+      fill(token);
       token.removeAttribute("title");
     }
     if (!weights) {
@@ -212,12 +214,12 @@ export class Walk {
       const place = rows.places[i];
       const token = place === null ? null : place < 0 ? written[-place - 1] : text[place];
       if (!token) return;
-      token.style.setProperty("--attends", `${Math.round(100 * weightOf(byte))}%`);
+      if (weightOf(byte) >= FILLED) fill(token, colour(weightOf(byte)));
       token.title = `The selected head attends to it: ${percent(weightOf(byte))}`;
     });
     const strip = (values, layer, head) => {
       const cells = values.map((byte, i) => element("i", { title: `${rows.keys[i]} ${percent(weightOf(byte))}`,
-        style: `background: rgb(${this.colour(weightOf(byte)).map(Math.round).join(" ")})` }));
+        style: `background: rgb(${colour(weightOf(byte)).map(Math.round).join(" ")})` }));
       const name = `layer ${rows.numbers[layer]} head ${head + 1}`;
       const box = element("button", { class: "strip", type: "button", title: name, "aria-label": name },
         ...cells);

@@ -1,6 +1,7 @@
 // The grid in a page of its own; its weights and its settings stand in the page.
 
 import { Grid } from "../head_grid/grid.js";
+import { schemeOf } from "../shared/colours.js";
 
 const textOf = (id) => document.getElementById(id).textContent;
 const { look, theme, themes, large } = JSON.parse(textOf("look"));
@@ -9,15 +10,14 @@ const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
 const frame = window.frameElement; // in a notebook; null where this is a page of its own
 
 /** A notebook has a theme of its own: where its letters are light, it is dark. */
-function isDark() {
-  if (theme !== "auto") return theme === "dark";
-  if (!frame) return systemIsDark.matches;
-  const [r, g, b] = getComputedStyle(frame.parentElement).color.match(/[\d.]+/g).map(Number);
-  return 0.3 * r + 0.6 * g + 0.1 * b > 127;
+function scheme() {
+  if (theme !== "auto") return theme;
+  if (!frame) return systemIsDark.matches ? "dark" : "light";
+  return schemeOf(getComputedStyle(frame.parentElement).color);
 }
 
 function paint() {
-  const colours = themes[isDark() ? "dark" : "light"];
+  const colours = themes[scheme()];
   for (const [name, colour] of Object.entries(colours))
     document.documentElement.style.setProperty(name, colour);
   grid.draw();

@@ -1,7 +1,7 @@
 // All heads at once: for each kind of attention a canvas of tiles, and the text that they read.
 
 import MASKED from "../../masked.json" with { type: "json" };
-import { pixelColours, ramp, stopsOf } from "../shared/colours.js";
+import { fill, pixelColours, ramp, stopsOf } from "../shared/colours.js";
 import { element, onRecolour, outwards, painted, roomBelow } from "../shared/dom.js";
 import {
   cellUnder, cross, hatching, pixelSheet, pointIn, sized, veiled, writeTurned,
@@ -12,7 +12,7 @@ import {
 } from "./cells.js";
 import { nodes } from "./parts.js";
 import { FormerHead, SelectedHead } from "./selected.js";
-import { GridState } from "./state.js";
+import { GridState, LEAST_NAMED } from "./state.js";
 
 const REST = 150; // ms without a key before the server hears of it
 const LEAST_TILE = 56; // px; where they would be smaller, kinds are stacked instead
@@ -615,23 +615,24 @@ export class Grid extends GridState {
   shade(pointed) {
     for (const span of this.shaded ?? []) {
       span.classList.remove("here");
-      for (const name of ["--attends", "--attended", "--attends-by", "--attended-by"])
-        span.style.removeProperty(name);
+      fill(span);
+      for (const name of ["--attended", "--attended-by"]) span.style.removeProperty(name);
     }
     const spanOf = ({ side, index }) => this.spans[side]?.[index];
     const { framed, shaded } = this.shades(pointed);
     for (const token of framed) spanOf(token)?.classList.add("here");
+    const { signed } = this.data;
+    const colour = ramp(this.palette);
     for (const [token, isAttended, weight] of shaded) {
-      const style = spanOf(token)?.style;
-      const name = isAttended ? "--attends" : "--attended";
-      style?.setProperty(name, `${Math.round(100 * Math.abs(weight))}%`);
-      if (this.data.signed) style?.setProperty(`${name}-by`, `rgb(${this.hue(weight)})`);
+      const span = spanOf(token);
+      if (!span || Math.abs(weight) < LEAST_NAMED) continue;
+      if (isAttended) {
+        fill(span, colour(signed ? (1 + weight / signed) / 2 : weight)); // as its cell
+        continue;
+      }
+      span.style.setProperty("--attended", `${Math.round(100 * Math.abs(weight))}%`);
+      if (signed) span.style.setProperty("--attended-by", `rgb(${colour(weight < 0 ? 0.2 : 0.8).map(Math.round)})`);
     }
     this.shaded = [...framed, ...shaded.map(([token]) => token)].map(spanOf).filter(Boolean);
-  }
-
-  /** The colour of a weight that was lost or gained, as the picture has it. */
-  hue(change) {
-    return ramp(this.palette)(change < 0 ? 0.2 : 0.8).map(Math.round);
   }
 }

@@ -1,7 +1,7 @@
 // The selected head in full, with its tokens, and what the model predicts at the row one looks at.
 
 import MASKED from "../../masked.json" with { type: "json" };
-import { isLight, pixelColours, ramp } from "../shared/colours.js";
+import { inkOn, pixelColours, ramp } from "../shared/colours.js";
 import { element, roomBelow } from "../shared/dom.js";
 import {
   cellUnder, cross, pixelSheet, pointIn, sized, veiled, writeAt, writeTurned,
@@ -22,6 +22,7 @@ const SLANT = 0.6; // the same, and the foot of the last slanting letter
 const WRITTEN = 0.05; // smaller weights are not written into their cells
 const DRAGGED = 3; // px; less is a click
 const LEGEND = 6; // letters long
+const LEAST_APART = 10; // px of a cell; smaller ones touch
 const CLICKED = 0.2; // what a click adds to a cell that is painted
 const LISTED = 3; // heads between two words
 
@@ -241,6 +242,7 @@ export class SelectedHead {
       context.imageSmoothingEnabled = false;
       context.globalAlpha = isOff ? MASKED.off : 1;
       context.drawImage(this.cells, left, top, width, height);
+      this.separate(context);
       context.globalAlpha = 1;
       const tiles = averaged(part, grid.look);
       for (const { tile, first, count } of part.veil ?? [])
@@ -265,6 +267,15 @@ export class SelectedHead {
       writeTurned(context, grid.queryTitle(part), letters, place.top + visible / 2, visible);
     this.legendStart = place.size[0];
     if (this.hasLegend) this.drawLegend(context);
+  }
+
+  /** A line of the page between cells that are large enough. */
+  separate(context) {
+    const { across, down, width, height } = this.place;
+    if (Math.min(across, down) < LEAST_APART) return;
+    const [left, top] = this.corner;
+    for (let row = 1; row < this.part.rows; row++) context.clearRect(left, Math.round(top + row * down), width, 1);
+    for (let at = 1; at < this.part.columns; at++) context.clearRect(Math.round(left + at * across), top, 1, height);
   }
 
   /** Whether the names of the rows stand beside the picture before a change alone. */
@@ -341,7 +352,7 @@ export class SelectedHead {
       context.fillStyle = `rgb(${rgb})`;
       context.fillRect(x + 2, y + 2, across - 4, down - 4);
       if (across < 2.6 * letters || down < 1.1 * letters) return;
-      context.fillStyle = isLight(rgb) ? "#000" : "#fff";
+      context.fillStyle = inkOn(rgb);
       context.fillText(percent(share), x + across / 2, y + down / 2 + 0.35 * letters);
     });
   }
@@ -491,7 +502,7 @@ export class SelectedHead {
       if (weights[column] < WRITTEN) return;
       const pixel = colours[Math.round(255 * shown)];
       context.fillStyle = this.isOff ? grid.ink // on faded cells
-        : isLight([pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255]) ? "#000" : "#fff";
+        : inkOn([pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255]);
       context.fillText(written(weights[column]), left + (column + 0.5) * across,
         top + (row + 0.5) * down + 0.35 * letters);
     }));

@@ -1,7 +1,7 @@
 // The logit lens: a column for each row of the logits, layers upwards, and in a cell what the model
 // would predict there. The darker, the more probable is what it predicts in the end.
 
-import { ramp, stopsOf } from "../shared/colours.js";
+import { inkOn, ramp, stopsOf } from "../shared/colours.js";
 import { element, heightBelow, onRecolour, painted, roomBelow } from "../shared/dom.js";
 import { Picture, mounted } from "../shared/mounted.js";
 import { percent } from "../shared/numbers.js";
@@ -13,15 +13,6 @@ const MARGIN = 1.6; // in letters: at the foot of the page
 const WRITTEN = 0.05; // smaller probabilities are read, not written
 const PACE = 1000; // ms for each layer
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
-
-/** The ink, black or white, that can be read better on a colour [red, green, blue]. */
-export function inkOn(colour) {
-  const [red, green, blue] = colour.map((value) => {
-    const share = value / 255;
-    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
-  });
-  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#000" : "#fff";
-}
 
 class LensGrid extends Picture {
   playing = null; // the deepest layer that is shown while it plays

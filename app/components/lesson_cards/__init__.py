@@ -31,10 +31,14 @@ class LessonCard:
 
 
 def lesson_cards(
-    cards: Sequence[LessonCard], first: str, below: int, on_start: Callable[[str], None]
+    cards: Sequence[LessonCard],
+    first: str,
+    below: int,
+    palette: theme.Palette,
+    on_start: Callable[[str], None],
 ) -> None:
     """Draw the cards, that of the lesson `first` wide and before the others. `below`: pixels that
     what stands below them needs. `on_start` gets the name of the lesson whose card is clicked."""
-    look = {"palette": theme.WEIGHTS, "focus": theme.FOCUS, "below": below}
+    look = {"palette": palette, "focus": theme.FOCUS, "below": below}
     data = {"cards": [asdict(card) for card in cards], "first": first} | look
     _picture(data, "lesson_cards", start=on_start)

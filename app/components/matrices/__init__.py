@@ -91,8 +91,9 @@ def compared(two: Mapping[str, np.ndarray], difference: str, **options: Any) -> 
     ]
 
 
-def scales(shown: Sequence[Matrix]) -> list[Scale]:
-    """The scales of colours, each with the titles of the matrices that have it."""
+def scales(shown: Sequence[Matrix], palette: theme.Palette = theme.INKED) -> list[Scale]:
+    """The scales of colours, each with the titles of the matrices that have it. `palette`: of
+    weights."""
     titles: dict[tuple, list[str]] = {}
     for matrix in shown:
         if matrix.weights:
@@ -107,13 +108,9 @@ def scales(shown: Sequence[Matrix]) -> list[Scale]:
             ends = tuple(end.format(value) for end, value in both)
         titles.setdefault((matrix.weights, *ends), []).append(matrix.scale or matrix.title)
     return [
-        Scale(", ".join(dict.fromkeys(names)), _palette(weights), low, high)
+        Scale(", ".join(dict.fromkeys(names)), palette if weights else theme.DIFFERENCES, low, high)
         for (weights, low, high), names in titles.items()
     ]
-
-
-def _palette(weights: bool) -> Sequence[str] | Mapping[str, Sequence[str]]:
-    return theme.WEIGHTS if weights else theme.DIFFERENCES
 
 
 def matrices(
@@ -121,20 +118,24 @@ def matrices(
     key: str,
     on_choose: Callable[..., None] | None = None,
     fills: bool = True,
+    palette: theme.Palette = theme.INKED,
 ) -> None:
     """Side by side if there is room, or else stacked. `on_choose` is called with the clicked row,
     named by what a matrix `chooses`, and the column, by its `chooses_column`. `fills`: side by side
-    they take the whole width, and the height down to the end of the window."""
+    they take the whole width, and the height down to the end of the window. `palette`: of
+    weights."""
 
     def hear():
         if on_choose:
             on_choose(**st.session_state[key].chosen)
 
-    colour_key(*scales(shown))
-    _mount(data=pack(shown, fills), key=key, on_chosen_change=hear)
+    colour_key(*scales(shown, palette))
+    _mount(data=pack(shown, fills, palette), key=key, on_chosen_change=hear)
 
 
-def pack(shown: Sequence[Matrix], fills: bool = True) -> bytes:
+def pack(
+    shown: Sequence[Matrix], fills: bool = True, palette: theme.Palette = theme.INKED
+) -> bytes:
     """Length of the header (4 bytes, little-endian), header (JSON), then float32 values, matrix
     by matrix."""
     header = {
@@ -147,7 +148,7 @@ def pack(shown: Sequence[Matrix], fills: bool = True) -> bytes:
                 "values": matrix.values.shape,
                 "rows": list(matrix.rows),
                 "columns": list(matrix.columns),
-                "palette": _palette(matrix.weights),
+                "palette": palette if matrix.weights else theme.DIFFERENCES,
             }
             for matrix in shown
         ],

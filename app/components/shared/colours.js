@@ -1,10 +1,12 @@
 // Scales of colours. Their stops, "#rrggbb" and evenly spaced, come from theme.py.
 
-/** The stops of a scale that may have others in the dark, by the colour in which a page writes. */
-export function stopsOf(palette, ink) {
-  if (Array.isArray(palette)) return palette;
-  return palette[isLight(ink.match(/[\d.]+/g).map(Number)) ? "dark" : "light"];
-}
+const DARK = "#000";
+
+/** "light" or "dark": a page, by the colour in which it writes. */
+export const schemeOf = (ink) => (inkOn(ink.match(/[\d.]+/g).map(Number)) === DARK ? "dark" : "light");
+
+/** The stops of a scale that may have others in the dark. */
+export const stopsOf = (palette, ink) => (Array.isArray(palette) ? palette : palette[schemeOf(ink)]);
 
 /** The colour [red, green, blue] at a share of 0 to 1 of the scale. */
 export function ramp(palette) {
@@ -26,5 +28,18 @@ export function pixelColours(palette) {
   });
 }
 
-/** Whether black can be read on a colour, rather than white. */
-export const isLight = ([red, green, blue]) => 0.3 * red + 0.59 * green + 0.11 * blue > 128;
+/** The ink, black or white, that can be read better on a colour [red, green, blue]: at least 4.5 : 1.
+ * theme.py has the same. */
+export function inkOn(colour) {
+  const [red, green, blue] = colour.map((value) => {
+    const share = value / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? DARK : "#fff";
+}
+
+/** Fills a word with a colour, or with none, and writes it so that it can be read. */
+export function fill(node, colour = null) {
+  node.style.background = colour ? `rgb(${colour.map(Math.round)})` : "";
+  node.style.color = colour ? inkOn(colour) : "";
+}

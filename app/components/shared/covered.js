@@ -2,7 +2,7 @@
 // or lines.
 
 import MASKED from "../../masked.json" with { type: "json" };
-import { ramp } from "./colours.js";
+import { ramp, stopsOf } from "./colours.js";
 import { element } from "./dom.js";
 import { hatching } from "./heatmap.js";
 import { percent } from "./numbers.js";
@@ -128,7 +128,7 @@ function hatched(colour) {
 /** A picture for a room, in the middle of it, with text in `colour`. */
 export function drawing(picture, width, height, letter, palette, colour) {
   const [parts, wide, high] = picture
-    ? DRAWS[picture.kind](picture, width, height, letter, ramp(palette))
+    ? DRAWS[picture.kind](picture, width, height, letter, ramp(stopsOf(palette, colour)))
     : [cover(0, 0, width, height, 3 * letter), width, height];
   return shape("svg", { width: wide, height: high, viewBox: `0 0 ${wide} ${high}`, "font-size": letter,
     "aria-hidden": "true" }, shape("defs", {}, hatched(colour)), ...parts);

@@ -2,7 +2,7 @@
 // where there is room, and the cell that is under the pointer.
 
 import MASKED from "../../masked.json" with { type: "json" };
-import { isLight } from "./colours.js";
+import { inkOn } from "./colours.js";
 import { element } from "./dom.js";
 import { short } from "./numbers.js";
 
@@ -47,7 +47,7 @@ export function drawCells(context, cells, values, colour, numbers) {
       // Cells narrower than a pixel must not let the page shine through between them.
       context.fillRect(x, y, Math.max(across - gap, 1), Math.max(down - gap, 1));
       if (!numbers) continue;
-      context.fillStyle = isLight(shown) ? "#000" : "#fff";
+      context.fillStyle = inkOn(shown);
       context.fillText(short(value), x + across / 2, y + down / 2);
     }
 }
@@ -69,6 +69,10 @@ export function veiled(context, colour, left, top, width, height) {
   }
   context.restore();
 }
+
+/** What the colours of weights mean: a scale with its ends. */
+export const weightScale = (stops) => element("span", { class: "scale" }, "0% ",
+  element("i", { style: `background: linear-gradient(to right, ${stops.join(", ")})` }), " 100%");
 
 /** Which of the cells {left, top, across, down, rows, columns} a point is in: [row, column], or
  * null beside them. */

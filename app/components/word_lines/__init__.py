@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.components.v2 import component
 
 from headlight.app.components.scripts import read, script
-from headlight.app.theme import FOCUS
+from headlight.app.theme import FOCUS, Palette
 from headlight.model.analysis.alignment import Links, WordWeights
 
 TARGET = 1  # of the two sides
@@ -23,6 +23,7 @@ def word_lines(
     titles: tuple[str, str],
     links: Iterable[Links],
     note: str,
+    palette: Palette,
     tall: bool = False,
     moments: Sequence[str] = (),
     chosen: int | None = None,
@@ -43,6 +44,7 @@ def word_lines(
     _mount(
         data={
             "colour": FOCUS,
+            "palette": palette,
             "titles": list(titles),
             "words": [list(weights.source), list(weights.target)],
             "weights": weights.weights.round(3).tolist(),

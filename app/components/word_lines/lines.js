@@ -1,6 +1,7 @@
 // Words of source and target, and lines between those that go together.
 
-import { element, outwards, painted, roomBelow } from "../shared/dom.js";
+import { fill, ramp, stopsOf } from "../shared/colours.js";
+import { element, onRecolour, outwards, painted, roomBelow } from "../shared/dom.js";
 import { percent } from "../shared/numbers.js";
 import { shape } from "../shared/svg.js";
 
@@ -44,6 +45,7 @@ export class WordLines {
     });
     // What stands above may grow, and the words do when their font arrives.
     for (const node of [this.sheet, ...outwards(this.frame)]) observer.observe(node);
+    onRecolour(this.frame, () => this.point(this.pointed));
   }
 
   word(text, side, i) {
@@ -133,7 +135,8 @@ export class WordLines {
   point(word) {
     this.pointed = word;
     const { at, pinned } = this;
-    const { words, weights, note, moments } = this.data;
+    const { words, weights, note, moments, palette } = this.data;
+    const colour = ramp(stopsOf(palette, getComputedStyle(this.frame).color));
     const partners = at === null ? [] : at[0] === TARGET
       ? weights[at[1]] : weights.map((row) => row[at[1]]);
     this.rows.forEach((row, side) => [...row.querySelectorAll(".word")].forEach((word, i) => {
@@ -141,7 +144,7 @@ export class WordLines {
       word.classList.toggle("pointed", String(at) === here);
       word.classList.toggle("pinned", String(pinned) === here);
       const share = at !== null && at[0] !== side ? partners[i] : 0;
-      word.style.setProperty("--share", `${Math.round(100 * share)}%`);
+      fill(word, share < LEAST ? null : colour(share));
     }));
     this.lines.classList.toggle("dimmed", at !== null);
     this.draw();

@@ -284,7 +284,7 @@ class NamedHeadType(QuestionType):
         "previous token": "The line lies below the diagonal: this head attends to the token "
         "*before*.",
         "itself": "On the diagonal a token attends to itself.",
-        "first-token sink": "A bright column means that all tokens attend to one token.",
+        "first-token sink": "A strongly coloured column means that all tokens attend to one token.",
     }
     CLEARLY_NOT = 0.2
 
