@@ -73,7 +73,7 @@ def _look(look: Mapping[str, Any]) -> None:
         {
             "session": notes.session,
             "number": notes.looks,
-            "palette": theme.WEIGHTS,
+            "palette": session.palette(),
             "projector": chosen["projector"],
             "drawer": notes.drawer,
             **look,

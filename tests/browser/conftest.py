@@ -303,7 +303,7 @@ class Visit:
                 views = self.page.locator(".st-key-views")
                 views.get_by_text(wanted.view, exact=True).locator("visible=true").click()
         if wanted.stage:
-            self.page.wait_for_selector(".st-key-stage_body")
+            self.page.wait_for_selector(".st-key-stage_body", state="attached")
             return self.idle()
         heading = wanted.group if wanted.view else title
         expect(self.page.get_by_role("heading", name=heading, exact=True)).to_be_visible()

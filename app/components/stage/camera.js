@@ -1,6 +1,6 @@
 // What every depth draws with: colours, rectangles, text, and time.
 
-import { isLight, pixelColours, stopsOf } from "../shared/colours.js";
+import { inkOn, pixelColours, schemeOf, stopsOf } from "../shared/colours.js";
 import { percent } from "../shared/numbers.js";
 
 // Of the paper, in light and in dark: each colour has one meaning.
@@ -40,8 +40,7 @@ export class Camera {
     this.canvas.width = (this.W + 2 * EDGE) * density;
     this.canvas.height = (this.H + 2 * EDGE) * density;
     this.cx.setTransform(density, 0, 0, density, EDGE * density, EDGE * density);
-    this.isDark = isLight(ink.match(/[\d.]+/g).map(Number));
-    this.colours = INKS[this.isDark ? "dark" : "light"];
+    this.colours = INKS[schemeOf(ink)];
     this.pixels = pixelColours(stopsOf(palette, ink));
     this.hatching = null;
     this.images.clear();
@@ -62,7 +61,7 @@ export class Camera {
 
   /** The letters that can be read on a weight. */
   inkOn(weight) {
-    return isLight(this.rgb(weight)) ? "#000" : "#fff";
+    return inkOn(this.rgb(weight));
   }
 
   font(px, weight = 400) {

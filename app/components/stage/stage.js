@@ -252,9 +252,9 @@ export class Stage {
 
   key(event) {
     const { state } = this, { key, shiftKey } = event, [from] = event.composedPath();
-    if (!state.isSeen || from.matches?.("input, select, textarea")) return false;
+    if (!state.isSeen || from.matches?.("input:not([type=range]), select, textarea")) return false;
     const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key] ?? [0, 0];
-    const isFree = !from.closest?.("button, a") || from === this.parts.canvas;
+    const isFree = !from.closest?.("button, a, input") || from === this.parts.canvas;
     if (dx || dy) return isFree && this.step(dx, dy, shiftKey);
     if (key === "Enter") return isFree && (this.go(state.depth + 1), true);
     if (key === "Escape") return this.back();
@@ -381,7 +381,7 @@ export class Stage {
       return view;
     }));
     if (isRow) {
-      const scaling = button(state.isScaled ? `without ${root}` : `with ${root}`, { class: "scaling" }, element("kbd", {}, "D"));
+      const scaling = button(state.isScaled ? `without ${root}` : `with ${root}`, { class: "scaling" }, " ", element("kbd", {}, "D"));
       scaling.onclick = () => this.scale();
       views.append(scaling);
     }
@@ -444,10 +444,11 @@ export class Stage {
     const [box] = this.boxes.values(), input = element("input", { class: "type", "aria-label": "Sentence", value: this.state.look.line });
     const end = () => {
       this.pencil.hidden = false;
-      box.buttons = null;
+      box.isWritten = false;
       this.all();
       this.pencil.focus();
     };
+    [box.isWritten, box.buttons] = [true, null];
     box.replaceChildren(input);
     this.pencil.hidden = true;
     input.focus();

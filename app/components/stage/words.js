@@ -17,6 +17,7 @@ export function drawWords(stage) {
   const isCovered = state.isCovered(part, tile, row), own = row * sides[part.query].every + state.shift();
   titles.forEach((title, n) => {
     const box = stage.boxOf(title), { labels, spaced, every } = sides[title];
+    if (box.isWritten) return;
     const said = n && n === titles.length - 1 && state.mix > 0.5 ? state.effect?.now : null;
     if (said?.length) {
       box.buttons = null;
@@ -66,7 +67,7 @@ export function drawUnder(stage) {
     const acts = state.acts().filter(({ key }) => key === "h" || key === "w");
     bar.setAttribute("aria-label", `Change “${button.textContent}”`);
     bar.replaceChildren(...acts.map(({ key, name, act, isDone }) => {
-      const one = element("button", { type: "button", "aria-pressed": String(Boolean(isDone)) }, name, element("kbd", {}, key.toUpperCase()));
+      const one = element("button", { type: "button", "aria-pressed": String(Boolean(isDone)) }, `${name} `, element("kbd", {}, key.toUpperCase()));
       one.onclick = () => stage.act(act);
       return one;
     }));
