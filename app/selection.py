@@ -69,7 +69,7 @@ def unchanged() -> Shown:
 def text() -> str:
     """The line that the model reads. Ends the page if there is none."""
     if not (line := values()["line"]):
-        st.info("Type a sentence in the box above to see what the heads attend to.")
+        st.info("Type a sentence above to see what the heads attend to.")
         raise NothingToShow
     return line
 

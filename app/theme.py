@@ -496,7 +496,7 @@ STAGE_STYLE = f"""
 .st-key-stage_body > :has(> .st-key-unseen), .st-key-stage_body .st-key-switches,
 .st-key-stage_body .st-key-explain, .st-key-stage_body .st-key-finding {{ display: none; }}
 .st-key-stage_body > :has(> .st-key-content) {{
-  position: fixed; inset: 4.2rem calc(var(--hl-side, 0px) + 2rem) auto 2rem; width: auto;
+  position: fixed; inset: 7rem calc(var(--hl-side, 0px) + 2rem) auto 2rem; width: auto;
   z-index: 6;
 }}
 :root:not([data-stage-covered]) .st-key-stage_body > :has(> .st-key-content) {{

@@ -62,7 +62,8 @@ def cover() -> None:
     """Show nothing, where this run of the script has not drawn the stage: what stands there is of a
     run before."""
     if not session.memo().is_looked:
-        _look({"run": None, "covered": True})
+        types = not running_lesson.covers(session.memo().page)
+        _look({"run": None, "covered": True, "types": types})
 
 
 def _look(look: Mapping[str, Any]) -> None:
@@ -75,6 +76,7 @@ def _look(look: Mapping[str, Any]) -> None:
             "number": notes.looks,
             "palette": session.palette(),
             "projector": chosen["projector"],
+            "line": chosen["line"],
             "drawer": notes.drawer,
             **look,
         }
@@ -86,7 +88,6 @@ def _shown(shown: Shown) -> dict[str, Any]:
     chosen, veils, run = session.values(), running_lesson.veils(), shown.run
     return {
         "covered": False,
-        "line": chosen["line"],
         "model": chosen["model"],
         "models": list(catalog.models()),
         "lacks": bool(shown.view.checkpoint.lacks),

@@ -7,6 +7,9 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import expect
 
+from tests.browser.conftest import Visit
+from tests.conftest import serve
+
 pytestmark = pytest.mark.browser
 MA = "stage?model=en-fr&kind=cross&layer=3&head=3&follow=11+ma"
 PLACE = ".st-key-stage_place"
@@ -132,6 +135,11 @@ def test_nothing_is_seen_where_the_server_covers_it(visit):
         if said:
             expect(page.locator(".st-key-stage_body").get_by_text(said).first).to_be_visible()
             expect(finding(visit)).to_be_hidden()
+    page.evaluate(OPEN, "/stage?model=en-fr&source=&line=")
+    visit.settle()
+    page.get_by_role("textbox", name="Sentence").fill("A dog runs.")
+    page.keyboard.press("Enter")
+    expect(page.locator(f"{PLACE} .words")).to_contain_text("Un chien")
     assert page.evaluate("leaks") == []
     visit.expect_well()
 
@@ -155,3 +163,23 @@ def test_screen_readers_and_small_windows(visit, scheme):
     press(visit, "2", "ArrowRight")
     expect(page.locator(f"{PLACE} .spoken[aria-live]")).to_contain_text(re.compile(r"%|masked"))
     visit.expect_well()
+
+
+@pytest.mark.long
+def test_a_question_asked_without_a_server_is_answered_by_the_next_one(models, context):
+    with serve(models) as address:
+        visit = Visit(context.new_page(), address).open(MA)
+        expect(finding(visit)).to_contain_text("attends most to my")
+        port = int(address.rpartition(":")[2])
+    press(visit, "1", "ArrowLeft", "3")  # depths work; the scores of another head are wanted
+    expect(finding(visit)).to_contain_text("of its attention")
+    with serve(models, port=port):
+        page = visit.page
+        connected = "[data-testid=stApp][data-test-connection-state=CONNECTED]"
+        page.wait_for_selector(connected, timeout=60_000)
+        expect(finding(visit)).to_contain_text("q · k is")
+        press(visit, "o")
+        visit.settle()
+        expect(finding(visit)).to_contain_text("off ×")
+        assert page.evaluate(MOUNTS) == 1 and visit.errors == []
+        page.close()

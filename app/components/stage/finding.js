@@ -48,7 +48,8 @@ function ofRow(state) {
   const numbers = numbersOf(state);
   if (!numbers) {
     const beside = second === undefined ? [] : [", ", key(names[second]), ` ${share(weights[second])}`];
-    return [from, " gives ", key(names[first]), ` ${share(weights[first])}`, ...beside, " of its attention."];
+    return [from, " gives ", key(names[first]), ` ${share(weights[first])}`, ...beside, " of its attention.",
+      state.look.lacks ? "" : " Its scores are on their way."];
   }
   if (!numbers.isFinite) return ["The scores of ", from, " are NaN or infinite: no bars can be drawn."];
   const [best, next] = [key(names[first]), second === undefined ? null : key(names[second])];

@@ -3,6 +3,7 @@
 import { between, clamp, ease } from "./camera.js";
 import { matrixPlace } from "./layout.js";
 import { drawMatrix } from "./matrix.js";
+import { drawTile } from "./tile.js";
 
 const TALL = 6; // layers, from which on the layers of a single tower stand beside each other
 
@@ -47,49 +48,6 @@ export function headsPlace(state, camera) {
         tiles.push({ part, tile: layer * part.heads + head, where: { kind: part.kind, layer, head }, box });
       }
   }
-}
-
-/** The pixels of a head, one for each cell; masked ones have none. */
-function image(state, camera, part, tile) {
-  const key = `${part.kind} ${tile}`;
-  if (camera.images.has(key)) return camera.images.get(key);
-  const sheet = document.createElement("canvas");
-  [sheet.width, sheet.height] = [part.columns, part.rows];
-  const pen = sheet.getContext("2d"), data = pen.createImageData(part.columns, part.rows);
-  const pixels = new Uint32Array(data.data.buffer);
-  for (let row = 0; row < part.rows; row++)
-    for (let column = 0; column < part.columns; column++)
-      if (!state.isMasked(part, tile, row, column))
-        pixels[row * part.columns + column] = camera.pixels[Math.round(255 * clamp(state.weight(part, tile, row, column)))];
-  pen.putImageData(data, 0, 0);
-  camera.images.set(key, sheet);
-  return sheet;
-}
-
-export function drawTile(state, camera, { part, tile, where }, { x, y, w, h }, alpha = 1) {
-  const { cx, colours } = camera, isOff = state.isOff(where);
-  cx.save();
-  cx.globalAlpha = alpha * (isOff ? 0.35 : 1);
-  cx.beginPath();
-  cx.roundRect(x, y, w, h, 3);
-  cx.clip();
-  cx.fillStyle = colours.paper;
-  cx.fillRect(x, y, w, h);
-  cx.fillStyle = camera.hatch();
-  cx.fillRect(x, y, w, h);
-  cx.imageSmoothingEnabled = part.columns > w || part.rows > h;
-  cx.drawImage(image(state, camera, part, tile), x, y, w, h);
-  cx.restore();
-  if (!isOff) return;
-  cx.save();
-  cx.globalAlpha = alpha;
-  cx.strokeStyle = colours.done;
-  cx.lineWidth = 2;
-  cx.beginPath();
-  cx.moveTo(x, y);
-  cx.lineTo(x + w, y + h);
-  cx.stroke();
-  cx.restore();
 }
 
 const isSelected = (state, { kind, layer, head }) =>

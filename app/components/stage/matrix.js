@@ -4,8 +4,10 @@ import { percent } from "../shared/numbers.js";
 import { clamp, ease, lerp, written } from "./camera.js";
 import { matrixPlace, rowPlace } from "./layout.js";
 import { drawBars } from "./row.js";
+import { drawTile } from "./tile.js";
 
 const WRITTEN = 0.05; // weights from which on a number stands in the cell
+const SMALL = 9; // px, under which cells have no gaps between them
 const NARROW = 22, MIDDLE = 36, WIDE = 64; // px of a cell for a number, for its %, for what it was before
 
 /** Every how many labels there is room for one. */
@@ -50,20 +52,12 @@ export function drawKeyNames(state, camera, x, wide, alpha, columns = null) {
   });
 }
 
-/** What the axes are, once and quietly, where nothing else stands: above the names of the rows. */
-function drawAxes(state, camera, alpha) {
-  const { s, colours } = camera, place = matrixPlace(state, camera), part = state.part();
-  if (camera.isNarrow) return;
-  const rows = state.rowsAre() || part.query;
-  const room = place.x - s;
-  if (camera.width(rows, s) < room) camera.text(rows, place.x - s * 0.9, place.y - s * 0.95, { align: "right", colour: colours.pale, alpha });
-}
-
 /** The cells in a box. `numbers`: how visible those are; `skips`: a row that stands elsewhere. */
 function drawCells(state, camera, box, alpha, numbers, skips = -1) {
   const { s, m, cx, isNarrow } = camera, part = state.part(), tile = state.tileOf(part), selected = state.row();
   const [wide, high] = [box.w / part.columns, box.h / part.rows];
-  const gap = Math.min(isNarrow ? 1 : s > 16 ? 3 : 2, wide / 5, high / 5);
+  if (Math.min(wide, high) < SMALL) return drawSmall(state, camera, box, alpha);
+  const gap = isNarrow ? 1 : s > 16 ? 3 : 2;
   for (let row = 0; row < part.rows; row++) {
     if (row === skips) continue;
     if (state.isCovered(part, tile, row)) {
@@ -93,6 +87,15 @@ function drawCells(state, camera, box, alpha, numbers, skips = -1) {
   }
 }
 
+/** Cells too small for numbers: one pixel each, in one image. */
+function drawSmall(state, camera, box, alpha) {
+  const part = state.part(), tile = state.tileOf(part);
+  drawTile(state, camera, { part, tile, where: null }, box, alpha, 0);
+  const high = box.h / part.rows;
+  for (let row = 0; row < part.rows; row++)
+    if (state.isCovered(part, tile, row)) drawCover(camera, { x: box.x, y: box.y + row * high, w: box.w, h: high }, 0, alpha);
+}
+
 /** What a weight was, small, and what it is. */
 function drawChange(camera, [was, is], [x, y], px, { colour, alpha }) {
   const { s } = camera, [before, now] = [`${written(was).replace("%", "")} → `, written(is)];
@@ -113,7 +116,6 @@ export function drawMatrix(state, camera, box, alpha) {
   drawCells(state, camera, box, alpha, alpha);
   drawRowNames(state, camera, { ...box, x: place.x }, alpha);
   drawKeyNames(state, camera, box.x, box.w / part.columns, alpha);
-  drawAxes(state, camera, alpha);
   const row = state.row();
   camera.box({ x: box.x, y: box.y + row * high, w: box.w, h: high }, alpha, -0.5, 2);
   if (state.key >= 0)
@@ -152,8 +154,6 @@ function drawLines(state, camera, alpha) {
     camera.text(name, place.x + wide * (at + 0.5), bottom + m * 1.1, { align: "center", px: m, weight: isOn ? 650 : 400,
       colour: isOn ? colours.selected : colours.soft, alpha, most: step > 1 ? undefined : wide * 1.4 });
   });
-  camera.text("keys", place.x - s, place.y - m * 0.85, { align: "right", colour: colours.pale, alpha });
-  camera.text("queries", place.x - s, bottom + m * 1.1, { align: "right", colour: colours.pale, alpha });
 }
 
 /** z from 0, the head, to 1, the bars of one row; `lines` from 0, its matrix, to 1, its lines. */

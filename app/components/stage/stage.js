@@ -52,20 +52,22 @@ export class Stage {
     const under = element("div", { class: "under" }, bar, next, slider);
     const finding = element("p", { class: "finding", "aria-live": "polite" });
     const views = element("div", { class: "views", role: "group", "aria-label": "View" });
+    const again = element("input", { class: "again", "aria-label": "Sentence", placeholder: "Type a sentence" });
     const tools = element("div", { class: "tools" }), spoken = element("div", { class: "spoken", "aria-live": "polite" });
     const learn = element("a", {}, "Learn"), present = button("Present"), more = button("More", { "aria-haspopup": "dialog" });
-    const legend = element("div", { class: "legend", "aria-hidden": "true" }, "0%", element("i"), "100%");
-    this.parts = { canvas, rail, words, outcome, bar, next, slider, under, finding, views, tools, spoken, present, more, legend };
+    const legend = element("div", { class: "legend", "aria-hidden": "true" }, element("span"), "0%", element("i"), "100%");
+    this.parts = { canvas, rail, words, outcome, bar, next, slider, under, finding, views, tools, spoken, present, more, legend, again };
     this.root = element("div", { class: "stage" },
       element("header", { class: "top" }, element("b", { class: "logo", translate: "no" }, "Headlight"), rail,
         element("div", { class: "quiet" }, learn, present, more)),
-      element("h1", { class: "spoken" }, "What each attention head attends to"), words, under,
+      element("h1", { class: "spoken" }, "What each attention head attends to"), again, words, under,
       element("div", { class: "line" }, finding, views),
       element("div", { class: "picture" }, canvas, tools), legend, spoken);
     this.camera = new Camera(canvas);
     leadsTo(learn, () => `${fromRoot("learn", HERE)}${location.search}`, true);
     present.onclick = () => this.engine.choose({ projector: !this.state.look.projector });
     more.onclick = () => this.engine.choose({ drawer: !this.state.look.drawer, selection: this.state.selection() });
+    again.onkeydown = (event) => this.hearSentence(event, again);
     input.oninput = () => this.blend(Number(input.value));
     canvas.onclick = (event) => this.click(event);
     canvas.onpointermove = (event) => this.point(event);
@@ -93,6 +95,8 @@ export class Stage {
     this.root.toggleAttribute("data-present", Boolean(state.look?.projector));
     this.parts.present.textContent = state.look?.projector ? "Leave" : "Present";
     this.parts.more.setAttribute("aria-expanded", String(Boolean(state.look?.drawer)));
+    this.parts.again.hidden = isSeen || !state.look?.types;
+    if (look?.types) this.parts.again.value = look.line;
     if (!isSeen) return this.camera.clear();
     if (state.asked) state.goThere();
     if (state.run !== this.run) [this.run, state.vectors] = [state.run, null];
@@ -339,10 +343,19 @@ export class Stage {
 
   /** Rail, finding, views, and what can be done in the picture. */
   bands() {
+    const { state } = this;
     this.drawRail();
     this.drawFinding();
     this.drawViews();
     this.drawTools();
+    this.parts.legend.firstChild.textContent = state.depth === 1 ? this.axes() : "";
+  }
+
+  /** What the rows are, and the columns. */
+  axes() {
+    const { state } = this, part = state.part(), [rows, columns] = state.view ? ["below", "above"] : ["rows", "columns"];
+    const words = state.rowsAre(), of = `${part.query}${words ? `, ${words}` : ""}`;
+    return `${rows}: ${of} · ${columns}: ${part.key} · hatched: masked`;
   }
 
   drawRail() {
@@ -454,12 +467,17 @@ export class Stage {
     input.focus();
     input.select();
     input.onkeydown = (event) => {
-      event.stopPropagation();
-      if (event.key === "Escape") end();
-      if (event.key !== "Enter" || event.isComposing) return;
-      if (input.value.trim() && input.value !== this.state.look.line) this.engine.choose({ line: input.value, selection: this.state.selection() });
-      end();
+      if (event.key === "Escape" || this.hearSentence(event, input)) end();
     };
+  }
+
+  /** Enter takes a typed sentence, if it is another one. */
+  hearSentence(event, { value }) {
+    event.stopPropagation();
+    if (event.key !== "Enter" || event.isComposing) return false;
+    const selection = this.state.isSeen ? this.state.selection() : null;
+    if (value.trim() && value !== this.state.look.line) this.engine.choose({ line: value, selection });
+    return true;
   }
 
   drawModels() {

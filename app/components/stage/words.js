@@ -5,6 +5,7 @@ import { percent } from "../shared/numbers.js";
 
 const FILLED = 0.05; // weights from which on a word is filled
 const MOST = 200; // words of a text, around the selected one
+const LONG = 32; // tokens, from which on a text has a column of its own
 const LEAST = 0.68; // to which letters shrink before a text takes another line
 const STEP = 0.04;
 const SPECIAL = /^(<.+>|\[.+\])$/; // tokens that are no words: they stand in the picture alone
@@ -46,7 +47,9 @@ export function drawWords(stage) {
   });
   const best = state.run.answers?.rows.length === 1 ? state.answers()?.[0] : null;
   stage.parts.outcome.textContent = best ? `→ ${best[0]} ${percent(best[1])}` : "";
+  words.classList.toggle("long", Object.values(sides).some(({ labels }) => labels.length > LONG));
   fit(words);
+  for (const word of words.querySelectorAll(".long .sel")) word.parentNode.scrollTop = word.offsetTop - word.offsetHeight;
 }
 
 /** Letters shrink before a line is added: a longer translation moves nothing. */
