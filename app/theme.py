@@ -515,18 +515,16 @@ STAGE_STYLE = f"""
   --hl-side: {PANEL}px;
 }}
 .stVerticalBlock.st-key-drawer {{
-  position: fixed; inset: 0 0 0 auto; width: min(400px, 100vw); z-index: 7; padding: 1.2rem 2rem;
+  position: fixed; inset: 0 0 0 auto; width: min(400px, 100vw); z-index: 7;
+  padding: 2.8rem 2rem 1.2rem;
   overflow: hidden auto;
   background: light-dark({STAGE_PAPER["light"]}, {STAGE_PAPER["dark"]});
   box-shadow: -24px 0 60px rgb(0 0 0 / 0.12);
 }}
-.st-key-drawer .stVerticalBlock:is(.st-key-bar, .st-key-state) {{
-  height: auto; margin: 0; padding: 0; width: 100%; background: none;
-}}
-.st-key-drawer :is(.st-key-bar, .st-key-state) > * {{
-  flex: none !important; width: 100% !important; max-width: none;
-}}
-.st-key-drawer .st-key-source, .st-key-drawer .stElementContainer {{ height: auto !important; }}
+.st-key-drawer {{ --hl-wrap: wrap; }}
+.st-key-drawer :is(p, label, input, textarea, button) {{ font-size: 0.9rem; }}
+.st-key-drawer p {{ margin: 0 0 0.2rem; }}
+.st-key-drawer .st-key-close_drawer {{ position: absolute; right: 0.6rem; top: 0.4rem; }}
 """
 # The style of every page. The bar's wrapper is sticky, because the bar itself would scroll away
 # (Streamlit 1.67).

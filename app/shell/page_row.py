@@ -122,13 +122,18 @@ def draw_what_if(page: Page) -> None:
     with menu("What if", "what_if", icon=":material/terminal:") as what_if:
         if not what_if.open:
             return
-        draw_settings(("changes",))
-        with st.container(horizontal=True):
-            draw_settings(OTHER_RUN)
-        if page.head:
-            draw_ready_made()
-        draw_minimal_pairs()
+        draw_changes(page)
         st.markdown(CHANGES_HELP)
+
+
+def draw_changes(page: Page) -> None:
+    """The changes as text, the run to compare with, and what is added from lists."""
+    draw_settings(("changes",))
+    with st.container(horizontal=True):
+        draw_settings(OTHER_RUN)
+    if page.head:
+        draw_ready_made()
+    draw_minimal_pairs()
 
 
 def _close_after_change() -> None:

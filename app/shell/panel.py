@@ -22,17 +22,24 @@ from headlight.model.surveys.survey import Survey
 def draw_change(page: Page) -> None:
     """Every mask of the model, and padding; where a padding mask is off and nothing is padded, why
     that changes nothing. A single text has padding masks once it is padded."""
+    if "switches" in page.idle:
+        return
+    if not page.alone and (_masks() or session.context().can_change):
+        st.markdown("**Change**")
+    draw_masks()
+
+
+def _masks() -> list[str]:
     is_padded = session.values()["pad_to"] or len(session.context().known.sides) > 1
-    keys = [
+    return [
         key
         for key in filter(concerns, (*MASKS, "pad_to"))
         if is_padded or key not in PADDING_MASKS or is_chosen(key)
     ]
-    if "switches" in page.idle:
-        return
-    if not page.alone and (keys or session.context().can_change):
-        st.markdown("**Change**")
-    for key in keys:
+
+
+def draw_masks() -> None:
+    for key in _masks():
         given = {"on_change": _pass_over_idle_padding} if key == "pad_to" else {}
         widgets.draw(key, widget_options=given)
     chosen = session.values()

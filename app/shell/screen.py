@@ -13,6 +13,7 @@ from headlight.app import theme
 from headlight.app.components.browser import browser_events
 from headlight.app.shell import (
     class_remote,
+    drawer,
     errors,
     frame,
     lesson,
@@ -180,25 +181,10 @@ def draw_stage(page: Page, run: Callable[[], None]) -> None:
                 lesson.keep_answers()
             class_remote.draw(page)
             if notes.drawer:
-                with st.container(key="drawer", gap="small"), errors.memory_errors_as_messages():
-                    draw_drawer(page)
+                with errors.memory_errors_as_messages():
+                    drawer.draw(page, logo())
             widgets.draw_opened()
             session.finish()
-
-
-def draw_drawer(page: Page) -> None:
-    """Everything that is chosen, and the way to other pages."""
-    st.button("Close", key="close_drawer", on_click=stage.close_drawer, type="tertiary")
-    draw_menu(logo(), page)
-    page_row.draw_views(page)
-    with st.container(key="bar", gap="small"):
-        draw_texts(page)
-    if session.context().structure is None:
-        return
-    with st.container(key="state", gap="small"):
-        draw_state(page)
-    page_row.draw_what_if(page)
-    panel.draw_change(page)
 
 
 def draw_head(page: Page, places: frame.Frame, picker: DeltaGenerator) -> None:

@@ -1,9 +1,10 @@
 """The stage on the screen: what it hears, and what it is told. Nothing else clears it, so every run
 of the script ends with exactly one look, which names the run that may be seen, or none."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import streamlit as st
@@ -12,7 +13,7 @@ from headlight.app import selection, theme
 from headlight.app.components.packing import id_of
 from headlight.app.components.stage import (
     stage,
-    stage_answer,
+    stage_answers,
     stage_look,
     stage_run,
     stage_said,
@@ -23,12 +24,16 @@ from headlight.app.server.garbage import collect_garbage
 from headlight.app.shell import edits, frame, grid_display, palette, running_lesson
 from headlight.app.shell.acts import acts
 from headlight.app.state import catalog, session
+from headlight.app.state.messages import NothingToShow
 from headlight.app.state.settings import SETTINGS
 from headlight.app.text import formats
 from headlight.model.analysis.reading import Reading
 from headlight.model.probing.changes import CannotChange, written
+from headlight.model.probing.trace import CannotRead
 
 ANSWERS = "stage_answers"
+MISSING = {"isMissing": True}
+MOST_QUESTIONS = 8  # that a browser may ask at once
 MOST_CELLS = 1_000_000  # of the scores of a head that are sent at once: 4 MB
 
 
@@ -155,16 +160,24 @@ def answers(page_key: str) -> None:
     """A region of its own, so that a question about one head takes no run of the whole script."""
     alone, notes = not session.is_running(), session.memo()
     with session.running(page_key) if alone else nullcontext():
-        asked = notes.asked
-        found = _scores(asked) if asked else None
-        stage_answer(notes.session, asked, found, _ask)
+        asked, notes.asked = notes.asked, []
+        stage_answers(notes.session, [(each, _answer(each)) for each in asked], _ask)
     if alone:
         collect_garbage()
 
 
-def _ask(what: Mapping[str, Any]) -> None:
-    session.memo().asked = dict(what)
+def _ask(asked: Sequence[Mapping[str, Any]]) -> None:
+    session.memo().asked = [dict(each) for each in islice(asked, MOST_QUESTIONS)]
     st.rerun(ANSWERS)
+
+
+def _answer(asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    with suppress(CannotRead, CannotChange, NothingToShow, KeyError, TypeError):
+        if asked["what"] == "preview":
+            found = palette.previews([asked["act"]])
+            return found[0] if found else MISSING
+        return _scores(asked) or MISSING
+    return MISSING
 
 
 def _scores(asked: Mapping[str, Any]) -> dict[str, Any] | None:

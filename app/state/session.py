@@ -95,7 +95,7 @@ class Memo:
     is_staged: bool = False  # whether it has been shown: from then on every page keeps it
     is_looked: bool = False  # whether this run has told it what may be seen
     looks: int = 0  # told so far
-    asked: dict[str, Any] | None = None  # the question about a head that was asked last
+    asked: list[dict[str, Any]] = field(default_factory=list)  # questions that wait
     drawer: bool = False  # whether it is open
 
     # Pages

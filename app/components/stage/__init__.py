@@ -3,7 +3,7 @@ mounts beside it, because Streamlit (1.67) sends a component's script again with
 data."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,8 @@ _mount_look = component("headlight_stage_look", js=script("stage/look.js"))
 _mount_said = component("headlight_stage_said", js=script("stage/said.js"))
 _mount_more = component("headlight_stage_more", js=script("stage/more.js"))
 
-Hear = Callable[[Mapping[str, Any]], object]
+Hear = Callable[[Any], object]
+Answer = tuple[Mapping[str, Any], Mapping[str, Any]]
 
 
 def stage(on_act: Hear, on_choose: Hear) -> None:
@@ -52,21 +53,20 @@ def stage_said(said: Mapping[str, Any]) -> None:
     _mount_said(data=dict(said), key="stage_said", height=1)
 
 
-def stage_answer(
-    session: str, of: Mapping | None, arrays: Mapping[str, np.ndarray] | None, on_ask: Hear
-) -> None:
-    """The arrays, each (rows, columns), that the question `of` asks for, None where there are none;
-    `of` is None without a question. Another `session` makes the browser ask again what waits."""
+def stage_answers(session: str, answers: Sequence[Answer], on_ask: Hear) -> None:
+    """Answer questions: each with what was asked, and its numbers, arrays (rows, columns) by name,
+    or a value. Another `session` makes the browser ask again what waits."""
 
     def ask():
         on_ask(st.session_state["stage_more"].ask)
 
-    given = arrays or {}
-    shapes = {name: array.shape for name, array in given.items()}
-    header = {"session": session, "of": of, "shapes": shapes}
-    if arrays is None:
-        header["none"] = {"isMissing": True}
-    head = json.dumps(header, separators=(",", ":")).encode()
-    cells = b"".join(np.ascontiguousarray(array, "<f4").tobytes() for array in given.values())
+    listed, arrays = [], []
+    for of, found in answers:
+        is_numbers = all(isinstance(value, np.ndarray) for value in found.values())
+        shapes = {name: array.shape for name, array in found.items()} if is_numbers else {}
+        listed.append({"of": of} | ({"shapes": shapes} if is_numbers else {"value": found}))
+        arrays += found.values() if is_numbers else ()
+    head = json.dumps({"session": session, "answers": listed}, separators=(",", ":")).encode()
+    cells = b"".join(np.ascontiguousarray(array, "<f4").tobytes() for array in arrays)
     data = len(head).to_bytes(4, "little") + head + cells
     _mount_more(data=data, key="stage_more", height=1, on_ask_change=ask)

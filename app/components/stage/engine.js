@@ -47,44 +47,45 @@ export class StreamlitEngine {
     if (!this.waiting.has(key)) {
       const { promise, resolve, reject } = Promise.withResolvers();
       this.waiting.set(key, { promise, resolve, reject, tries: 0 });
-      this.line?.(what);
+      this.askAll();
       this.watch(key);
     }
     return this.waiting.get(key).promise;
   }
 
+  /** All that waits in one message: of two in a row Streamlit (1.67) may bring the second alone. */
+  askAll() {
+    if (this.waiting.size) this.line?.([...this.waiting.keys()].map((key) => JSON.parse(key)));
+  }
+
   /** A question that was lost with its connection is asked anew; at last its promise fails. */
   watch(key) {
     const asked = this.waiting.get(key);
-    clearTimeout(asked.timer);
     asked.timer = setTimeout(() => {
       if (!idle()) return this.watch(key); // no connection, or a run under way
       if (++asked.tries === TRIES) {
         this.waiting.delete(key);
         return asked.reject(new Error("no answer"));
       }
-      this.line?.(JSON.parse(key));
+      this.askAll();
       this.watch(key);
     }, PATIENCE);
   }
 
-  /** The mount that answers comes after the first run, and anew from a server that has started anew: what
-   * waits is asked then. */
+  /** The mount that answers comes after the first run, and anew from a server that has started anew. */
   answersBy(line, session) {
     this.line = line;
-    if (session === this.session) return;
+    if (session !== this.session) this.askAll();
     this.session = session;
-    for (const key of this.waiting.keys()) line(JSON.parse(key));
   }
 
-  answer(what, numbers) {
-    const key = JSON.stringify(what);
-    this.answers.set(key, numbers);
-    const asked = this.waiting.get(key);
+  answer(what, found) {
+    const key = JSON.stringify(what), asked = this.waiting.get(key);
+    this.answers.set(key, found);
     if (!asked) return;
     clearTimeout(asked.timer);
     this.waiting.delete(key);
-    asked.resolve(numbers);
+    asked.resolve(found);
   }
 
   keep(place) {

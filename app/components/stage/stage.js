@@ -23,6 +23,8 @@ const VIEW_NAMES = { matrix: "Matrix", lines: "Lines" };
 const PENCIL = "✎";
 const POWER = "M8 1.5v6M4.2 4a5.6 5.6 0 1 0 7.6 0"; // the sign of a switch
 
+/** Parts of a sentence of the server's as nodes. */
+const nodes = (parts) => parts.map((part) => (Array.isArray(part) && part[1] ? element(part[1], {}, part[0]) : [part].flat()[0]));
 const button = (name, attributes = {}, ...children) => element("button", { type: "button", ...attributes }, name, ...children);
 
 export class Stage {
@@ -124,7 +126,31 @@ export class Stage {
   // Acts
 
   act(act) {
+    [this.previewed, this.state.preview] = [null, null];
     this.engine.act({ ...act, selection: this.state.selection() });
+  }
+
+  /** What an act would give, while its button is pointed at; null ends that. */
+  async preview(act) {
+    const { state, run } = this;
+    [this.previewed, state.preview] = [act, null];
+    if (act) {
+      const found = await this.engine.ask({ what: "preview", act, of: run.id }).catch(() => null);
+      if (this.previewed !== act || this.run !== run) return;
+      state.preview = found?.isMissing ? null : found;
+    }
+    drawWords(this);
+    this.drawFinding();
+  }
+
+  /** A button for an act, which tells what it would give. */
+  actButton(act, isDone, attributes, ...children) {
+    const one = button("", { "aria-pressed": String(Boolean(isDone)), ...attributes });
+    one.append(...children);
+    one.onclick = () => this.act(act);
+    for (const [event, told] of [["pointerenter", act], ["focus", act], ["pointerleave", null], ["blur", null]])
+      one.addEventListener(event, () => this.preview(told));
+    return one;
   }
 
   blend(mix) {
@@ -376,8 +402,13 @@ export class Stage {
       return element("span", { class: "done" }, text, " ", cross);
     });
     if (done.length > NAMED) acts.push(element("span", { class: "done" }, `and ${done.length - NAMED} more`));
+    const { preview } = state;
+    if (preview) {
+      finding.replaceChildren(...nodes(preview.now?.length ? preview.rest : preview.said ?? [preview.why]));
+      return;
+    }
     const isSaid = this.isAnswering && state.depth < 2 && state.mix > 0.5 && state.effect?.said.length;
-    const parts = isSaid ? state.effect.said.map(([text, tag]) => (tag ? element(tag, {}, text) : text))
+    const parts = isSaid ? nodes(state.effect.said)
       : findingOf(state).map((part) => (Array.isArray(part) ? element("b", { class: part[1], translate: "no" }, part[0]) : part));
     finding.replaceChildren(...acts.flatMap((act) => [act, " "]), ...parts);
     canvas.setAttribute("aria-label", `${state.name()}. ${finding.textContent}`);
@@ -404,11 +435,12 @@ export class Stage {
   drawTools() {
     const { state, camera, parts: { tools } } = this;
     const wanted = state.depth === 1 && !camera.isNarrow ? state.acts().filter(({ key }) => key === "o") : [];
+    const drawn = JSON.stringify([wanted, this.run.id]);
+    if (tools.drawn === drawn) return; // one that is pointed at stays
+    tools.drawn = drawn;
     tools.replaceChildren(...wanted.map(({ name, act, isDone }) => {
-      const tool = button("", { class: "tool", "aria-pressed": String(Boolean(isDone)), title: `Switch ${state.name()} ${name} (O)` });
-      tool.append(shape("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, shape("path", { d: POWER })), ` ${name}`);
-      tool.onclick = () => this.act(act);
-      return tool;
+      const sign = shape("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, shape("path", { d: POWER }));
+      return this.actButton(act, isDone, { class: "tool", title: `Switch ${state.name()} ${name} (O)` }, sign, ` ${name}`);
     }));
   }
 

@@ -32,6 +32,7 @@ export class StageState {
   key = -1; // the column chosen, −1: the one with the largest weight
   token = null; // {side, index}: the word that acts are about
   mix = 1; // from the run before a change, 0, to that after it
+  preview = null; // what an act would give that is pointed at: {said, now}
   sent = null; // the selection that the server was told last
 
   // What is told
@@ -42,7 +43,8 @@ export class StageState {
     if (before?.id === run.id) return;
     if (!before || !same(textsOf(before), textsOf(run))) [this.words, this.key, this.token] = [{}, -1, null];
     this.run = run;
-    if (run.former && !same(textsOf(run.former), textsOf(run))) run.former = null;
+    const lengths = (of) => textsOf(of).map(({ length }) => length);
+    if (run.former && !same(lengths(run.former), lengths(run))) run.former = null;
     this.mix = 1;
     this.covers();
     this.settle();

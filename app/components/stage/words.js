@@ -8,6 +8,7 @@ const MOST = 200; // words of a text, around the selected one
 const LONG = 32; // tokens, from which on a text has a column of its own
 const LEAST = 0.68; // to which letters shrink before a text takes another line
 const STEP = 0.04;
+const GAP = 16; // px
 const SPECIAL = /^(<.+>|\[.+\])$/; // tokens that are no words: they stand in the picture alone
 const TAGS = { del: "lost", s: "lost", ins: "new", mark: "new", b: "" };
 
@@ -19,10 +20,12 @@ export function drawWords(stage) {
   titles.forEach((title, n) => {
     const box = stage.boxOf(title), { labels, spaced, every } = sides[title];
     if (box.isWritten) return;
-    const said = n && n === titles.length - 1 && state.mix > 0.5 ? state.effect?.now : null;
+    const isLast = n && n === titles.length - 1, { preview } = state;
+    const said = isLast ? (preview?.now?.length ? preview.now : null) ?? (state.mix > 0.5 ? state.effect?.now : null) : null;
     if (said?.length) {
       box.buttons = null;
-      box.replaceChildren(...said.map(([text, tag]) => element("span", { class: `w ${TAGS[tag] ?? ""}` }, text)));
+      const ghost = preview ? " ghost" : "";
+      box.replaceChildren(...said.map(([text, tag]) => element("span", { class: `w ${TAGS[tag] ?? ""}${ghost}` }, text)));
       return;
     }
     const isSpecial = labels.map((label) => SPECIAL.test(label));
@@ -38,7 +41,8 @@ export function drawWords(stage) {
       button.textContent = word;
       button.hidden = isSpecial[at];
       button.previousSibling.textContent = i && spaced[at] && !isSpecial[at] && !isSpecial[at - 1] ? " " : "";
-      button.className = ["w", isOwn && "sel", isGone && "gone", state.token?.side === title && state.token.index === at && "pick"].filter(Boolean).join(" ");
+      const isOther = state.mix > 0.5 && state.run.former && state.run.former.sides[title]?.labels[at] !== word;
+      button.className = ["w", isOther && "new", isOwn && "sel", isGone && "gone", state.token?.side === title && state.token.index === at && "pick"].filter(Boolean).join(" ");
       Object.assign(button.style, isFilled && !isGone ? { background: camera.colour(weight), color: camera.inkOn(weight) } : { background: "", color: "" });
       button.setAttribute("aria-label", word + (isFilled ? `, weight ${percent(weight)}` : "") + (isGone ? ", hidden" : ""));
       if (isOwn) button.setAttribute("aria-current", "true");
@@ -68,33 +72,34 @@ export function drawUnder(stage) {
   bar.hidden = !button;
   if (button) {
     const acts = state.acts().filter(({ key }) => key === "h" || key === "w");
-    bar.setAttribute("aria-label", `Change “${button.textContent}”`);
-    bar.replaceChildren(...acts.map(({ key, name, act, isDone }) => {
-      const one = element("button", { type: "button", "aria-pressed": String(Boolean(isDone)) }, `${name} `, element("kbd", {}, key.toUpperCase()));
-      one.onclick = () => stage.act(act);
-      return one;
-    }));
+    const drawn = JSON.stringify([acts, state.run.id]);
+    if (bar.drawn !== drawn) { // an act that is pointed at stays
+      bar.drawn = drawn;
+      bar.setAttribute("aria-label", `Change “${button.textContent}”`);
+      bar.replaceChildren(...acts.map(({ key, name, act, isDone }) =>
+        stage.actButton(act, isDone, {}, `${name} `, element("kbd", {}, key.toUpperCase()))));
+    }
     under.toggleAttribute("data-acts", acts.length > 0);
     bar.hidden = !acts.length;
     stand(bar, button, under);
   }
+  slider.hidden = !state.run.former;
   const answers = state.depth > 0 && !state.effect?.now?.length ? state.answers() : null;
   const part = state.part(), own = stage.parts.words.querySelector(".w.sel");
   next.hidden = !answers || !own || state.run.answers.rows.length === 1 || state.run.answers.side !== part.query;
   if (!next.hidden) {
     next.replaceChildren("next token ", ...answers.slice(0, 3).flatMap(([text, share], i) =>
       [" ", element(i ? "span" : "b", { translate: "no" }, `${text} ${percent(share)}`)]));
-    stand(next, own, under);
+    stand(next, own, under, slider.hidden ? 0 : slider.offsetWidth + GAP);
   }
-  slider.hidden = !state.run.former;
   slider.querySelector("input").value = String(state.mix);
 }
 
-/** Under a word, as far as the edges allow. */
-function stand(node, word, under) {
+/** Under a word, as far as the edges allow, of which the right one is taken for so many px. */
+function stand(node, word, under, taken = 0) {
   const [frame, box] = [under.getBoundingClientRect(), word.getBoundingClientRect()];
   const middle = box.left + box.width / 2 - frame.left, half = node.offsetWidth / 2;
-  const left = Math.max(half, Math.min(frame.width - half, middle));
+  const left = Math.max(half, Math.min(frame.width - taken - half, middle));
   node.style.left = `${left}px`;
   node.style.setProperty("--tip", `${middle - left + half}px`);
 }

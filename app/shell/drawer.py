@@ -1,0 +1,48 @@
+"""The drawer of the stage: everything that is chosen and does not stand beside what it acts on. It
+is drawn while it is open."""
+
+from contextlib import contextmanager
+
+import streamlit as st
+
+from headlight.app.shell import bar, output, page_row, panel, stage, state_strip
+from headlight.app.shell.layout import concerns, draw_settings
+from headlight.app.state import session, widgets
+from headlight.app.state.pages import Page
+
+
+def draw(page: Page, logo: str) -> None:
+    """All of it, in a container of its own."""
+    with st.container(key="drawer", gap="small"):
+        look = {"icon": ":material/close:", "help": "Close (Esc)", "type": "tertiary"}
+        st.button("", key="close_drawer", on_click=stage.close_drawer, **look)
+        bar.draw_menu(logo, page)
+        page_row.draw_views(page)
+        with _part("Sentence"):
+            draw_settings(("source", "line"))
+            bar.draw_examples()
+            if session.context().structure is None:
+                return
+            output.draw_output(is_on_page=True)
+        with _part("Model"):
+            draw_settings(("model", "step"))
+        if concerns("causal"):
+            with _part("Masks and padding"):
+                panel.draw_masks()
+        if session.context().can_change:
+            with _part("More changes"):
+                page_row.draw_changes(page)
+            with st.container(horizontal=True):
+                state_strip.draw_undo()
+        with _part("Picture"):
+            widgets.draw("colours")
+        with st.container(horizontal=True):
+            bar.draw_share()
+            bar.draw_more()
+
+
+@contextmanager
+def _part(title: str):
+    with st.container(gap="xsmall"):
+        st.markdown(f"**{title}**")
+        yield
