@@ -14,8 +14,14 @@ from headlight.app.state.pages import Page
 def draw(page: Page, logo: str) -> None:
     """All of it, in a container of its own."""
     with st.container(key="drawer", gap="small"):
-        look = {"icon": ":material/close:", "help": "Close (Esc)", "type": "tertiary"}
-        st.button("", key="close_drawer", on_click=stage.close_drawer, **look)
+        st.button(
+            "",
+            icon=":material/close:",
+            help="Close (Esc)",
+            key="close_drawer",
+            on_click=stage.close_drawer,
+            type="tertiary",
+        )
         bar.draw_menu(logo, page)
         page_row.draw_views(page)
         with _part("Sentence"):

@@ -62,8 +62,8 @@ def _ask(acts: Sequence[dict[str, Any]]) -> None:
 
 def previews(acts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """For each act, as edits.edit takes it, what would be said of its effect: `said`, `brief`,
-    `now` and `rest` of an Effect; or `why` it cannot be done. Ends early when others would have to wait; empty
-    for a text that takes long, or while a lesson asks something."""
+    `now` and `rest` of an Effect; or `why` it cannot be done. Ends early when others would have to
+    wait; empty for a text that takes long, or while a lesson asks something."""
     found = []
     try:
         is_long = memoize.token_count(selection.run(changed=False)) >= memoize.SHORT
@@ -78,8 +78,8 @@ def previews(acts: list[dict[str, Any]]) -> list[dict[str, Any]]:
             with session.supposing(**edits.settings_after(**act)):
                 given = effect()
                 said = findings.would(given.said)
-                brief = given.brief or AS_TRAINED
-                found.append({"said": said, "brief": brief, "now": given.now, "rest": given.rest})
+                parts = {"brief": given.brief or AS_TRAINED, "now": given.now, "rest": given.rest}
+                found.append({"said": said} | parts)
         except (CannotChange, CannotRead) as error:
             found.append({"why": str(error)})
     return found

@@ -18,8 +18,8 @@ def page() -> None:
 
 
 def shown_and_former() -> tuple[Shown, Shown | None]:
-    """What is shown, with all changes, and what it is compared with: the run before them, or that of
-    the sentence that another one is compared with. Raises CannotRead and CannotChange."""
+    """What is shown, with all changes, and what it is compared with: the run before them, or that
+    of the sentence that another one is compared with. Raises CannotRead and CannotChange."""
     other = selection.other_run() if session.values()["shows"] == OTHER else None
     if other:
         return selection.shown(other), selection.shown(selection.run(changed=False))
