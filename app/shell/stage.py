@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from headlight.app import selection, theme
@@ -19,14 +20,16 @@ from headlight.app.components.stage import (
     stage_said,
 )
 from headlight.app.results import head_results, memoize
+from headlight.app.results.gallery import gallery_heads
 from headlight.app.results.shown import Shown
 from headlight.app.server.garbage import collect_garbage
-from headlight.app.shell import edits, frame, grid_display, palette, running_lesson
+from headlight.app.shell import edits, frame, grid_display, palette, running_lesson, sweeps
 from headlight.app.shell.acts import acts
 from headlight.app.state import catalog, session
 from headlight.app.state.messages import NothingToShow
 from headlight.app.state.settings import SETTINGS
-from headlight.app.text import formats
+from headlight.app.text import formats, head_card
+from headlight.model.analysis.head_metrics import HABITS
 from headlight.model.analysis.reading import Reading
 from headlight.model.probing.changes import CannotChange, written
 from headlight.model.probing.trace import CannotRead
@@ -176,8 +179,45 @@ def _answer(asked: Mapping[str, Any]) -> Mapping[str, Any]:
         if asked["what"] == "preview":
             found = palette.previews([asked["act"]])
             return found[0] if found else MISSING
-        return _scores(asked) or MISSING
+        if running_lesson.veils():
+            return MISSING
+        return {"habit": _habits, "effect": _effects, "scores": _scores}[asked["what"]](
+            asked
+        ) or MISSING
     return MISSING
+
+
+def _habits(_asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What each head does, over many sentences where a survey tells, else in this one: `heads`,
+    those first without which the model loses most; and the groups that they form."""
+    shown = selection.shown()
+    survey, *_ = head_results.survey_of(shown.view)
+    measured = (
+        head_results.surveyed_of(shown, survey) if survey else head_results.measured_of(shown)
+    )
+    heads = gallery_heads(measured, shown.trace, survey)
+    told = ("kind", "layer", "head", "habit", "caption", "missed", "finding")
+    habits = dict.fromkeys(head.habit for head in heads)
+    return {
+        "heads": [{name: getattr(head, name) for name in told} for head in heads],
+        "groups": [
+            [habit, head_card.HABIT_TITLES[habit][0]] for habit in (*HABITS, "") if habit in habits
+        ],
+        "sentences": survey.card["sentences"] if survey else 0,
+    }
+
+
+def _effects(_asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What this sentence's log-probability loses with each head off by itself: kind → (layers,
+    heads), None where that is not known."""
+    shown = selection.shown()
+    found = sweeps.by_head(shown, "heads", sweeps.score(shown))
+    return {
+        kind: [
+            [None if np.isnan(effect) else float(effect) for effect in layer] for layer in effects
+        ]
+        for kind, effects in found.items()
+    }
 
 
 def _scores(asked: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -14,6 +14,7 @@ from headlight.app.state.settings import SETTINGS
 PLACE = {
     "depth": r"heads|head|row",
     "cell": r"(\w+)\.(\d+)\.(\d+)(?:\.(\d+))?(?:\.(\d+))?",
+    "heads": r"habit|effect",
     "view": r"lines",
     "stop": r"scores|scaled|weights|output",
     "scaling": r"off",

@@ -6,6 +6,7 @@ from headlight.app import selection
 from headlight.app.components.gallery import gallery
 from headlight.app.components.thumbnails import thumbnails
 from headlight.app.results import head_results, memoize, sweep_results
+from headlight.app.results.gallery import gallery_heads, gallery_options
 from headlight.app.results.shown import Shown
 from headlight.app.shell import frame, panel, sweeps
 from headlight.app.shell.grid_display import off_tiles
@@ -21,8 +22,8 @@ from headlight.app.state.options import (
 )
 from headlight.app.text import head_card, part_names
 from headlight.app.text.exercises import Exercise
-from headlight.app.views import _gallery, _head_table
 from headlight.app.views import _head_displays as displays
+from headlight.app.views import _head_table
 from headlight.model.analysis.head_metrics import THRESHOLD, Measured
 from headlight.model.probing.trace import Trace
 from headlight.model.rounding import percent
@@ -67,8 +68,8 @@ def page() -> None:
         note = f"{note} Without a survey, it is not known what is lost without a head."
     gallery(
         head_results.packed_of(shown, session.reading()),
-        _gallery.gallery_options(
-            _gallery.gallery_heads(measured, trace, over, off_tiles(shown.run)),
+        gallery_options(
+            gallery_heads(measured, trace, over, off_tiles(shown.run)),
             trace.kinds,
             focus,
             over,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from headlight.app.results.gallery import gallery_heads
 from headlight.app.state.options import (
     ALIGNED_BY,
     AT_ROWS,
@@ -11,7 +12,6 @@ from headlight.app.state.options import (
     SELECTED,
 )
 from headlight.app.text.alignment import alignment_note
-from headlight.app.views._gallery import gallery_heads
 from headlight.app.views.alignment import agreement
 from headlight.model import load
 from headlight.model.analysis.alignment import HeadAlignment, of_influence, of_trace, pharaoh

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from headlight.app.views._gallery import gallery_heads, gallery_options
+from headlight.app.results.gallery import gallery_heads, gallery_options
 from headlight.model import load
 from headlight.model.analysis.head_metrics import HABITS, measured, nearest_names
 from headlight.model.checkpoint import SHIPPED

@@ -1,9 +1,10 @@
 // One sentence on what is seen, as parts: a text, or [text, what it is]: a "query", a "key" or a "name".
 
 import { moment } from "../shared/names.js";
-import { percent } from "../shared/numbers.js";
+import { minus, percent } from "../shared/numbers.js";
 import { one, power, share, two } from "./arithmetic.js";
 import { numbersOf } from "./row.js";
+import { ORDERS } from "./state.js";
 
 const SHARP = 0.99; // a row in which a small change of a score changes almost nothing
 
@@ -31,6 +32,7 @@ export function findingOf(state) {
   const [best] = bestOf(state), weights = state.weights(), names = state.keyNames();
   if (best === undefined) return [...rowStart(state), name(state.name()), " may attend to no key: all its weights are 0."];
   const off = state.isOff(state.tile) ? [" But it is off: nothing of this is passed on."] : [];
+  if (state.depth === 0 && state.order) return [...ofHeads(state), ...off];
   if (state.depth === 0)
     return [`${state.count} heads in ${new Set(state.run.parts.flatMap(({ numbers }) => numbers)).size} layers. `,
       name(state.name()), " is selected: from ", query(state.rowNames()[row]), ` it attends most to `, key(names[best]),
@@ -38,6 +40,22 @@ export function findingOf(state) {
   const isEven = state.mix === 1 && state.isEven();
   return [...rowStart(state), name(state.name()), isEven ? " attends to all about evenly, most to " : " attends most to ",
     key(names[best]), ` (${percent(weights[best])}).`, ...off];
+}
+
+/** What the order of the heads says of the selected one. */
+function ofHeads(state) {
+  const { order, tile: { kind, layer, head } } = state, told = state.told[ORDERS[order]];
+  if (state.lacking === order) return ["This order is not known here: the heads stand by layer."];
+  if (!told) return ["Measuring the heads …"];
+  const known = order === 1 ? told.heads.find((one) => one.kind === kind && one.layer === layer && one.head === head) : null;
+  if (order === 1)
+    return [...(known?.finding ?? []).map(([text, tag]) => (tag ? name(text) : text)),
+      told.sentences ? ` Over ${told.sentences.toLocaleString("en")} sentences.` : " In this sentence."];
+  const effects = Object.entries(told).flatMap(([one, layers]) => layers.flatMap((heads, l) => heads.map((effect, h) => [effect, { kind: one, layer: l, head: h }])));
+  const [least, where] = effects.filter(([effect]) => effect !== null).toSorted(([a], [b]) => a - b)[0], own = told[kind][layer][head];
+  const written = (effect) => minus(`${effect > 0 ? "+" : ""}${effect.toFixed(2)}`);
+  return ["In this sentence, the model loses most without ", name(state.name(where)), `: ${written(least)} in log-probability.`,
+    ...(state.name() === state.name(where) || own === null ? [] : [" Without ", name(state.name()), `: ${written(own)}.`])];
 }
 
 function ofRow(state) {

@@ -12,14 +12,14 @@ import { findingOf, spokenCell } from "./finding.js";
 import { drawHeads, headAt, headBeside } from "./heads.js";
 import { cellAt, drawHead } from "./matrix.js";
 import { barAt } from "./row.js";
-import { DEPTHS, StageState, STOPS, VIEWS } from "./state.js";
+import { DEPTHS, ORDERS, StageState, STOPS, VIEWS } from "./state.js";
 import { drawUnder, drawWords } from "./words.js";
 
 const DEEPER = 620, STEPS = 380, VIEW = 450, ACT = 450; // ms: a depth, each of several, a view, an act
 const KEPT = 100; // ms after news: Streamlit (1.67) writes the address from what it knew when a run began
 const NAMED = 2; // acts in the finding; further ones are counted
 const HERE = "stage"; // path of the page
-const VIEW_NAMES = { matrix: "Matrix", lines: "Lines" };
+const VIEW_NAMES = { layer: "By layer", habit: "By habit", effect: "By effect", matrix: "Matrix", lines: "Lines" };
 const PENCIL = "✎";
 const POWER = "M8 1.5v6M4.2 4a5.6 5.6 0 1 0 7.6 0"; // the sign of a switch
 
@@ -101,7 +101,10 @@ export class Stage {
     if (look?.types) this.parts.again.value = look.line;
     if (!isSeen) return this.camera.clear();
     if (state.asked) state.goThere();
-    if (state.run !== this.run) [this.run, state.vectors] = [state.run, null];
+    if (state.run !== this.run) {
+      [this.run, state.vectors, state.told] = [state.run, null, {}];
+      if (state.order) this.sort(state.order);
+    }
     if (!isNew) return this.all();
     this.size(false);
     const changes = Boolean(state.run.former) && !before?.former;
@@ -197,6 +200,7 @@ export class Stage {
   /** Another view of the depth: of a head matrix or lines, of a row a stop. */
   see(at) {
     const { state } = this, isHead = state.depth === 1, from = isHead ? this.lines : state.stopShown ?? state.stop;
+    if (!state.depth) return this.sort(at);
     state[isHead ? "view" : "stop"] = at;
     this.bands();
     this.camera.move(VIEW, (u) => {
@@ -208,6 +212,29 @@ export class Stage {
       this.all();
     });
     this.keep();
+  }
+
+  /** Another order of the heads, which fly from place to place once the server has said what it goes by. */
+  async sort(order) {
+    const { state, run } = this, before = state.order;
+    state.order = order;
+    this.bands();
+    this.keep();
+    if (order && !state.told[ORDERS[order]]) {
+      const found = await this.engine.ask({ what: ORDERS[order], of: run.id }).catch(() => ({ isMissing: true }));
+      if (this.run !== run) return;
+      state.told[ORDERS[order]] = found.isMissing ? null : found;
+      state.lacking = found.isMissing ? order : null;
+    }
+    if (state.order !== order) return;
+    this.camera.move(VIEW, (u) => {
+      this.orders = [before, order, u];
+      this.draw();
+    }, () => {
+      this.orders = null;
+      this.all();
+      painted("stage order", order);
+    });
   }
 
   choose(tile) {
@@ -352,7 +379,7 @@ export class Stage {
     const { state, camera, shown } = this;
     if (!state.isSeen || !camera.W) return;
     camera.clear();
-    if (shown < 1) drawHeads(state, camera, shown, this.pointed);
+    if (shown < 1) drawHeads(state, camera, shown, this.pointed, this.orders);
     else drawHead(state, camera, shown - 1, this.lines);
     for (const tool of this.parts.tools.children) tool.hidden = !Number.isInteger(shown);
   }
@@ -417,8 +444,9 @@ export class Stage {
   drawViews() {
     const { state, parts: { views } } = this, [, head, row] = DEPTHS.keys();
     const root = `÷ √${state.vectors?.v?.columns || "d"}`, isRow = state.depth === row && !state.look.lacks;
-    const names = state.depth === head ? VIEWS.map((view) => VIEW_NAMES[view]) : isRow ? ["q · k", root, "softmax", "mix"] : [];
-    const now = state.depth === head ? state.view : state.stop;
+    const named = state.depth === head ? VIEWS : state.depth < head ? ORDERS : [];
+    const names = isRow ? ["q · k", root, "softmax", "mix"] : named.map((view) => VIEW_NAMES[view]);
+    const now = [state.order, state.view, state.stop][state.depth];
     views.replaceChildren(...names.map((name, at) => {
       const view = button(name, { "aria-pressed": String(at === now) });
       view.onclick = () => this.see(at);

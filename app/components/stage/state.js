@@ -7,6 +7,7 @@ import {
 
 export const DEPTHS = ["heads", "head", "row"]; // as in the address
 export const STOPS = ["scores", "scaled", "weights", "output"]; // of a row, likewise
+export const ORDERS = ["layer", "habit", "effect"]; // of all heads, likewise
 export const VIEWS = ["matrix", "lines"]; // of a head, likewise
 const WORD = /[\p{L}\p{N}]/u; // what a word has
 const SPECIAL = /^(<.+>|\[.+\])$/; // tokens that are no words
@@ -24,6 +25,8 @@ export class StageState {
   look = null;
   said = null;
   depth = 1;
+  order = 0; // of ORDERS
+  told = {}; // order → what the server said of the heads, by which they are ordered
   view = 0; // of VIEWS
   stop = 0; // of STOPS
   isScaled = true; // whether scores are divided by √d
@@ -107,18 +110,19 @@ export class StageState {
 
   /** The place in the address: kind, layer and head as they are counted on the screen, row, key. */
   place() {
-    const { tile: { kind, head, layer }, depth, stop, view } = this;
+    const { tile: { kind, head, layer }, depth, stop, view, order } = this;
     const at = [kind, this.part().numbers[layer], head + 1, this.row() + 1];
     if (this.key >= 0) at.push(this.key + 1);
-    return { depth: DEPTHS[depth], cell: at.join("."), view: view ? VIEWS[view] : null,
+    return { depth: DEPTHS[depth], cell: at.join("."), heads: order ? ORDERS[order] : null, view: view ? VIEWS[view] : null,
       stop: depth === 2 && stop ? STOPS[stop] : null, scaling: this.isScaled ? null : "off" };
   }
 
   /** Goes where an address leads; the cell waits for the run. */
-  takePlace({ depth, cell, view, stop, scaling, without }) {
+  takePlace({ depth, cell, heads, view, stop, scaling, without }) {
     const found = DEPTHS.indexOf(depth);
     if (found >= 0) this.depth = found;
     else if (stop) this.depth = 2; // of the page that had one row alone
+    this.order = Math.max(0, ORDERS.indexOf(heads));
     this.view = Math.max(0, VIEWS.indexOf(view));
     this.stop = Math.max(0, STOPS.indexOf(stop === "exp" ? "weights" : stop));
     this.isScaled = scaling !== "off" && without !== "scaling";
@@ -192,8 +196,8 @@ export class StageState {
     const place = JSON.stringify([this.tile, textsOf(this.run)]);
     const { points_at: points } = this.look ?? {};
     if (points?.side === part.query) return within(points.index, part.rows);
-    if (this.told?.place !== place) this.told = { place, row: this.clearestRow(part) };
-    return this.told.row;
+    if (this.opening?.place !== place) this.opening = { place, row: this.clearestRow(part) };
+    return this.opening.row;
   }
 
   /** The row of a word that attends to one word far from its own place, as most_telling_row has it
