@@ -115,9 +115,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
             if session.context().structure is not None:  # else the page shows why
                 with errors.memory_errors_as_messages():
                     with places.notices:
-                        if count := session.left_out():
-                            st.info(notices.left_out(count))
-                        draw_not_finite()
+                        draw_notices()
                     says = has_effect and not running_lesson.veils()
                     if says and (said := places.effect().said):
                         places.finding.markdown(formats.as_markdown(said))
@@ -180,11 +178,21 @@ def draw_stage(page: Page, run: Callable[[], None]) -> None:
             with errors.memory_errors_as_messages():
                 lesson.keep_answers()
             class_remote.draw(page)
+            if session.context().structure is not None:
+                with errors.memory_errors_as_messages(), places.notices:
+                    draw_notices()
             if notes.drawer:
                 with errors.memory_errors_as_messages():
                     drawer.draw(page, logo())
             widgets.draw_opened()
             session.finish()
+
+
+def draw_notices() -> None:
+    """What holds for every page."""
+    if count := session.left_out():
+        st.info(notices.left_out(count))
+    draw_not_finite()
 
 
 def draw_head(page: Page, places: frame.Frame, picker: DeltaGenerator) -> None:

@@ -34,7 +34,6 @@ from headlight.model.analysis.reading import Reading
 from headlight.model.probing.changes import CannotChange, written
 from headlight.model.probing.trace import CannotRead
 
-ANSWERS = "stage_answers"
 MISSING = {"isMissing": True}
 MOST_QUESTIONS = 8  # that a browser may ask at once
 MOST_CELLS = 1_000_000  # of the scores of a head that are sent at once: 4 MB
@@ -158,20 +157,24 @@ def close_drawer() -> None:
     session.memo().drawer = False
 
 
-@st.fragment(key=ANSWERS)
+@st.fragment(key="stage_answers")
 def answers(page_key: str) -> None:
     """A region of its own, so that a question about one head takes no run of the whole script."""
     alone, notes = not session.is_running(), session.memo()
     with session.running(page_key) if alone else nullcontext():
         asked, notes.asked = notes.asked, []
         stage_answers(notes.session, [(each, _answer(each)) for each in asked], _ask)
+        is_behind = alone and not session.shows_all_but(())
     if alone:
         collect_garbage()
+    if (
+        is_behind
+    ):  # of a question and an act in one message Streamlit (1.67) runs the former's region
+        st.rerun()
 
 
 def _ask(asked: Sequence[Mapping[str, Any]]) -> None:
     session.memo().asked = [dict(each) for each in islice(asked, MOST_QUESTIONS)]
-    st.rerun(ANSWERS)
 
 
 def _answer(asked: Mapping[str, Any]) -> Mapping[str, Any]:

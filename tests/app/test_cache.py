@@ -179,7 +179,7 @@ def test_a_session_keeps_nothing_that_its_page_has_computed(page, key, monkeypat
     callbacks += [c for one in metadata for c in (one.callbacks or {}).values()]
     kept = [one for one in callbacks if one] + fragments
     assert len(kept) > 3
-    assert (key in ("inside", HOME)) == bool(fragments)
+    assert (key in ("inside", "stage", HOME)) == bool(fragments)
     computed = [type(one) for one in reached(kept) if isinstance(one, Tensor | Pass)]
     assert not computed
 

@@ -75,7 +75,7 @@ def drawn(app, name, key, way):
         app.session_state[setting] = value
     app.switch_page(key).run()
     assert not app.exception, (key, way, app.exception[0].value)
-    assert not app.error and app.session_state["model"] == f"{name} (recording)"
+    assert not app.error and app.settings["model"] == f"{name} (recording)"
     return app
 
 
@@ -166,14 +166,14 @@ def test_a_dropped_recording_is_one_sessions_own(new_page, models, monkeypatch):
     content = (models / "bart.safetensors").read_bytes()
     assert drop(app, ("../my file.safetensors", content)) == []
     name = "my file (yours)"
-    assert app.session_state["model"] == name and name in plain_text(app.success[0].value)
+    assert app.settings["model"] == name and name in plain_text(app.success[0].value)
     assert name in options(app) and options(app)[0] == options(other.run())[0]
-    assert name not in options(other) and other.session_state["model"] != name
+    assert name not in options(other) and other.settings["model"] != name
     other.query_params.update(model=name)
-    assert other.run().session_state["model"] != name
+    assert other.run().settings["model"] != name
     for key in ("attention", "lines", "heads", "alignment", "bertviz", "generate"):
         app.switch_page(key).run()
-        assert not app.exception and not app.error and app.session_state["model"] == name
+        assert not app.exception and not app.error and app.settings["model"] == name
     pack = export_of(app, monkeypatch)["Evidence pack (ZIP)"]()
     assert (
         json.loads(files_of(pack)["evidence.json"])["model"]["sha256"]
@@ -216,7 +216,7 @@ def test_a_spoilt_file_gets_a_sentence(new_page, models, trials):
                 spoilt[at] = random.integers(256)
         for said in drop(app, ("x.safetensors", bytes(spoilt))):
             assert said.endswith((".", "?")) and len(said) <= 340 and "\n" not in said
-        if app.session_state["model"] == "x (yours)":
+        if app.settings["model"] == "x (yours)":
             app.switch_page("attention").run()
             assert not app.exception
             app.switch_page("take-away").run()

@@ -12,6 +12,7 @@ import { idle } from "../shared/lead.js";
 
 const PATIENCE = 2000; // ms in which an idle server answers
 const TRIES = 3;
+const APART = 60; // ms
 
 /** The engine behind Streamlit's mounts, whose scripts meet here. */
 export class StreamlitEngine {
@@ -20,6 +21,7 @@ export class StreamlitEngine {
   waiting = new Map(); // what was asked → { promise, resolve, reject, tries, timer }
   answers = new Map();
   send = () => {};
+  acted = -Infinity; // when something was done last
   line = null; // to the server, once the mount that answers is there
 
   heard(listener) {
@@ -28,17 +30,32 @@ export class StreamlitEngine {
   }
 
   tell(name, value) {
-    if (name === "run") this.answers.clear();
+    if (name === "run") this.forget();
     this.latest[name] = value;
     this.listeners.forEach((listener) => listener({ [name]: value }));
   }
 
+  /** What was asked of a run before is not wanted any more. */
+  forget() {
+    this.answers.clear();
+    for (const { timer, reject } of this.waiting.values()) {
+      clearTimeout(timer);
+      reject(new Error("another run"));
+    }
+    this.waiting.clear();
+  }
+
   choose(settings) {
-    this.send("choose", settings);
+    this.change("choose", settings);
   }
 
   act(what) {
-    this.send("act", what);
+    this.change("act", what);
+  }
+
+  change(name, value) {
+    this.acted = performance.now();
+    this.send(name, value);
   }
 
   ask(what) {
@@ -53,9 +70,14 @@ export class StreamlitEngine {
     return this.waiting.get(key).promise;
   }
 
-  /** All that waits in one message: of two in a row Streamlit (1.67) may bring the second alone. */
+  /** All that waits in one message, and in none that an act is in: Streamlit (1.67) runs a region alone for
+   * both. */
   askAll() {
-    if (this.waiting.size) this.line?.([...this.waiting.keys()].map((key) => JSON.parse(key)));
+    clearTimeout(this.asking);
+    this.asking = setTimeout(() => {
+      if (performance.now() - this.acted < APART) return this.askAll();
+      if (this.waiting.size) this.line?.([...this.waiting.keys()].map((key) => JSON.parse(key)));
+    }, APART);
   }
 
   /** A question that was lost with its connection is asked anew; at last its promise fails. */

@@ -16,6 +16,7 @@ import { DEPTHS, ORDERS, StageState, STOPS, VIEWS } from "./state.js";
 import { drawUnder, drawWords } from "./words.js";
 
 const DEEPER = 620, STEPS = 380, VIEW = 450, ACT = 450; // ms: a depth, each of several, a view, an act
+const REST = 1500; // ms after an act without previews
 const KEPT = 100; // ms after news: Streamlit (1.67) writes the address from what it knew when a run began
 const NAMED = 2; // acts in the finding; further ones are counted
 const HERE = "stage"; // path of the page
@@ -31,6 +32,7 @@ export class Stage {
   state = new StageState();
   shown = 1; // the depth as drawn
   lines = 0; // the view of a head as drawn
+  acted = -Infinity; // when something was done last
   pointed = null; // the head under the pointer
   isAnswering = false; // what an act did is said, until something else is selected
 
@@ -129,7 +131,7 @@ export class Stage {
   // Acts
 
   act(act) {
-    [this.previewed, this.state.preview] = [null, null];
+    [this.previewed, this.state.preview, this.acted] = [null, null, performance.now()];
     this.engine.act({ ...act, selection: this.state.selection() });
   }
 
@@ -140,7 +142,7 @@ export class Stage {
     if (act) {
       const found = await this.engine.ask({ what: "preview", act, of: run.id }).catch(() => null);
       if (this.previewed !== act || this.run !== run) return;
-      state.preview = found?.isMissing ? null : found;
+      state.preview = found?.said?.length || found?.why ? found : null;
     }
     drawWords(this);
     this.drawFinding();
@@ -151,8 +153,9 @@ export class Stage {
     const one = button("", { "aria-pressed": String(Boolean(isDone)), ...attributes });
     one.append(...children);
     one.onclick = () => this.act(act);
-    for (const [event, told] of [["pointerenter", act], ["focus", act], ["pointerleave", null], ["blur", null]])
-      one.addEventListener(event, () => this.preview(told));
+    const tell = () => performance.now() - this.acted > REST && this.preview(act); // a new button may come under the pointer
+    for (const [event, hear] of [["pointerenter", tell], ["focus", tell], ["pointerleave", () => this.preview(null)], ["blur", () => this.preview(null)]])
+      one.addEventListener(event, hear);
     return one;
   }
 
