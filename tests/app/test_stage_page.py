@@ -1,9 +1,14 @@
 """The stage as the server tells it: one look in every run, which names what may be seen."""
 
+import json
+
+import numpy as np
 import pytest
 
 from headlight.app.components import stage as component
 from headlight.app.components.packing import id_of
+from headlight.model import load
+from headlight.model.probing.head_steps import head_steps
 from tests.app.common import components
 
 VIEW, TEXT = "stage", "A dog runs."
@@ -66,3 +71,52 @@ def test_what_is_done_has_what_undoes_it(opened, sent):
             assert len(undo["changes"]) < len(changes)
         else:
             assert undo == {"reset": "causal"}
+
+
+@pytest.fixture
+def answered(opened, monkeypatch):
+    """The answer to a question about the text, by a model that has all that is asked for."""
+    sent = []
+    monkeypatch.setattr(component, "_mount_more", lambda data, **other: sent.append(data))
+
+    def ask(question):
+        page = opened("en-fr")
+        page.session_state["_memo"].asked = [question]
+        page.run()
+        assert not page.exception
+        data = sent[-1]
+        start = 4 + int.from_bytes(data[:4], "little")
+        (answer,) = json.loads(data[4:start])["answers"]
+        assert answer["of"] == question
+        if "value" in answer:
+            return answer["value"]
+        numbers = iter(np.split(np.frombuffer(data[start:], "<f4"), sizes(answer["shapes"])))
+        return {name: next(numbers).reshape(shape) for name, shape in answer["shapes"].items()}
+
+    def sizes(shapes):
+        return np.cumsum([np.prod(shape) for shape in shapes.values()])[:-1]
+
+    return ask
+
+
+def test_scores_of_a_head_are_those_of_its_steps(answered):
+    found = answered({"what": "scores", "kind": "cross", "layer": 2, "head": 1, "of": ""})
+    model = load("en-fr")
+    steps = head_steps(model.model, model.run(TEXT), model.model.sites()[-2], 1)
+    for name, array in found.items():
+        assert np.allclose(array, getattr(steps, name), atol=1e-5), name
+    for wrong in ({"layer": 9}, {"head": 9}, {"kind": "other"}, {"what": "nothing"}):
+        question = {"what": "scores", "kind": "cross", "layer": 2, "head": 1} | wrong
+        assert answered(question) == {"isMissing": True}
+
+
+def test_orders_of_the_heads_are_those_of_survey_and_sweep(answered):
+    model = load("en-fr")
+    swept = model.swept(model.run(TEXT))
+    effects = answered({"what": "effect", "of": ""})
+    for kind, wanted in swept.by_head(model.trace(TEXT).kinds).items():
+        assert np.allclose(np.array(effects[kind], float), wanted, atol=1e-4, equal_nan=True)
+    habits = answered({"what": "habit", "of": ""})
+    heads = {(head["kind"], head["layer"], head["head"]) for head in habits["heads"]}
+    assert len(heads) == len(habits["heads"]) == 48 and habits["sentences"] == 500
+    assert {head["habit"] for head in habits["heads"]} == {habit for habit, _ in habits["groups"]}

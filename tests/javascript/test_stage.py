@@ -164,6 +164,71 @@ def test_what_a_lesson_asks_for_is_nowhere(stage):
     assert found[3] is None
 
 
+PLACED = """({ parts, told, order, W, H, isNarrow }) => {
+  const width = (text, px) => text.length * px * 0.5;
+  const camera = { W, H, s: 14, m: 17, isNarrow, colours: {}, width };
+  const state = { run: { parts }, told, order, tile: parts[0] };
+  const { tiles, titles } = headsPlace(state, camera);
+  return { tiles: tiles.map(({ where, box }) => [where, box]), titles };
+}"""
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("size", [(1216, 526, False), (1824, 810, False), (358, 480, True)])
+@pytest.mark.parametrize("kinds", [[(4, 4)] * 3, [(12, 12)], [(24, 16)], [(1, 1)], [(6, 8)] * 3])
+def test_every_head_stands_once_in_every_order_and_over_no_other(node, order, size, kinds):
+    random, names = np.random.default_rng(0), ["encoder", "decoder", "cross"]
+    parts = [
+        {
+            "kind": kind,
+            "name": kind,
+            "layers": layers,
+            "heads": heads,
+            "numbers": [*range(1, layers + 1)],
+        }
+        for kind, (layers, heads) in zip(names, kinds, strict=False)
+    ]
+    all_heads = [
+        {"kind": part["kind"], "layer": layer, "head": head}
+        for part in parts
+        for layer, head in np.ndindex(part["layers"], part["heads"])
+    ]
+    habits = [str(random.choice(["align", "near", ""])) for _ in all_heads]
+    told = {
+        "habit": {
+            "heads": [
+                one | {"habit": habit, "caption": "aligns 76%", "missed": False}
+                for one, habit in zip(all_heads, habits, strict=True)
+            ],
+            "groups": [[habit, habit or "others"] for habit in dict.fromkeys(habits)],
+        },
+        "effect": {
+            part["kind"]: random.normal(size=(part["layers"], part["heads"])).tolist()
+            for part in parts
+        },
+    }
+    width, height, narrow = size
+    given = {
+        "parts": parts,
+        "told": told,
+        "order": order,
+        "W": width,
+        "H": height,
+        "isNarrow": narrow,
+    }
+    found = node.scope("app/components/stage/heads.js", "app/components/stage/state.js")(
+        PLACED, given
+    )
+    assert sorted(map(str, (where for where, _ in found["tiles"]))) == sorted(map(str, all_heads))
+    boxes = np.array([[box[name] for name in "xywh"] for _, box in found["tiles"]])
+    x, y, w, h = boxes.T
+    assert (boxes[:, 2:] > 1).all() and (boxes[:, :2] >= -0.01).all()
+    assert (x + w <= width + 0.01).all() and (y + h <= height + 0.01).all()
+    apart = (x[:, None] >= (x + w) - 0.01) | ((x + w)[:, None] <= x + 0.01)
+    apart |= (y[:, None] >= (y + h) - 0.01) | ((y + h)[:, None] <= y + 0.01)
+    assert (apart | np.eye(len(boxes), dtype=bool)).all()
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 def test_the_browsers_arithmetic_is_the_models(node, preset):
     tokenizer = tiny_tokenizer()
