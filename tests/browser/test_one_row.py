@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 
 from headlight.app.components.one_row import KEY, ScoredHead, one_row
 from headlight.app.state.options import STOPS
+from headlight.app.theme import INKED
 
 pytestmark = pytest.mark.browser
 WIDTH = 16
@@ -42,7 +43,7 @@ def head(**more):
 
 class Bars:
     def __init__(self, mounted, shown):
-        self.page = mounted(one_row, shown).page
+        self.page = mounted(one_row, shown, INKED).page
         self.part = self.page.locator(f".st-key-{KEY}")
         self.page.clock.run_for(MOVE)
 
