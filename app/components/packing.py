@@ -316,7 +316,8 @@ def weight_bytes(weights: np.ndarray) -> np.ndarray:
     """Weights from 0 to 1 as uint8, so that a byte and its weight are the same whole percent: steps
     of half a percent, and FINE steps below the first. 0 means masked."""
     with np.errstate(invalid="ignore"):  # NaN is not above 0
-        parts = (weights * np.float32(PARTS)).astype(np.uint16)
+        # In float64: float32 would round a weight just below a step onto it.
+        parts = np.multiply(weights, PARTS, dtype=np.float64).astype(np.uint16)
         return _BYTES[parts] * (weights > 0)
 
 

@@ -17,11 +17,10 @@ import numpy as np
 
 from headlight.app import theme
 from headlight.app.charts import MOST_LABELS, Axis
-from headlight.app.theme import FOCUS, FONT, INKED, MASKED, ink_on, ramp
+from headlight.app.theme import DIFFERENCES, FOCUS, FONT, MASKED, WEIGHTS, ink_on, ramp, stops_of
 from headlight.model.pause import pause
 
 INK, PAPER = theme.INK["light"], theme.PAPER["light"]
-ON_WHITE = INKED["light"]
 CORNER = 10  # pixels
 BORDER = "#c8c8c8"
 GREY_LINE, LEAST_LINE = "#b0b0b0", 0.05  # between words, and the least weight that is drawn
@@ -91,19 +90,19 @@ def head(
     weights: np.ndarray,
     query: Axis,
     key: Axis,
-    stops: Sequence[str] = ON_WHITE,
+    colours: str = "ink",
     inches: float = 0.0,
     signed: float = 0.0,
     numbers: bool = False,
 ) -> bytes:
     """A head's weights, (query, key), with its tokens, and `notes` below the title; `metadata` goes
-    into the file. `stops`: of the scale, as in theme.py. `inches`: the width of the page, to be
+    into the file. `colours`: a scale of theme.WEIGHTS. `inches`: the width of the page, to be
     printed; 0: as it comes. `signed`: weights are differences up to that, as packing.halved gives
     them. `numbers`: in the cells, where they fit. Raises TooNarrow."""
     rows, columns = weights.shape
     masked = weights == 0
     cell = int(np.clip(HEAD_ROOM // max(rows, columns, 1), 1, LARGEST_CELL))
-    with sheet(ending, title, inches=inches, signed=signed, stops=stops) as drawing:
+    with sheet(ending, title, inches=inches, signed=signed, colours=colours) as drawing:
         if inches:
             cell = _printed_cell(drawing, weights, query, key, numbers)
         left = _left_of_cells(drawing, query, cell)
@@ -225,7 +224,7 @@ def grid(
     parts: Sequence[Tiles],
     texts: Mapping[str, Sequence[str]],
     legend: str,
-    stops: Sequence[str] = ON_WHITE,
+    colours: str = "ink",
     inches: float = 0.0,
     signed: float = 0.0,
 ) -> bytes:
@@ -246,7 +245,7 @@ def grid(
     wide = float(np.clip(width(beside), LEAST_TILE / 2, LARGEST_TILE))
     tiles = sum(len(part.places) for part in parts)
     sharp = SHARP if tiles * wide**2 < MOST_SHARP else 1
-    with sheet(ending, title, sharp, inches, signed, stops) as drawing:
+    with sheet(ending, title, sharp, inches, signed, colours) as drawing:
         drawing.write(FONT, 2.2 * FONT, title, 1.3 * FONT, bold=True)
         lines = drawing.wrapped(_with_hatching(notes, masked), room, SMALL)
         first = top = drawing.paragraph(FONT, 2.2 * FONT, lines) + FONT
@@ -361,8 +360,9 @@ def _tiles(
     return max(right, left + heads * step[0] + FONT), top + layers * step[1] + SMALL
 
 
-def scale(stops: Sequence[str] = ON_WHITE) -> np.ndarray:
-    """The colours of the weights 0/255 to 255/255, (256, rgba)."""
+def scale(colours: str = "ink", signed: float = 0.0) -> np.ndarray:
+    """On white, the colours of the weights 0/255 to 255/255, or of differences, (256, rgba)."""
+    stops = stops_of(DIFFERENCES if signed else WEIGHTS[colours])
     return np.pad(ramp(stops, 256), ((0, 0), (0, 1)), constant_values=255)
 
 
@@ -407,7 +407,7 @@ def sheet(
     sharp: int = SHARP,
     inches: float = 0.0,
     signed: float = 0.0,
-    stops: Sequence[str] = ON_WHITE,
+    colours: str = "ink",
 ) -> Iterator["Sheet"]:
     """A white page for a file of type "svg", "png" or "pdf"; the rest as for `head`."""
     from matplotlib import style
@@ -416,24 +416,18 @@ def sheet(
     written = WRITTEN | ({"hatch.linewidth": PRINTED_HATCH} if inches else {})
     with ONE_AT_A_TIME, style.context(["default", written]), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an SVG may keep characters that no font here has
-        yield Sheet(ending, title, sharp, inches, signed, stops)
+        yield Sheet(ending, title, sharp, inches, signed, scale(colours, signed))
 
 
 class Sheet:
     def __init__(
-        self,
-        ending: str,
-        title: str,
-        sharp: int,
-        inches: float,
-        signed: float,
-        stops: Sequence[str],
+        self, ending: str, title: str, sharp: int, inches: float, signed: float, scale: np.ndarray
     ):
         from matplotlib.figure import Figure
 
         self.ending, self.title, self.sharp = ending, title, sharp
         self.inches, self.signed = inches, signed
-        self.scale = scale(stops)
+        self.scale = scale
         self.right = self.bottom = 0.0  # of all texts
         self.figure = Figure(dpi=72, facecolor=PAPER)
         self.axes = self.figure.add_axes((0, 0, 1, 1))

@@ -12,7 +12,7 @@ import numpy as np
 from headlight.app.components.packing import halved
 from headlight.app.export import figures
 from headlight.app.text import part_names
-from headlight.app.theme import DIFFERENCES, MASKED, WEIGHTS, stops_of
+from headlight.app.theme import MASKED
 from headlight.model.analysis.alignment import WordWeights
 from headlight.model.analysis.reading import LabelledWeights, Reading
 from headlight.model.files import replace_file
@@ -123,7 +123,6 @@ class Figure(Printed):
     def drawn(self, ending: str, inches: float) -> bytes:
         trace, kind = self.trace, self.kind
         picture, signed = self._picture()
-        stops = stops_of(DIFFERENCES if signed else WEIGHTS[self.colours])
         about = json.dumps({"caption": self.caption()})
         legend = "difference" if self.minus else "weight"
         if self.whole:
@@ -134,12 +133,12 @@ class Figure(Printed):
             texts = {query.capitalize(): picture.query, key.capitalize(): picture.key}
             name = part_names.kind_name(trace, kind)
             return figures.grid(
-                ending, about, name, [], [tiles], texts, legend, stops, inches, signed
+                ending, about, name, [], [tiles], texts, legend, self.colours, inches, signed
             )
         query, key = part_names.axes(trace, self.place, self.reading)
         return figures.head(
-            ending, about, self._name(), [], picture.weights, query, key, stops, inches, signed,
-            self.numbers,
+            ending, about, self._name(), [], picture.weights, query, key, self.colours,
+            inches, signed, self.numbers,
         )  # fmt: skip
 
     def caption(self) -> str:

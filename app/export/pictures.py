@@ -4,7 +4,6 @@ Each function takes a View and returns bytes; every file contains the settings i
 """
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -44,9 +43,8 @@ def head(view: View, ending: str) -> bytes:
     weights = whole.apply(attention, layer, number, *texts).weights
     weights = _scaled(weights, "linear", view.reading.least)
     notes = [*about(view), *picture.notes]
-    return figures.head(
-        ending, _settings(view), view.name, notes, weights, query, key, _stops(view)
-    )
+    colours = view.settings["colours"]
+    return figures.head(ending, _settings(view), view.name, notes, weights, query, key, colours)
 
 
 def grid(view: View, ending: str) -> bytes:
@@ -92,16 +90,8 @@ def grid(view: View, ending: str) -> bytes:
     title = "What every head attends to"
     legend = LEGENDS[view.look.scale]
     notes = [*about(view), *notes]
-    return figures.grid(ending, _settings(view), title, notes, parts, texts, legend, _stops(view))
-
-
-def _palette(view: View) -> theme.Palette:
-    return theme.WEIGHTS[view.settings["colours"]]
-
-
-def _stops(view: View) -> Sequence[str]:
-    """On white."""
-    return theme.stops_of(_palette(view))
+    colours = view.settings["colours"]
+    return figures.grid(ending, _settings(view), title, notes, parts, texts, legend, colours)
 
 
 def _settings(view: View) -> str:
@@ -124,5 +114,6 @@ def page(view: View) -> bytes:
     """The grid and the selected head as one HTML file that needs no server and no network."""
     title = f"{view.settings['model']}: what every head attends to"
     packed = pack_trace(view.trace, view.reading)
-    look = replace(view.look, palette=_palette(view))  # without a difference, as in `about`
+    palette = theme.WEIGHTS[view.settings["colours"]]  # without a difference, as in `about`
+    look = replace(view.look, palette=palette)
     return grid_page(packed, look, title, focus=True).encode("utf-8")

@@ -122,7 +122,7 @@ def numbers(
     def rows_of() -> list[dict]:
         return _head_table.head_table(measured, trace, pictures, pattern, ablation, over)
 
-    key = "rows of heads", pattern, over
+    key = "rows of heads", pattern, over, *stops
     rows = (
         memoize.memoize_pass(shown, key, rows_of, lambda rows: BYTES * len(rows))
         if over

@@ -93,6 +93,7 @@ def draw_class_plan() -> None:
         "short": given.short,
         "exit": formats.emphasised(given.exit),
         "here": "learn",
+        "palette": session.palette(),
         "folded": session.values()["projector"],
     }
-    class_steps(rows, class_remote.links(), session.values()["plan"], session.palette(), look)
+    class_steps(rows, class_remote.links(), session.values()["plan"], look)

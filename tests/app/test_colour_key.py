@@ -29,8 +29,9 @@ def key_of(page) -> str:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_names_its_scale(page, name):
-    """In a line above the picture, or in the title of the figure's own scale."""
-    page.query_params.update(model="en-de", source=TEXT)
+    """In a line above the picture, or in the title of the figure's own scale; and no weights have
+    another one than was chosen."""
+    page.query_params.update(model="en-de", source=TEXT, colours="viridis")
     page.run()
     page.switch_page(name).run()
     assert NAMED.get(name, "") in key_of(page)
@@ -38,6 +39,9 @@ def test_a_page_names_its_scale(page, name):
     if name == "ablation":  # in both schemes the colours of its cells
         for light, dark in zip(*theme.DIFFERENCES.values(), strict=True):
             assert f"light-dark({light}, {dark})" in key_of(drawn)
+    shown = [*page.get("bidi_component"), *page.get("html")]  # a chart may be of other numbers
+    ink = theme.INKED["light"][9].encode()
+    assert not any(ink in element.proto.SerializeToString() for element in shown)
     for chart in drawn.get("plotly_chart"):
         figure = json.loads(chart.proto.spec)
         for trace in figure["data"]:

@@ -13,6 +13,7 @@ from io import BytesIO
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
 from playwright.sync_api import Browser, Error, Locator, Page, Playwright, expect, sync_playwright
 from pypdf import PdfReader
@@ -498,6 +499,15 @@ DISTURB = """(key) => {
   end?.();
   fill(root)?.();
 }"""
+
+
+def filled(words: Locator) -> list[int]:
+    """For which weight each word has the colour, in percent; −1 for none."""
+    colours = words.evaluate_all(
+        "(all) => all.map(({ style }) => style.background.match(/\\d+/g)?.map(Number) ?? null)"
+    )
+    scale = theme.ramp(theme.INKED["light"], 101).astype(int)
+    return [-1 if one is None else int(np.abs(scale - one).sum(1).argmin()) for one in colours]
 
 
 class Mounted:

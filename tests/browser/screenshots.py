@@ -184,7 +184,7 @@ def film(browser, address: str) -> None:
         page = visit.open("").page
         film = Film(visit)
         rest(page)
-        film.show(1500)
+        film.show(1200)
         target, source = (page.locator(f".{side} span") for side in ("target", "source"))
         for word in ("jamais", "rouge"):
             film.point_at(target.filter(has_text=word))
@@ -195,10 +195,10 @@ def film(browser, address: str) -> None:
         film.point_at(source.filter(has_text="never"))
         film.click()
         film.point_at(page.locator(".card").first)
-        film.show(1600)
-        film.click(3200)
+        film.show(1400)
+        film.click(2600)
         film.point_at(page.locator(".st-key-projector label").first)
-        film.click(2200)
+        film.click(1900)
         film.save(PICTURES / "film.webp")
 
 

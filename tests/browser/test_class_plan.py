@@ -12,8 +12,8 @@ pytestmark = pytest.mark.browser
 # What is seen at a slide, beside the question: slides count from 1.
 SEEN = {
     2: "attends most to red (100%)",
-    4: "its column adds up to 25",
-    5: "its column adds up to 7",
+    4: "its column adds up to about 25",
+    5: "its column adds up to about 7",
     7: "my gets 71%",
     9: "my takes 99.8%",
     11: "Causal mask off",

@@ -16,6 +16,7 @@ from headlight.app.components.paint import paint
 from headlight.app.lessons.question import Veil
 from headlight.model import checkpoint
 from tests.app.test_packing import weights_of
+from tests.browser.conftest import filled
 from tests.javascript.grids import FOCUS, LOOK, NAMES, SOURCE, TARGET, attention, packed
 
 pytestmark = pytest.mark.browser
@@ -120,15 +121,6 @@ def marked(grid) -> list[int]:
 def picture(grid, section=0) -> str:
     """The tiles of a section, as a PNG."""
     return grid.picture(f"grid.drawn[{section}].box.querySelector('canvas').toDataURL()")
-
-
-def filled(grid, side):
-    """For which weight each token of a side has the colour, in percent; −1 for none."""
-    colours = grid.page.locator(f".text .{side} span").evaluate_all(
-        "(spans) => spans.map((span) => span.style.background.match(/\\d+/g)?.map(Number) ?? null)"
-    )
-    scale = theme.ramp(theme.INKED["light"], 101).astype(int)
-    return [-1 if one is None else int(np.abs(scale - one).sum(1).argmin()) for one in colours]
 
 
 def underlined(grid, side):
@@ -288,7 +280,8 @@ def test_words_are_shaded_in_two_ways_and_a_clicked_one_stays(grid):
     grid.page.locator(".target span").nth(2).hover()
     row = grid.weights["cross"][1, 2, 2]
     wanted = np.where(row < 0.005, -1, 100 * row)
-    assert np.abs(filled(grid, "source") - wanted).max() <= 1
+    source = grid.page.locator(".text .source span")
+    assert np.abs(filled(source) - wanted).max() <= 1
     grid.page.locator(".source span").nth(1).click()
     attended = grid.weights["cross"][1, 2, :, 1]
     assert np.allclose(underlined(grid, "target"), attended, atol=0.01)
@@ -298,7 +291,7 @@ def test_words_are_shaded_in_two_ways_and_a_clicked_one_stays(grid):
     assert np.ptp(list(colours)) < 0.15  # grey: blue is a change's
     grid.page.mouse.move(5, 5)
     assert "is attended to most by" in grid.said()
-    assert set(filled(grid, "source")) == {-1}
+    assert set(filled(source)) == {-1}
 
 
 def test_a_tile_a_layer_and_a_kind_are_selected_by_click_and_act_as_one(grid):

@@ -239,7 +239,7 @@ def test_the_text_is_shaded_by_the_head_under_the_pointer(grid):
 def test_a_selected_key_is_told_with_the_sum_of_its_column(grid):
     weights = grid.weights["cross"][1, 2]
     said = grid.word("source", 1, pinned=True)
-    assert said.endswith(f"; its column adds up to {percent(weights[:, 1].sum())}.")
+    assert said.endswith(f"; its column adds up to about {percent(weights[:, 1].sum())}.")
     assert np.allclose(grid.shaded("target", False), weights[:, 1], atol=0.006)
     assert "adds up" not in grid.word("source", 2)
     assert "which this attention does not read" in grid.look(

@@ -8,7 +8,7 @@ import pytest
 
 from headlight.app.components import packing
 from headlight.app.components.packing import PARTS, PICTURE_CELLS
-from tests.app.test_packing import rows_of_weights
+from tests.app.test_packing import ENDS, rows_of_weights
 from tests.app.test_packing import unpack as unpacked
 
 random = np.random.default_rng(0)
@@ -25,8 +25,10 @@ def as_json(array: np.ndarray) -> list:
 
 
 def test_every_weight_has_the_byte_that_the_app_gives_it(live):
-    """A weight in the middle of each of the steps that both cut 1 into; and the ends."""
-    weights = np.append((np.arange(PARTS) + 0.5) / PARTS, [0, 1e-9, 1, -0.5]).astype(np.float32)
+    """A weight in the middle of each of the steps that both cut 1 into; and the ends, of
+    1 and of the steps."""
+    middles = (np.arange(PARTS) + 0.5) / PARTS
+    weights = np.append(middles, [0, 1e-9, 1, -0.5, *ENDS]).astype(np.float32)
     found = live("(weights) => weights.map(byteOf)", as_json(weights))
     assert found == packing.weight_bytes(np.maximum(weights, 0)).tolist()
     assert live("() => [byteOf(NaN), byteOf(Infinity)]") == [0, 254]

@@ -43,22 +43,17 @@ class StepRow:
 
 
 def class_steps(
-    steps: Sequence[StepRow],
-    slides: Sequence[SlideLink],
-    at: int,
-    palette: theme.Palette,
-    given: Mapping[str, Any],
+    steps: Sequence[StepRow], slides: Sequence[SlideLink], at: int, given: Mapping[str, Any]
 ) -> None:
     """Draw the plan, unfolded at the step of slide `at`, from 1, or at the first. `given`: `short`
-    and `exit`, as of ClassPlan, `here`: the path of the page, and whether answers and notes are
-    folded, since the class sees the screen."""
+    and `exit`, as of ClassPlan, `here`: the path of the page, `palette`: of weights, and whether
+    answers and notes are folded, since the class sees the screen."""
     data = {
         "steps": [asdict(step) for step in steps],
         "slides": [asdict(slide) for slide in slides],
         "at": at,
     }
-    look = {"palette": palette, "focus": theme.FOCUS}
-    _mount_steps(data={**data, **look, **given}, key="class_steps")
+    _mount_steps(data={**data, "focus": theme.FOCUS, **given}, key="class_steps")
 
 
 def remote(

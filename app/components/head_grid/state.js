@@ -701,8 +701,8 @@ export class GridState {
           !asQuery && shift),
         ` (${(this.data.signed ? signedPercent : percent)(others.weights[i])})`));
       if (!asQuery && isPinned && !this.data.signed && pointed.tokens.length === 1) {
-        const sum = others.weights.reduce((all, weight) => all + weight, 0);
-        parts.push(`; its column adds up to ${percent(sum)}`);
+        const sum = others.weights.reduce((all, weight) => all + weight, 0); // of bytes, each of half a percent
+        parts.push(`; its column adds up to about ${percent(sum)}`);
       }
     }
     if (!roles && shift && pointed.tokens.every(({ side }) => side === of.query))
