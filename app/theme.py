@@ -514,6 +514,7 @@ STAGE_STYLE = f"""
   :is(.st-key-lesson_region, .st-key-room_region, .st-key-notices) > *) {{
   --hl-side: {PANEL}px;
 }}
+:root:has(.st-key-stage_body):has(.st-key-remote) {{ --hl-foot: {REMOTE}px; }}
 .stVerticalBlock.st-key-drawer {{
   position: fixed; inset: 0 0 0 auto; width: min(400px, 100vw); z-index: 7;
   padding: 2.8rem 2rem 1.2rem;

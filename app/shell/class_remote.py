@@ -75,12 +75,17 @@ def links() -> list[SlideLink]:
     return found
 
 
+def question() -> str:
+    """What the slide asks, as Markdown; "" where it asks nothing."""
+    now = slide()
+    return now.text if now is not None and is_asking() else ""
+
+
 def draw_question() -> None:
     """The question, where other pages have their finding."""
-    now = slide()
-    if now is not None and is_asking():
+    if text := question():
         with st.container(key="class_question"):
-            st.markdown(now.text)
+            st.markdown(text)
 
 
 def draw(page: Page) -> None:

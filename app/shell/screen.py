@@ -147,8 +147,7 @@ def draw_stage(page: Page, run: Callable[[], None]) -> None:
         places = frame.make(
             body.container(key="unseen"),
             body,
-            lesson=bool(session.values()["lesson"] or running_lesson.memo().finished)
-            or class_remote.slide() is not None,
+            lesson=bool(session.values()["lesson"] or running_lesson.memo().finished),
             room=bool(room_acts.code()),
         )
         try:
@@ -162,7 +161,6 @@ def draw_stage(page: Page, run: Callable[[], None]) -> None:
                     with places.lesson:
                         lesson.draw(page)
                         lesson.draw_finished(page)
-                        class_remote.draw_question()
                 if running_lesson.covers(page.key):
                     lesson.draw_cover(page)
                 else:

@@ -23,7 +23,15 @@ from headlight.app.results import head_results, memoize
 from headlight.app.results.gallery import gallery_heads
 from headlight.app.results.shown import Shown
 from headlight.app.server.garbage import collect_garbage
-from headlight.app.shell import edits, frame, grid_display, palette, running_lesson, sweeps
+from headlight.app.shell import (
+    class_remote,
+    edits,
+    frame,
+    grid_display,
+    palette,
+    running_lesson,
+    sweeps,
+)
 from headlight.app.shell.acts import acts
 from headlight.app.state import catalog, session
 from headlight.app.state.messages import NothingToShow
@@ -107,6 +115,7 @@ def _shown(shown: Shown) -> dict[str, Any]:
         "points_at": grid_display.points_at(are_tokens=True) if veils else {},
         "cards": palette.cards(),
         "done": _done(),
+        "question": class_remote.question(),
         "differences": theme.DIFFERENCES,
     }
 

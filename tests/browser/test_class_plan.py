@@ -63,11 +63,18 @@ def test_the_plan_is_walked_with_two_buttons_in_one_tab(visit):
     for number, slide in enumerate(slides, 1):
         expect(remote).to_contain_text(f"Step {slide.step} of {len(plan().steps)}")
         expect(remote).to_be_in_viewport(ratio=0.99)
-        question = page.locator(".st-key-class_question")
-        expect(question).to_have_count(1 if slide.kind == ASK else 0)
+        is_staged = slide.at.startswith("stage")
+        if is_staged:
+            finding = expect(page.locator(".st-key-stage_place .finding"))
+            is_asked = finding.to_contain_text if slide.kind == ASK else finding.not_to_contain_text
+            is_asked(slide.text.split("*")[0])
+        else:
+            question = page.locator(".st-key-class_question")
+            expect(question).to_have_count(1 if slide.kind == ASK else 0)
         assert SEEN.get(number, "") in page.evaluate(TEXT), number
         asked = parse_qs(urlsplit(slide.at).query).keys() | {"projector", "plan"}
-        assert parse_qs(urlsplit(page.url).query).keys() <= asked, number
+        place = {"cell"} if is_staged else set()
+        assert parse_qs(urlsplit(page.url).query).keys() <= asked | place, number
         if "kind=" in slide.at and slide.at.startswith("?"):
             head, is_off, is_pinned = page.evaluate(DRAWN)
             assert head in slide.at, number

@@ -10,7 +10,7 @@ import { places } from "../shared/places.js";
 const BY = { PageDown: 1, PageUp: -1, ArrowRight: 1, ArrowLeft: -1 };
 const AGAIN = 500; // ms
 const MOST_ATTEMPTS = 2; // to follow it once more
-const PRESENTED = ".st-key-leave_present button";
+const PRESENTED = ".st-key-leave_present button, :root[data-stage-present]";
 
 class Remote {
   show({ titles, slides, at, here, back }) {

@@ -64,6 +64,7 @@ function ofRow(state) {
   const [first, second] = bestOf(state), weights = state.weights();
   if (first === undefined) return [from, " may attend to no key, so all its weights are 0."];
   const numbers = numbersOf(state);
+  if (!numbers && !state.isWeighed) return ["The scores of ", from, " are on their way."];
   if (!numbers) {
     const beside = second === undefined ? [] : [", ", key(names[second]), ` ${share(weights[second])}`];
     return [from, " gives ", key(names[first]), ` ${share(weights[first])}`, ...beside, " of its attention.",

@@ -35,8 +35,9 @@ function heights(stop, { columns, numbers, weights, zero, foot, tall, scale }) {
 export function drawBars(state, camera, u, near) {
   const { H, s, m, l, cx, colours, isNarrow } = camera, place = rowPlace(state, camera), { columns } = place;
   const matrix = matrixPlace(state, camera), part = state.part(), tile = state.tileOf(part), row = state.row(), chosen = state.column();
-  if (state.isCovered(part, tile, row)) return;
-  const numbers = numbersOf(state), stop = numbers ? state.stopShown ?? state.stop : 2, isAllowed = (at) => !state.isMasked(part, tile, row, at);
+  const numbers = numbersOf(state);
+  if (state.isCovered(part, tile, row) || (!numbers && !state.isWeighed)) return;
+  const stop = numbers ? state.stopShown ?? state.stop : 2, isAllowed = (at) => !state.isMasked(part, tile, row, at);
   const isOwn = state.isScaled || !numbers; // else the weights are none of the model's
   const weights = columns.map((at) => (!isAllowed(at) ? null : isOwn ? state.weight(part, tile, row, at) : numbers.weights[at]));
   const top = place.y + m * 1.9, foot = H - s * 0.6, tall = foot - top;

@@ -96,7 +96,8 @@ export class Stage {
     const { isSeen } = state, isNew = isSeen && (!wasSeen || state.run !== before);
     this.root.toggleAttribute("data-covered", !isSeen);
     document.documentElement.toggleAttribute("data-stage-covered", Boolean(state.look?.covered));
-    this.root.toggleAttribute("data-present", Boolean(state.look?.projector));
+    for (const [node, name] of [[this.root, "data-present"], [document.documentElement, "data-stage-present"]])
+      node.toggleAttribute(name, Boolean(state.look?.projector));
     this.parts.present.textContent = state.look?.projector ? "Leave" : "Present";
     this.parts.more.setAttribute("aria-expanded", String(Boolean(state.look?.drawer)));
     this.parts.again.hidden = isSeen || !state.look?.types;
@@ -312,10 +313,13 @@ export class Stage {
 
   key(event) {
     const { state } = this, { key, shiftKey } = event, [from] = event.composedPath();
+    if (!this.root.getClientRects().length) return false; // on another page
     if (!state.isSeen || from.matches?.("input:not([type=range]), select, textarea")) return false;
     const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key] ?? [0, 0];
     const isFree = !from.closest?.("button, a, input") || from === this.parts.canvas;
-    if (dx || dy) return isFree && this.step(dx, dy, shiftKey);
+    // In the plan for a class they are the remote's, but in the picture itself.
+    const isOurs = from === this.parts.canvas || !globalThis.headlight?.remote;
+    if (dx || dy) return isFree && isOurs && this.step(dx, dy, shiftKey);
     if (key === "Enter") return isFree && (this.go(state.depth + 1), true);
     if (key === "Escape") return this.back();
     if (DEPTHS[Number(key) - 1]) return (this.go(Number(key) - 1), true);
@@ -432,7 +436,11 @@ export class Stage {
       return element("span", { class: "done" }, text, " ", cross);
     });
     if (done.length > NAMED) acts.push(element("span", { class: "done" }, `and ${done.length - NAMED} more`));
-    const { preview } = state;
+    const { preview } = state, { question } = state.look;
+    if (question) { // of a class: it is the finding, until it is answered
+      finding.replaceChildren(...question.split("*").map((text, at) => (at % 2 ? element("em", {}, text) : text)));
+      return;
+    }
     if (preview) {
       finding.replaceChildren(...nodes(preview.now?.length ? preview.rest : preview.said ?? [preview.why]));
       return;

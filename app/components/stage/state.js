@@ -307,6 +307,11 @@ export class StageState {
     return this.shift() ? [labels[row], following[row]] : null;
   }
 
+  /** Whether weights are shown: of a row only from the stop on at which they are made. */
+  get isWeighed() {
+    return this.depth < 2 || this.stop > 1 || Boolean(this.look.lacks);
+  }
+
   /** Whether all rows spread their weight almost evenly, as with random weights. */
   isEven(part = this.part()) {
     const tile = this.tileOf(part);

@@ -34,7 +34,7 @@ export function drawWords(stage) {
     stage.fill(box, shown.length, first);
     shown.forEach((word, i) => {
       const at = first + i, button = box.buttons[i], column = title === part.key ? Math.floor(at / every) : -1;
-      const isKey = column >= 0 && !isCovered && !state.isMasked(part, tile, row, column);
+      const isKey = column >= 0 && state.isWeighed && !isCovered && !state.isMasked(part, tile, row, column);
       const weight = isKey ? weights[column] : 0, isFilled = weight >= FILLED;
       const isGone = state.mix > 0.5 && Boolean(state.look.hidden?.[title]?.includes(at));
       const isOwn = title === part.query && at >= own && at < own + sides[title].every;
