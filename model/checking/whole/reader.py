@@ -1,0 +1,282 @@
+"""How a model that somebody else wrote is called: found out from its parameters' names and by
+trying, or given by an adapter of one line."""
+
+import copy
+import inspect
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from headlight.model.checking.calling import message_of
+from headlight.model.masks import Masks
+
+PAIR, CAUSAL, TEXT = MODEL_KINDS = "pair", "causal", "text"
+ANSWERS = ("targets", "labels", "target_ids")  # which a language model may take for its loss
+PAD_NAMES = ("pad_id", "pad_token_id", "pad_idx", "src_pad_idx", "padding_idx", "pad")
+SPECIAL_NAMES = (
+    "bos_token_id", "eos_token_id", "unk_token_id", "bos_id", "eos_id", "decoder_start_token_id",
+    "cls_token_id", "sep_token_id", "mask_token_id",
+)  # fmt: skip
+OUTPUTS = ("logits", "last_hidden_state", "prediction_logits", "output", "out")
+SAY_HOW = "Say how it is called: checkup(model, adapter=lambda model, src, tgt: model(…))."
+
+
+class CannotCall(Exception):
+    """Nobody knows how to call this model. The message says what to give."""
+
+
+@dataclass(frozen=True)
+class Style:
+    """How masks are written. `axes`: of a padding mask; `hidden`: True means hidden."""
+
+    title: str
+    axes: int
+    hidden: bool = False
+    dtype: torch.dtype = torch.bool
+
+    def padding(self, real: Tensor) -> Tensor:
+        """The mask of padding as the model reads it. `real`: (batch, key), True for a token."""
+        return self._written({2: real, 3: real[:, None], 4: real[:, None, None]}[self.axes])
+
+    def target(self, real: Tensor) -> Tensor:
+        """The same of a target, causal."""
+        may = torch.ones(real.shape[1], real.shape[1], dtype=torch.bool).tril()
+        if self.axes >= 3:
+            may = may & real[:, None]
+        return self._written(may[:, None] if self.axes == 4 else may)
+
+    def _written(self, may: Tensor) -> Tensor:
+        if self.dtype.is_floating_point:
+            return torch.zeros(may.shape).masked_fill(~may, -math.inf)
+        return (~may if self.hidden else may).to(self.dtype)
+
+
+STYLES = (
+    Style("(batch, 1, 1, key), True for seen", 4),
+    Style("(batch, 1, key), True for seen", 3),
+    Style("(batch, key) and (query, key), True for hidden", 2, hidden=True),  # PyTorch's modules
+    Style("(batch, key) and (query, key), True for seen", 2),
+    Style("(batch, key), 1 for seen", 2, dtype=torch.long),
+    Style("(batch, 1, 1, key), 1 for seen", 4, dtype=torch.long),
+    Style("(batch, 1, 1, key), True for hidden", 4, hidden=True),
+    Style("(batch, 1, key), True for hidden", 3, hidden=True),
+    Style("(query, key), −∞ for hidden", 2, hidden=True, dtype=torch.float32),
+)
+
+Call = Callable[[Tensor, Tensor | None, Tensor], Any]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """`call(src, tgt, real)`: the model; `real`: (batch, key), True where the source is no padding.
+    `kind`: of MODEL_KINDS, a pair of texts, one that predicts its next token, or one that is read in both
+    directions; "" while nobody knows. `pad`: the id of padding; `specials`: ids with a meaning of
+    their own; `how`: in words."""
+
+    call: Call
+    kind: str
+    pad: int | None
+    specials: frozenset[int]
+    how: str = ""
+
+    def __call__(self, src: Tensor, tgt: Tensor | None = None) -> Tensor:
+        """Logits, (batch, row, output), or one row for a whole text. `src`, `tgt`: (batch,
+        length) of ids. Raises CannotCall, and whatever the model does."""
+        real = torch.ones_like(src, dtype=torch.bool) if self.pad is None else src != self.pad
+        out = tensor_of(self.call(src, tgt, real))
+        length = (src if tgt is None else tgt).shape[1]
+        if out.ndim == 2 and out.shape[0] == len(src) * length and length > 1:
+            out = out.view(len(src), length, -1)
+        elif out.ndim == 2:
+            out = out[:, None]
+        return out[:, -length:]  # learned prompts stand before the text
+
+
+def tensor_of(out: Any) -> Tensor:
+    """The logits in what a model returns. Raises CannotCall."""
+    if isinstance(out, Tensor):
+        return out
+    for name in OUTPUTS:
+        value = out.get(name) if isinstance(out, Mapping) else getattr(out, name, None)
+        if isinstance(value, Tensor):
+            return value
+    some: Iterable = out.values() if isinstance(out, Mapping) else out or ()
+    found = [x for x in some if isinstance(x, Tensor) and x.ndim >= 2 and x.is_floating_point()]
+    if not found:
+        raise CannotCall(
+            "The model returns no tensor of numbers. Let an adapter return its logits."
+        )
+    return next((x for x in found if x.ndim == 3), found[0])
+
+
+def exact(model: nn.Module) -> nn.Module:
+    """A copy in eval mode and float64: what the code does, without what rounding adds."""
+    copied = copy.deepcopy(model).eval()
+    return copied.to("cpu", torch.float64) if any(True for _ in copied.parameters()) else copied
+
+
+def pad_of(model: nn.Module, tokenizer: Any = None) -> int | None:
+    """The id of padding, as the tokenizer, the model or one of its embeddings says."""
+    for owner in (tokenizer, getattr(model, "config", None), model):
+        for name in PAD_NAMES:
+            value = getattr(owner, name, None)
+            if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+                return value
+    found = {m.padding_idx for m in model.modules() if isinstance(m, nn.Embedding)} - {None}
+    return found.pop() if len(found) == 1 else None
+
+
+def vocabularies_of(model: nn.Module) -> tuple[int, int]:
+    """Sizes of source and target: rows of the embeddings that are none of positions."""
+    tables = [(name.lower(), module.num_embeddings) for name, module in model.named_modules()
+              if isinstance(module, nn.Embedding)]  # fmt: skip
+    words = [each for each in tables if not re.search("pos|type|segment|rel|wpe", each[0])]
+    words = words or tables or [("", 16)]
+    source = [size for name, size in words if re.search("src|enc|source", name)]
+    target = [size for name, size in words if re.search("tgt|trg|dec|target", name)]
+    return (source or [words[0][1]])[0], (target or [words[-1][1]])[0]
+
+
+def find(
+    model: nn.Module, tokenizer: Any = None, adapter: Callable | None = None, kind: str = "",
+    pad: int | None = None, score: Callable[[Reader], int] = lambda reader: 1,
+) -> Reader:  # fmt: skip
+    """How to call a model, see `checkup`. `score`: how many laws a reader keeps, which tells ways
+    of writing a mask apart. Raises CannotCall."""
+    pad = pad_of(model, tokenizer) if pad is None else pad
+    owners = getattr(model, "config", None), tokenizer, model
+    ids = {pad, *(getattr(owner, name, None) for owner in owners for name in SPECIAL_NAMES)}
+    none = Reader(lambda *_: None, kind, pad, frozenset(x for x in ids if isinstance(x, int)))
+    if adapter is not None:
+        return _adapted(model, adapter, none)
+    if hasattr(model, "sides") and hasattr(model, "sites"):
+        return _ours(model, none)
+    parameters = {p.name: p for p in inspect.signature(model.forward).parameters.values()
+                  if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}  # fmt: skip
+    if "input_ids" in parameters and ("attention_mask" in parameters or owners[0] is not None):
+        return _of_transformers(model, parameters.keys(), none)
+    return _by_names(model, parameters, none, score)
+
+
+def _with_kind(none: Reader, call: Call, is_pair: bool, how: str, model: nn.Module) -> Reader:
+    kind = none.kind or (PAIR if is_pair else _guess(model))
+    return replace(none, call=call, kind=kind, how=how)
+
+
+def _guess(model: nn.Module) -> str:
+    """The kind of a model that reads one text, by its name; "" where that says nothing."""
+    name = type(model).__name__
+    is_decoder = getattr(getattr(model, "config", None), "is_decoder", False)
+    if is_decoder or re.search("CausalLM|LMHead|GPT|Decoder|Llama|Language|Bigram", name):
+        return CAUSAL
+    return TEXT if re.search("Masked|Encoder|Classif|BERT|Bert", name) else ""
+
+
+def _adapted(model: nn.Module, adapter: Callable, none: Reader) -> Reader:
+    needed = [p for p in inspect.signature(adapter).parameters.values() if p.default is p.empty]
+    is_pair = len(needed) >= 3
+
+    def call(src: Tensor, tgt: Tensor | None, real: Tensor) -> Any:
+        return adapter(model, src, tgt) if is_pair else adapter(model, src)
+
+    return _with_kind(none, call, is_pair, "your adapter", model)
+
+
+def _ours(model: Any, none: Reader) -> Reader:
+    sides, pad = model.sides(), model.config.pad_id
+    is_pair = len(sides) == 2
+
+    def call(src: Tensor, tgt: Tensor | None, real: Tensor) -> Any:
+        ids = (src,) if tgt is None else (src, tgt)
+        return model(*ids, *Masks().build(model, *ids))
+
+    kind = none.kind or (PAIR if is_pair else
+                         CAUSAL if sides[0].predicts == "next token" else TEXT)  # fmt: skip
+    return replace(none, call=call, kind=kind, pad=pad if pad >= 0 else None, how="its own masks")
+
+
+def _of_transformers(model: nn.Module, takes: Iterable[str], none: Reader) -> Reader:
+    names = {*takes}
+
+    def call(src: Tensor, tgt: Tensor | None, real: Tensor) -> Any:
+        given = {"input_ids": src, "attention_mask": real.long(), "decoder_input_ids": tgt,
+                 "use_cache": False}  # fmt: skip
+        return model(**{name: value for name, value in given.items() if name in names})
+
+    told = [n for n in ("input_ids", "decoder_input_ids", "attention_mask") if n in names]
+    return _with_kind(none, call, "decoder_input_ids" in names, ", ".join(told), model)
+
+
+def _by_names(
+    model: nn.Module, parameters: Mapping[str, inspect.Parameter], none: Reader,
+    score: Callable[[Reader], int],
+) -> Reader:  # fmt: skip
+    """What is neither a mask nor has a default are ids; a mask belongs to the side in its name."""
+    said = f"forward({', '.join(parameters)}) of {type(model).__name__}"
+    masks = [n for n in parameters if re.search("mask|pad", n.lower()) and n != "is_causal"]
+    others = {name: each for name, each in parameters.items() if name not in masks}
+    ids = [name for name, each in others.items() if each.default is each.empty] or [*others][:1]
+    answers = next((n for n in others if n in ANSWERS and n not in ids), "")
+    if not 0 < len(ids) < 3:
+        raise CannotCall(f"{said} is not understood. {SAY_HOW}")
+    is_pair = len(ids) == 2
+    is_causal = not is_pair and (none.kind or _guess(model)) == CAUSAL
+
+    def reader(style: Style | None) -> Reader:
+        def call(src: Tensor, tgt: Tensor | None, real: Tensor) -> Any:
+            given = dict(zip(ids, (src, tgt), strict=False))
+            for name in masks if style is not None else ():
+                assert style is not None
+                side = _side_of_mask(name) or (TARGET_SIDE if is_causal else "")
+                own = torch.ones_like(tgt) > 0 if tgt is not None and side else real
+                if (mask := _mask(style, name, own, bool(side))) is not None:
+                    given[name] = mask
+            out = model(**given)
+            text = src if tgt is None else tgt
+            if answers and tensor_of(out).shape[1:-1] == (1,) and text.shape[1] > 1:
+                out = model(**given, **{answers: text})  # nanoGPT's gives all rows only then
+            return out
+
+        how = ", ".join([*ids, *(masks if style else ())])
+        how += f"; masks {style.title}" if style and masks else ""
+        return _with_kind(none, call, is_pair, how, model)
+
+    best, most, error = None, -1, None
+    for style in (*(STYLES if masks else ()), None):
+        try:
+            kept = score(reader(style))
+        except Exception as problem:  # of the model, called in a way that it does not know
+            error = error or problem
+            continue
+        if kept > most:
+            best, most = reader(style), kept
+    if best is None:
+        raise CannotCall(f"{said} fails: {message_of(error)[:160]}. {SAY_HOW}") from error
+    return best
+
+
+TARGET_SIDE = "target"
+
+
+def _side_of_mask(name: str) -> str:
+    """TARGET_SIDE, or "" for a mask of the source: the encoder's, or the cross-attention's."""
+    name = name.lower()
+    if re.search("mem|cross|src_tgt|enc_dec|encoder_attention", name):
+        return ""
+    of_target = re.search("tgt|trg|dec|target|look|causal|no_?peak|^d_|future", name)
+    return TARGET_SIDE if of_target else ""
+
+
+def _mask(style: Style, name: str, real: Tensor, of_target: bool) -> Tensor | None:
+    if "key_padding" in name or ("padding_mask" in name and style.axes == 2):
+        return ~real if style.hidden else real
+    if of_target:
+        return style.target(real)
+    if style.axes == 2 and style.hidden:
+        return None  # PyTorch's src_mask and memory_mask, which hide nothing
+    return style.padding(real)
