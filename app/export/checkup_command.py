@@ -31,8 +31,8 @@ MOST_NAMED = 8
 def main(arguments: list[str] | None = None) -> None:
     parser = parser_of("checkup", __doc__)
     parser.add_argument("place", metavar="FILE.py:NAME", help="what is to be tried")
-    parser.add_argument("--kind", choices=MODEL_KINDS, help="source and target, text that predicts its "
-                        "next token, or text alone (default: found out)")  # fmt: skip
+    parser.add_argument("--kind", choices=MODEL_KINDS, help="source and target, a text that "
+                        "predicts its next token, or a text (default: found out)")  # fmt: skip
     parser.add_argument("--pad", type=int, metavar="ID", help="the id of padding")
     args = parser.parse_args(arguments)
     path, _, name = args.place.rpartition(":")

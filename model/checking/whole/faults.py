@@ -128,7 +128,7 @@ FAULTS = {
     # Loss, training and decoding
     "target not shifted": Fault("Repeating the token that is read makes the loss small: the target "
         "is not shifted.", "model(src, tgt[:, :-1]) against tgt[:, 1:]", DECODING),
-    "shifted twice": Fault("The loss asks for the token after the next one.",
+    "shifted twice": Fault("The loss is smallest for the token after the next one.",
         "model(src, tgt[:, :-1]) against tgt[:, 1:]", DECODING),
     "loss counts padding": Fault("Predictions at padding change the loss.",
         "nn.CrossEntropyLoss(ignore_index=pad)"),

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from headlight.model.checking.calling import message_of
 from headlight.model.masks import Masks
 
+# Source and target; one text that predicts its next token; one that is read in both directions.
 PAIR, CAUSAL, TEXT = MODEL_KINDS = "pair", "causal", "text"
 ANSWERS = ("targets", "labels", "target_ids")  # which a language model may take for its loss
 PAD_NAMES = ("pad_id", "pad_token_id", "pad_idx", "src_pad_idx", "padding_idx", "pad")
@@ -74,9 +75,8 @@ Call = Callable[[Tensor, Tensor | None, Tensor], Any]
 @dataclass(frozen=True)
 class Reader:
     """`call(src, tgt, real)`: the model; `real`: (batch, key), True where the source is no padding.
-    `kind`: of MODEL_KINDS, a pair of texts, one that predicts its next token, or one that is read in both
-    directions; "" while nobody knows. `pad`: the id of padding; `specials`: ids with a meaning of
-    their own; `how`: in words."""
+    `kind`: one of MODEL_KINDS, or "" while nobody knows; `pad`: the id of padding; `specials`: ids
+    with a meaning of their own; `how`: in words."""
 
     call: Call
     kind: str
