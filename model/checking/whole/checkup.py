@@ -89,12 +89,13 @@ def _examined(model: nn.Module, calling: dict[str, Any]) -> tuple[Patient, bool]
     """A copy that runs, in float64 if it can, and whether its kind is unsure."""
     try:
         p, is_unsure = _patient(exact(model), calling)
-        p.base()
+        if p.base().isfinite().all():
+            return p, is_unsure
     except Exception as error:
         if not re.search("dtype|double|float", str(error), re.IGNORECASE):
             raise
-        p, is_unsure = _patient(copy.deepcopy(model).eval(), calling)  # it makes float32 itself
-        p.base()
+    p, is_unsure = _patient(copy.deepcopy(model).eval(), calling)  # it makes float32 itself
+    p.base()
     return p, is_unsure
 
 

@@ -118,6 +118,12 @@ FAULTS = {
     "layers not registered": Fault("model.parameters() lacks some of the weights in use: they are "
         "never trained or saved.", "nn.ModuleList([…]), not a Python list"),
     "weights without gradient": Fault("No gradient reaches these weights, so they never learn."),
+    "weights without effect": Fault("Whatever these weights are, the output is the same.",
+        "use what their module returns, or delete it", look=True),
+    "layers not chained": Fault("Earlier layers have no effect: each reads the same input.",
+        "for layer in self.layers: x = layer(x)"),
+    "last layers left out": Fault("The last layers have no effect: the output comes from an "
+        "earlier one.", "return x after the loop over the layers"),
     "frozen": Fault("These weights are frozen.", "requires_grad_(True)", look=True),
     "one layer, many times": Fault("Several layers are one module, and share their weights.",
         "nn.ModuleList(Layer(config) for _ in range(n)), not [layer] * n", look=True),
@@ -149,10 +155,11 @@ FAULTS = {
 
 _PADDING = {"sees padding", "encoder sees padding", "both see padding",
             "cross-attention sees padding"}  # fmt: skip
+_DEAD = {"memory of the wrong layer", "weights without gradient", "weights without effect",
+         "layers not chained", "last layers left out"}  # fmt: skip
 _IDLE = {"never reads the source", "reads nothing before", "reads a part of what came before"}
-_EMPTY = _IDLE | {"no causal mask", "sees the future", "random in eval", "sees the batch",
-                  "sees padding", "length changes rows", "residual left out",
-                  "memory of the wrong layer", "weights without gradient"}  # fmt: skip
+_EMPTY = _IDLE | _DEAD | {"no causal mask", "sees the future", "random in eval", "sees the batch",
+                  "sees padding", "length changes rows", "residual left out"}  # fmt: skip
 # Causes, and what follows from any of them.
 CONSEQUENCES: tuple[tuple[set[str], set[str]], ...] = (
     ({"sees the future", "no causal mask", "causal mask missing in a layer", "rows for columns",
@@ -165,16 +172,17 @@ CONSEQUENCES: tuple[tuple[set[str], set[str]], ...] = (
     ({"True for False", "rows for columns"},
      {"reads nothing before", "reads a part of what came before"}),
     ({"softmax over the wrong axis", "True for False"},
-     {"NaN", "weights without gradient", "reads nothing before"}),
+     _DEAD | {"NaN", "reads nothing before"}),
     ({"True for False"}, {"never reads the source"}),
     ({"batch and length swapped", "positions by batch"}, {"sees the batch"}),
-    ({"never reads the source"}, {"weights without gradient", "source without positions"}),
+    ({"sees the batch"}, _DEAD),  # a text alone tells little
+    ({"never reads the source"}, _DEAD | {"source without positions"}),
     ({"reads a part of the source"}, {"source without positions"}),
     ({"padding mask inverted"},  # without padding it hides all
-     {"never reads the source", "memory of the wrong layer", "weights without gradient"}),
+     _DEAD | {"never reads the source"}),
     ({"NaN", "without the diagonal"}, _EMPTY),
     ({"target without positions", "text without positions", "source without positions",
-      "positions by batch", "final norm missing"}, {"weights without gradient"}),
+      "positions by batch", "final norm missing"}, _DEAD),
 )  # fmt: skip
 
 

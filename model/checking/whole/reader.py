@@ -170,9 +170,12 @@ def _with_kind(none: Reader, call: Call, is_pair: bool, how: str, model: nn.Modu
 
 def _guess(model: nn.Module) -> str:
     """The kind of a model that reads one text, by its name; "" where that says nothing."""
-    name = type(model).__name__
-    is_decoder = getattr(getattr(model, "config", None), "is_decoder", False)
-    if is_decoder or re.search("CausalLM|LMHead|GPT|Decoder|Llama|Language|Bigram", name):
+    name, config = type(model).__name__, getattr(model, "config", None)
+    if getattr(config, "causal", None) is False:
+        return TEXT
+    if getattr(config, "is_decoder", False) or re.search(
+        "CausalLM|LMHead|GPT|Decoder|Llama|Language|Bigram", name
+    ):
         return CAUSAL
     return TEXT if re.search("Masked|Encoder|Classif|BERT|Bert", name) else ""
 

@@ -16,6 +16,7 @@ RATIO = 12.0, 1 / 6  # of tokens to positions: much more, or less, drowns one of
 NO_GRADIENT = 1e-30
 CLOSE = 1e-3  # of factors
 SUMS = 1e-4  # of probabilities, from 1
+MOST_TRIED = 64  # modules
 SHOWN = 4  # names in a sentence
 
 
@@ -120,6 +121,7 @@ def length(p: Patient, longest: int) -> Finding:
     return fails("Length", "too few positions", case)
 
 
+@torch.enable_grad()
 def gradients(p: Patient) -> list[Finding]:
     """Every weight in use is a parameter, and gets a gradient."""
     title, model = "Gradients", p.model
@@ -131,14 +133,14 @@ def gradients(p: Patient) -> list[Finding]:
     model.requires_grad_(True)  # it is a copy
     lengths = p.src.shape[1], p.read.shape[1]
     texts = (p.src, p.tgt) if p.alone else p.both()
-    with torch.enable_grad(), watching(model, lengths, mends=p.mends) as watch:
+    with watching(model, lengths, mends=p.mends) as watch:
         out = p.reader(*texts)
-        if not out.requires_grad:
-            return [fails(title, "weights without gradient", "The output is detached from all.")]
-        draw = torch.Generator().manual_seed(1)
-        weighed = out * torch.randn(out.shape, generator=draw, dtype=torch.float64).to(out)
-        loss = weighed.nan_to_num().sum()
-        grads = torch.autograd.grad(loss, [*named.values()], allow_unused=True)
+    if not out.requires_grad:
+        return [fails(title, "weights without gradient", "The output is detached from all.")]
+    draw = torch.Generator().manual_seed(1)
+    weights = torch.randn(out.shape, generator=draw, dtype=torch.float64).to(out)
+    loss = (out * weights).nan_to_num().sum()
+    grads = torch.autograd.grad(loss, [*named.values()], allow_unused=True)
     sizes = {n: 0.0 if g is None else float(g.abs().max())
              for n, g in zip(named, grads, strict=True)}  # fmt: skip
     alive = {n.rpartition(".")[0] for n, size in sizes.items() if size >= NO_GRADIENT}
@@ -149,17 +151,60 @@ def gradients(p: Patient) -> list[Finding]:
         count = len({id(weight) for weight, _ in foreign})
         case = f"{count} matrices are no parameters of the model."
         found.append(fails(title, "layers not registered", case, where=foreign[0][1]))
-    if dead:
-        is_encoders = all(re.match("enc|.*encoder", n.lower()) for n in dead)
-        is_last = (
-            p.pair and is_encoders and any(re.match("enc|.*encoder", n.lower()) for n in alive)
-        )
-        name = "memory of the wrong layer" if is_last else "weights without gradient"
-        parts = sorted({n.rpartition(".")[0] or n for n in dead})
-        found.append(fails(title, name, "No gradient in " + _listed(parts)))
+    found += _without_gradient(p, dead, [*named])
     if frozen:
         found.append(fails(title, "frozen", _listed(frozen)))
     return found or [right(title, f"All {len(named)} weights get one.")]
+
+
+def _without_gradient(p: Patient, dead: list[str], names: list[str]) -> list[Finding]:
+    """Of weights that get no gradient: those that change the output all the same were cut off; of
+    the others whole layers may have no effect."""
+    title, parts = "Gradients", sorted({n.rpartition(".")[0] or n for n in dead})
+    if not parts:
+        return []
+    if cut := [part for part in parts[:MOST_TRIED] if _moves(p, part, dead)]:
+        return [fails(title, "weights without gradient", "No gradient in " + _listed(cut))]
+    attend = [each.module for each in p.watch().attended]
+    stacks: dict[str, dict[str, list[str]]] = {}
+    for name in names:
+        if found := re.match(r"(.*?)\.\d+(?=\.)", name):
+            stacks.setdefault(found[1], {}).setdefault(found[0], []).append(name)
+    for stack, layers in stacks.items():
+        if not any(each.startswith(f"{stack}.") for each in attend):
+            continue  # heads for other tasks, experts that were not chosen
+        idle = [layer for layer, weights in layers.items() if {*weights} <= {*dead}]
+        case, is_last = (
+            f"Without effect: {_listed(idle)}",
+            idle == [*layers][len(layers) - len(idle) :],
+        )
+        if idle and is_last and p.pair and re.search(r"(^|\.)enc|encoder", stack):
+            return [fails(title, "memory of the wrong layer", case)]
+        if idle and is_last and len(idle) < len(layers):
+            return [fails(title, "last layers left out", case)]
+        if idle and idle == [*layers][:-1]:
+            return [fails(title, "layers not chained", case)]
+    return [fails(title, "weights without effect", _listed(parts))]
+
+
+@torch.no_grad()
+def _moves(p: Patient, part: str, dead: list[str]) -> bool:
+    """Whether other weights there change the output."""
+    before = p.base()
+    owners = {
+        id(weight): module for module in p.model.modules() for weight in module.parameters(False)
+    }
+    some = [each for name, each in p.model.named_parameters()
+            if name in dead and (name.rpartition(".")[0] or name) == part]  # fmt: skip
+    kept = [each.clone() for each in some]
+    for each, was in zip(some, kept, strict=True):
+        each.mul_(1.5).add_(0.1)
+        if (row := getattr(owners[id(each)], "padding_idx", None)) is not None:
+            each[row] = was[row]  # which is not to learn
+    after = p.base()
+    for each, was in zip(some, kept, strict=True):
+        each.copy_(was)
+    return most(before, after) > p.least
 
 
 def shared_layers(p: Patient) -> Finding:

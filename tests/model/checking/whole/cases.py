@@ -144,6 +144,18 @@ MIXTRAL = LLAMA | {"num_local_experts": 3, "num_experts_per_tok": 2}
 DEBERTA = BERT | {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]}
 
 
+XLM = {"vocab_size": 50, "emb_dim": 24, "n_layers": 2, "n_heads": 4, "pad_index": 0}
+NEO = {"vocab_size": 50, "hidden_size": 24, "num_layers": 2, "num_heads": 4, "window_size": 4,
+       "attention_types": [[["global", "local"], 1]], "max_position_embeddings": 80}  # fmt: skip
+MORE = ("Qwen3", "Gemma2", "Cohere", "Granite", "Glm4", "Olmoe", "Qwen2Moe", "GptOss", "Jamba")
+
+
+def two_berts() -> nn.Module:
+    configs = T.BertConfig(**BERT), T.BertConfig(**BERT, is_decoder=True, add_cross_attention=True)
+    make = T.EncoderDecoderConfig.from_encoder_decoder_configs
+    return T.EncoderDecoderModel(make(*configs))
+
+
 def theirs(name: str, head: str, sizes: dict, **more: Any) -> Case:
     """A model of transformers with random weights."""
 
@@ -216,6 +228,25 @@ RIGHT = {
     "DistilBERT": theirs("DistilBert", "ForMaskedLM", DISTIL),
     "DeBERTa-v2": theirs("DebertaV2", "ForMaskedLM", DEBERTA),
     "RoFormer": theirs("RoFormer", "ForCausalLM", BERT, is_decoder=True),
+    **{n: theirs(n, "ForMaskedLM", BERT, max_position_embeddings=80)
+       for n in ("ModernBert", "EuroBert", "Deberta", "BigBird", "RoCBert", "Esm", "LayoutLM")},
+    "Longformer": theirs("Longformer", "ForMaskedLM", BERT, attention_window=4),
+    "XLM": theirs("XLM", "WithLMHeadModel", XLM),
+    "CTRL": theirs("CTRL", "LMHeadModel", GPT2, dff=32),
+    **{n: theirs(n, "ForCausalLM", LLAMA, head_dim=6) for n in MORE},
+    "GPTBigCode": theirs("GPTBigCode", "ForCausalLM", GPT2),
+    "GPTNeo": theirs("GPTNeo", "ForCausalLM", NEO),
+    "Falcon, ALiBi": theirs("Falcon", "ForCausalLM", BERT, alibi=True),
+    "Mpt": theirs("Mpt", "ForCausalLM",
+                  {"vocab_size": 50, "d_model": 24, "n_layers": 2, "n_heads": 4}),
+    "XGLM": theirs("XGLM", "ForCausalLM",
+                   SMALL | {"d_model": 24, "num_layers": 2, "attention_heads": 4, "ffn_dim": 32}),
+    **{n: theirs(n, "ForConditionalGeneration", BART) for n in ("PLBart", "BlenderbotSmall")},
+    "LED": theirs("LED", "ForConditionalGeneration", BART, attention_window=4),
+    "NllbMoe": theirs("NllbMoe", "ForConditionalGeneration", BART, num_experts=2),
+    **{n: theirs(n, "ForConditionalGeneration", T5)
+       for n in ("UMT5", "LongT5", "SwitchTransformers")},
+    "two BERTs": Case(two_berts),
 }  # fmt: skip
 
 

@@ -127,8 +127,8 @@ class Modules(nn.Module):
 
 HELD_2 = {
     "tril bool": "True for False", "zeros and ones": "mask added as numbers", "tenth": "mask too weak", "none": "no causal mask",
-    "one clock for all": "target without positions", "positions from padding": "sees padding", "not chained": "weights without gradient",
-    "view for transpose": "sees the batch", "second layer": "encoder sees padding", "dropout on memory": "dropout in eval", "embedded source": "weights without gradient",
+    "one clock for all": "target without positions", "positions from padding": "sees padding", "not chained": "layers not chained",
+    "view for transpose": "sees the batch", "second layer": "encoder sees padding", "dropout on memory": "dropout in eval", "embedded source": "memory of the wrong layer",
     "cross open": "cross-attention sees padding", "cross inverted": "padding mask inverted", "overwritten": "residual left out",
     "gate closed": "never reads the source", "over rows": "reads the future elsewhere", "bare sum": "final norm missing",
 }  # fmt: skip
