@@ -16,7 +16,7 @@ from torch import nn
 from headlight.model.checking.calling import message_of
 from headlight.model.checking.verdict import RIGHT
 from headlight.model.checking.whole import padding, seeing, weights
-from headlight.model.checking.whole.patient import Patient
+from headlight.model.checking.whole.patient import Patient, most
 from headlight.model.checking.whole.reader import (
     CAUSAL,
     MODEL_KINDS,
@@ -24,9 +24,10 @@ from headlight.model.checking.whole.reader import (
     SAY_HOW,
     TEXT,
     CannotCall,
+    Reader,
     exact,
     find,
-    vocabularies_of,
+    vocabulary_of,
 )
 from headlight.model.checking.whole.result import Checkup, Finding, cannot_say, causes
 
@@ -88,33 +89,37 @@ def check_model(
 def _examined(model: nn.Module, calling: dict[str, Any]) -> tuple[Patient, bool]:
     """A copy that runs, in float64 if it can, and whether its kind is unsure."""
     try:
-        p, is_unsure = _patient(exact(model), calling)
+        p, is_unsure = patient_of(exact(model), calling)
         if p.base().isfinite().all():
             return p, is_unsure
     except Exception as error:
         if not re.search("dtype|double|float", str(error), re.IGNORECASE):
             raise
-    p, is_unsure = _patient(copy.deepcopy(model).eval(), calling)  # it makes float32 itself
+    p, is_unsure = patient_of(copy.deepcopy(model).eval(), calling)  # it makes float32 itself
     p.base()
     return p, is_unsure
 
 
-def _patient(model: nn.Module, calling: dict[str, Any]) -> tuple[Patient, bool]:
-    sizes = vocabularies_of(model)
-    reader = find(model, score=lambda each: _laws_kept(Patient(model, each, sizes)), **calling)
+def patient_of(model: nn.Module, calling: dict[str, Any]) -> tuple[Patient, bool]:
+    """A model in eval mode with the way in which it is called, and whether its kind is unsure.
+    `calling`: what `find` takes. Raises CannotCall, and what the model does."""
+    size = vocabulary_of(model)
+    reader = find(model, score=lambda each: _score(Patient(model, each, size)), **calling)
     if reader.kind:
-        return Patient(model, reader, sizes), False
-    p = Patient(model, replace(reader, kind=TEXT), sizes)
+        return Patient(model, reader, size), False
+    p = Patient(model, replace(reader, kind=TEXT), size)
     found = p.influence(0)
     is_square = len(found) == found.shape[1]
     if is_square and float(found.triu(1).max()) < p.least:
-        return Patient(model, replace(reader, kind=CAUSAL), sizes), False
-    return p, is_square and p.base().shape[-1] == sizes[0]
+        return Patient(model, replace(reader, kind=CAUSAL), size), False
+    return p, is_square and p.base().shape[-1] >= size
 
 
-def _laws_kept(p: Patient) -> int:
-    """How many laws a model keeps: with the masks that it was written for, the most."""
-    kept = 2 * int(bool(p.base().isfinite().all()))
+def _score(p: Patient) -> tuple[bool, int]:
+    """Whether texts of a batch stay apart, and how many other laws are kept: with the masks that a
+    model was written for, the most."""
+    base = p.base()
+    kept = 2 * int(bool(base.isfinite().all()))
     if p.reader.pad is not None and p.reader.kind != CAUSAL:
         kept += padding.padding_gap(p) < p.between
     if p.reader.kind in (PAIR, CAUSAL):
@@ -122,7 +127,8 @@ def _laws_kept(p: Patient) -> int:
         below = torch.ones_like(found).tril(-1) > 0
         kept += float(found.triu(1).max()) < p.least
         kept += bool((found[below] > p.least * seeing.NEAR).all())
-    return kept
+    gaps = (most(base, p.beside(p.others, at)) for at in (0, 1))
+    return all(gap < p.between for gap in gaps), kept
 
 
 def _findings(p: Patient, longest: int, is_tied: bool) -> Iterator[Finding]:
@@ -156,10 +162,14 @@ def _called_wrongly(
     """Why a model cannot be called. Where source and target have to be equally long, that is a
     symptom."""
     try:
-        copied = exact(model)
-        sizes, lengths = vocabularies_of(copied), (ONE_LENGTH, ONE_LENGTH)
-        reader = find(copied, **calling)
-        found = seeing.own_text(Patient(copied, reader, sizes, lengths))
+        copied, lengths = exact(model), (ONE_LENGTH, ONE_LENGTH)
+        size = vocabulary_of(copied)
+
+        def runs(reader: Reader) -> tuple[bool, int]:
+            return True, int(Patient(copied, reader, size, lengths).base().isfinite().all())
+
+        reader = find(copied, score=runs, **calling)
+        found = seeing.own_text(Patient(copied, reader, size, lengths))
         if reader.kind == PAIR and found.state != RIGHT:
             case = f"{found.case} It fails unless source and target are equally long."
             return reader.how, [replace(found, case=case)]

@@ -12,8 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from headlight.model.checking.calling import message_of
-from headlight.model.checking.whole.patient import Patient
-from headlight.model.checking.whole.reader import find, vocabularies_of
+from headlight.model.checking.whole.checkup import patient_of
 from headlight.model.checking.whole.result import Checkup, Finding, cannot_say, fails, right
 
 SURE = 8.0  # logit of an answer
@@ -236,9 +235,9 @@ def check_training(
 
 
 def _training_findings(model, adapter, kind, pad, steps, rate, seconds) -> list[Finding]:
-    mine = copy.deepcopy(model).train()
-    reader = find(mine, None, adapter, kind, pad)
-    p = Patient(mine, reader, vocabularies_of(mine))
+    mine = copy.deepcopy(model).eval()
+    p, _ = patient_of(mine, {"adapter": adapter, "kind": kind, "pad": pad})
+    reader, mine = p.reader, mine.train()
     src, read = (torch.cat([ids.roll(i, 1) for i in range(4)]) for ids in (p.src, p.read))
     before = [each.detach().clone() for each in mine.parameters()]
     optimizer = torch.optim.Adam([x for x in mine.parameters() if x.requires_grad], rate)

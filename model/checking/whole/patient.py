@@ -18,7 +18,7 @@ FEW = 12  # ids of a vocabulary whose first four may be words, too
 
 
 class Patient:
-    """`vocabularies`: sizes of source and target; `lengths` of the two, in tokens.
+    """`vocabulary`: how many ids there are; `lengths` of source and target, in tokens.
 
     src, tgt      (1, length) of ids; tgt is None for a single text
     others        two more, which differ in every token
@@ -30,7 +30,7 @@ class Patient:
     """
 
     def __init__(
-        self, model: nn.Module, reader: Reader, vocabularies: tuple[int, int],
+        self, model: nn.Module, reader: Reader, vocabulary: int,
         lengths: tuple[int, int] = (SOURCE, TARGET),
     ):  # fmt: skip
         self.model, self.reader = model, reader
@@ -41,16 +41,17 @@ class Patient:
         self.pair = reader.kind == PAIR
         draw = torch.Generator().manual_seed(0)
 
-        def two(size: int, length: int) -> tuple[Tensor, Tensor]:
-            first = 4 if size > FEW else 1
-            free = [i for i in range(first, size) if i not in reader.specials]
+        first = 4 if vocabulary > FEW else 1
+        free = [i for i in range(first, vocabulary) if i not in reader.specials]
+
+        def two(length: int) -> tuple[Tensor, Tensor]:
             orders = (torch.randperm(len(free), generator=draw) for _ in range(2))
             some = torch.arange(length) % len(free)
             one, other = (torch.tensor(free)[order[some]][None] for order in orders)
             return one, torch.where(one == other, one.flip(1), other)
 
-        self.src, other = two(vocabularies[0], lengths[0])
-        self.tgt, other_tgt = two(vocabularies[1], lengths[1]) if self.pair else (None, None)
+        self.src, other = two(lengths[0])
+        self.tgt, other_tgt = two(lengths[1]) if self.pair else (None, None)
         self.others: tuple[Tensor, Tensor | None] = other, other_tgt
         self.read = self.src if self.tgt is None else self.tgt
 

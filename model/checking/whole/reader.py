@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import torch
@@ -70,31 +71,47 @@ STYLES = (
 )
 
 Call = Callable[[Tensor, Tensor | None, Tensor], Any]
+Score = tuple[bool, int]
 
 
 @dataclass(frozen=True)
 class Reader:
     """`call(src, tgt, real)`: the model; `real`: (batch, key), True where the source is no padding.
     `kind`: one of MODEL_KINDS, or "" while nobody knows; `pad`: the id of padding; `specials`: ids
-    with a meaning of their own; `how`: in words."""
+    with a meaning of their own; `how`: in words; `length_first`: ids and logits are (length, batch,
+    …), as PyTorch's modules have them by default."""
 
     call: Call
     kind: str
     pad: int | None
     specials: frozenset[int]
     how: str = ""
+    length_first: bool = False
 
     def __call__(self, src: Tensor, tgt: Tensor | None = None) -> Tensor:
         """Logits, (batch, row, output), or one row for a whole text. `src`, `tgt`: (batch,
         length) of ids. Raises CannotCall, and whatever the model does."""
+        read = src if tgt is None else tgt
+        out = self._rows(src, tgt, read.shape[1])
+        if out.shape[1] == read.shape[1] - 1 > 0:  # it leaves out the last token, as in training
+            more = torch.cat([read, read[:, -1:]], 1)
+            out = self._rows(*((more, None) if tgt is None else (src, more)), read.shape[1])
+        return out[:, -read.shape[1] :]  # learned prompts stand before the text
+
+    def _rows(self, src: Tensor, tgt: Tensor | None, n: int) -> Tensor:
+        """Whatever form the logits have, as (batch, row, output). `n`: how many rows to expect."""
         real = torch.ones_like(src, dtype=torch.bool) if self.pad is None else src != self.pad
-        out = tensor_of(self.call(src, tgt, real))
-        length = (src if tgt is None else tgt).shape[1]
-        if out.ndim == 2 and out.shape[0] == len(src) * length and length > 1:
-            out = out.view(len(src), length, -1)
-        elif out.ndim == 2:
-            out = out[:, None]
-        return out[:, -length:]  # learned prompts stand before the text
+        if self.length_first:
+            out = tensor_of(self.call(src.T, None if tgt is None else tgt.T, real))
+        else:
+            out = tensor_of(self.call(src, tgt, real))
+        if out.ndim == 2 and out.shape[0] == len(src) * n and n > 1:
+            out = out.view(n, len(src), -1) if self.length_first else out.view(len(src), n, -1)
+        if out.ndim == 2:
+            return out[:, None]
+        if self.length_first:
+            return out.transpose(0, 1)
+        return out.transpose(1, 2) if out.shape[1] != n == out.shape[2] else out
 
 
 def tensor_of(out: Any) -> Tensor:
@@ -131,23 +148,20 @@ def pad_of(model: nn.Module, tokenizer: Any = None) -> int | None:
     return found.pop() if len(found) == 1 else None
 
 
-def vocabularies_of(model: nn.Module) -> tuple[int, int]:
-    """Sizes of source and target: rows of the embeddings that are none of positions."""
-    tables = [(name.lower(), module.num_embeddings) for name, module in model.named_modules()
-              if isinstance(module, nn.Embedding)]  # fmt: skip
-    words = [each for each in tables if not re.search("pos|type|segment|rel|wpe", each[0])]
-    words = words or tables or [("", 16)]
-    source = [size for name, size in words if re.search("src|enc|source", name)]
-    target = [size for name, size in words if re.search("tgt|trg|dec|target", name)]
-    return (source or [words[0][1]])[0], (target or [words[-1][1]])[0]
+def vocabulary_of(model: nn.Module) -> int:
+    """How many ids every embedding of tokens knows."""
+    tables = {name.lower(): module.num_embeddings for name, module in model.named_modules()
+              if isinstance(module, nn.Embedding)}  # fmt: skip
+    words = [size for name, size in tables.items() if not re.search("pos|type|segm|rel|wpe", name)]
+    return min(words or tables.values(), default=16)
 
 
 def find(
     model: nn.Module, tokenizer: Any = None, adapter: Callable | None = None, kind: str = "",
-    pad: int | None = None, score: Callable[[Reader], int] = lambda reader: 1,
+    pad: int | None = None, score: Callable[[Reader], Score] = lambda reader: (True, 1),
 ) -> Reader:  # fmt: skip
-    """How to call a model, see `checkup`. `score`: how many laws a reader keeps, which tells ways
-    of writing a mask apart. Raises CannotCall."""
+    """How to call a model, see `check_model`. `score`: whether a reader keeps texts of a batch
+    apart, and how many laws it keeps, which tells ways of calling apart. Raises CannotCall."""
     pad = pad_of(model, tokenizer) if pad is None else pad
     owners = getattr(model, "config", None), tokenizer, model
     ids = {pad, *(getattr(owner, name, None) for owner in owners for name in SPECIAL_NAMES)}
@@ -217,62 +231,71 @@ def _of_transformers(model: nn.Module, takes: Iterable[str], none: Reader) -> Re
 
 def _by_names(
     model: nn.Module, parameters: Mapping[str, inspect.Parameter], none: Reader,
-    score: Callable[[Reader], int],
+    score: Callable[[Reader], Score],
 ) -> Reader:  # fmt: skip
     """What is neither a mask nor has a default are ids; a mask belongs to the side in its name."""
     said = f"forward({', '.join(parameters)}) of {type(model).__name__}"
     masks = [n for n in parameters if re.search("mask|pad", n.lower()) and n != "is_causal"]
     others = {name: each for name, each in parameters.items() if name not in masks}
-    ids = [name for name, each in others.items() if each.default is each.empty] or [*others][:1]
+    lengths = [name for name in others if re.search("len(gth)?s?$", name.lower())]
+    ids = [name for name, each in others.items()
+           if each.default is each.empty and name not in lengths] or [*others][:1]  # fmt: skip
     answers = next((n for n in others if n in ANSWERS and n not in ids), "")
     if not 0 < len(ids) < 3:
         raise CannotCall(f"{said} is not understood. {SAY_HOW}")
     is_pair = len(ids) == 2
     is_causal = not is_pair and (none.kind or _guess(model)) == CAUSAL
 
-    def reader(style: Style | None) -> Reader:
+    of_target = {name: _is_of_target(name) or is_causal for name in (*lengths, *masks)}
+
+    def reader(style: Style | None, length_first: bool) -> Reader:
         def call(src: Tensor, tgt: Tensor | None, real: Tensor) -> Any:
-            given = dict(zip(ids, (src, tgt), strict=False))
+            given: dict[str, Any] = dict(zip(ids, (src, tgt), strict=False))
+            rows = 0 if length_first else 1  # the axis of the length
+            own = real if tgt is None else torch.ones(len(real), tgt.shape[rows]) > 0
+            reals = {name: own if of_target[name] else real for name in of_target}
+            given |= {name: reals[name].sum(1) for name in lengths}
             for name in masks if style is not None else ():
                 assert style is not None
-                side = _side_of_mask(name) or (TARGET_SIDE if is_causal else "")
-                own = torch.ones_like(tgt) > 0 if tgt is not None and side else real
-                if (mask := _mask(style, name, own, bool(side))) is not None:
+                mask = _mask(style, name, reals[name], of_target[name])
+                if mask is None and parameters[name].default is inspect.Parameter.empty:
+                    mask = torch.zeros(2 * reals[name].shape[1:], dtype=torch.bool)
+                if mask is not None:
                     given[name] = mask
             out = model(**given)
             text = src if tgt is None else tgt
-            if answers and tensor_of(out).shape[1:-1] == (1,) and text.shape[1] > 1:
+            if answers and tensor_of(out).shape[1:-1] == (1,) and text.shape[rows] > 1:
                 out = model(**given, **{answers: text})  # nanoGPT's gives all rows only then
             return out
 
-        how = ", ".join([*ids, *(masks if style else ())])
+        how = ", ".join([*ids, *lengths, *(masks if style else ())])
         how += f"; masks {style.title}" if style and masks else ""
-        return _with_kind(none, call, is_pair, how, model)
+        how += "; (length, batch)" if length_first else ""
+        found = _with_kind(none, call, is_pair, how, model)
+        return replace(found, length_first=length_first)
 
-    best, most, error = None, -1, None
-    for style in (*(STYLES if masks else ()), None):
+    best, most, error = None, (False, -1), None
+    for length_first, style in product((False, True), (*(STYLES if masks else ()), None)):
+        if length_first and most[0]:
+            break
         try:
-            kept = score(reader(style))
+            kept = score(each := reader(style, length_first))
         except Exception as problem:  # of the model, called in a way that it does not know
             error = error or problem
             continue
-        if kept > most:
-            best, most = reader(style), kept
+        if kept > most and (kept[0] or not length_first):
+            best, most = each, kept
     if best is None:
         raise CannotCall(f"{said} fails: {message_of(error)[:160]}. {SAY_HOW}") from error
     return best
 
 
-TARGET_SIDE = "target"
-
-
-def _side_of_mask(name: str) -> str:
-    """TARGET_SIDE, or "" for a mask of the source: the encoder's, or the cross-attention's."""
+def _is_of_target(name: str) -> bool:
+    """Or else of the source: for its encoder, or for cross-attention."""
     name = name.lower()
     if re.search("mem|cross|src_tgt|enc_dec|encoder_attention", name):
-        return ""
-    of_target = re.search("tgt|trg|dec|target|look|causal|no_?peak|^d_|future", name)
-    return TARGET_SIDE if of_target else ""
+        return False
+    return bool(re.search("tgt|trg|dec|target|look|causal|no_?peak|^d_|future", name))
 
 
 def _mask(style: Style, name: str, real: Tensor, of_target: bool) -> Tensor | None:

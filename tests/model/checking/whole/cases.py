@@ -13,7 +13,7 @@ from torch import nn
 from headlight.model.checkpoint import load
 from headlight.model.presets import build
 from tests.model.checking.whole import strangers
-from tests.model.checking.whole.zoo import planted
+from tests.model.checking.whole.zoo import layouts, planted
 from tests.model.checking.whole.zoo.heldout import HELD, HELD_2, Einsum, Modules
 from tests.model.checking.whole.zoo.threads import THREADS
 
@@ -122,7 +122,11 @@ HELDOUT = {
        for name, fault in HELD_2.items()},
 }  # fmt: skip
 OF_THREADS = {
-    make.__name__: Case(make, fault, how={"kind": kind}) for make, (kind, fault) in THREADS.items()
+    "Aladdin2": Case(layouts.Aladdin2, "cross-attention sees padding"),
+    **{
+        make.__name__: Case(make, fault, how={"kind": kind})
+        for make, (kind, fault) in THREADS.items()
+    },
 }
 
 SMALL = {"vocab_size": 50, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
@@ -247,6 +251,11 @@ RIGHT = {
     **{n: theirs(n, "ForConditionalGeneration", T5)
        for n in ("UMT5", "LongT5", "SwitchTransformers")},
     "two BERTs": Case(two_berts),
+    **{make.__name__: Case(make) for make in
+       (layouts.AladdinTransformer, layouts.Fairseq, layouts.ShiftsItself, layouts.VocabSecond)},
+    **{make.__name__: Case(make, how=CAUSAL) for make in
+       (layouts.TransformerModel, layouts.FlatLM, layouts.LucidLM)},
+    "Seq2SeqTransformer": Case(layouts.Seq2SeqTransformer, how={"pad": 1}),
 }  # fmt: skip
 
 

@@ -78,8 +78,13 @@ def test_the_matrix_of_a_right_model_is_what_is_expected():
 def test_an_adapter_says_how_a_model_is_called():
     swapped = lambda model, src: model(src.T).transpose(0, 1)  # noqa: E731
     assert check_model(planted.LengthFirst(), adapter=swapped, kind="causal")
-    found = check_model(planted.LengthFirst(), kind="causal")
+    found = check_model(planted.LengthFirst(), adapter=lambda model, src: model(src), kind="causal")
     assert "batch and length swapped" in found.wrong
+
+
+def test_a_model_with_the_length_first_is_called_so():
+    found = check_model(planted.LengthFirst(), kind="causal")
+    assert found and "(length, batch)" in found.how
 
 
 @pytest.mark.parametrize("model", [nn.Bilinear(3, 4, 5), nn.Linear(3, 4)])
