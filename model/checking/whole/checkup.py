@@ -1,7 +1,6 @@
 """Tries a whole Transformer that somebody wrote. What is wrong is judged by what the model does: a
 token is changed, and every row of the output compared. Names come from watching it inside."""
 
-import copy
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -95,7 +94,7 @@ def _examined(model: nn.Module, calling: dict[str, Any]) -> tuple[Patient, bool]
     except Exception as error:
         if not re.search("dtype|double|float", str(error), re.IGNORECASE):
             raise
-    p, is_unsure = patient_of(copy.deepcopy(model).eval(), calling)  # it makes float32 itself
+    p, is_unsure = patient_of(exact(model).float(), calling)  # it makes float32 itself
     p.base()
     return p, is_unsure
 

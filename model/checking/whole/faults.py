@@ -29,6 +29,8 @@ FAULTS = {
     "random in eval": Fault("Two calls in eval mode differ, and not by dropout."),
     "returns probabilities": Fault("It returns probabilities. CrossEntropyLoss applies the softmax "
         "itself.", "return logits", look=True),
+    "activation on the logits": Fault("No logit is negative: an activation follows the output "
+        "layer.", "return self.out(x)", look=True),
     # Who sees the batch
     "sees the batch": Fault("A text's output depends on the other texts of its batch."),
     "batch and length swapped": Fault("Texts of a batch attend to each other: the first axis is "
@@ -41,6 +43,8 @@ FAULTS = {
         MASKS),
     "causal mask missing in a layer": Fault("Some layers have a causal mask and others have none.",
         "hand the mask to every layer", MASKS),
+    "causal mask with holes": Fault("The causal mask hides some later tokens, but not all.",
+        "torch.ones(n, n).tril() is what a row may attend to", MASKS),
     "rows for columns": Fault("The causal mask is upside down: a token attends to itself and "
         "to what follows.", "tril, not triu; a row is the token that attends", MASKS),
     "True for False": Fault("The mask is inverted: it hides what may be seen.",
@@ -51,6 +55,8 @@ FAULTS = {
     "mask too weak": Fault("Later tokens are less likely, but not hidden.",
         "masked_fill(mask == 0, -inf), not a small number", MASKS),
     "mask added as numbers": Fault("Zeros and ones are added to the scores, which hides nothing.",
+        "scores.masked_fill(mask == 0, -inf)", MASKS),
+    "scores times the mask": Fault("A score of 0 hides nothing: its weight is e⁰, before the sum.",
         "scores.masked_fill(mask == 0, -inf)", MASKS),
     "zero after the softmax": Fault("The mask acts after the softmax, whose sum still counts later "
         "tokens.", "scores.masked_fill(mask == 0, -inf).softmax(-1)", MASKS),
@@ -70,6 +76,8 @@ FAULTS = {
     # Who sees too little
     "reads nothing before": Fault("A row depends on its own token alone: self-attention has no "
         "effect.", "x = x + self.attn(x)"),
+    "attention over the heads": Fault("The heads of a token attend to each other, and tokens do "
+        "not.", "x.view(batch, length, heads, d_head).transpose(1, 2)", "2-query-key-value"),
     "reads a part of what came before": Fault("Rows miss some of the earlier tokens, and not as a "
         "window does."),
     "causal mask in an encoder": Fault("A text to be read in both directions has a causal mask.",
@@ -158,17 +166,22 @@ _PADDING = {"sees padding", "encoder sees padding", "both see padding",
 _DEAD = {"memory of the wrong layer", "weights without gradient", "weights without effect",
          "layers not chained", "last layers left out"}  # fmt: skip
 _IDLE = {"never reads the source", "reads nothing before", "reads a part of what came before"}
-_EMPTY = _IDLE | _DEAD | {"no causal mask", "sees the future", "random in eval", "sees the batch",
-                  "sees padding", "length changes rows", "residual left out"}  # fmt: skip
+_EMPTY = _IDLE | _DEAD | {
+    "no causal mask", "causal mask with holes", "sees the future", "random in eval",
+    "sees the batch", "sees padding", "length changes rows", "residual left out",
+}  # fmt: skip
 # Causes, and what follows from any of them.
 CONSEQUENCES: tuple[tuple[set[str], set[str]], ...] = (
     ({"sees the future", "no causal mask", "causal mask missing in a layer", "rows for columns",
       "True for False", "mask one too far", "mask too weak", "mask added as numbers",
-      "zero after the softmax", "softmax over the wrong axis", "heads split without transpose",
+      "scores times the mask", "zero after the softmax", "causal mask with holes",
+      "softmax over the wrong axis", "heads split without transpose",
       "encoder reads the target", "reads the future elsewhere", "batch and length swapped",
       "positions by batch"}, {"length changes rows", "residual left out"}),
     ({"heads split without transpose", "softmax over the wrong axis"},
      _PADDING | {"sees the future", "reads a part of what came before"}),
+    ({"scores times the mask", "mask added as numbers", "zero after the softmax",
+      "mask too weak"}, _PADDING),  # the same step hides padding
     ({"True for False", "rows for columns"},
      {"reads nothing before", "reads a part of what came before"}),
     ({"softmax over the wrong axis", "True for False"},

@@ -132,9 +132,13 @@ def tensor_of(out: Any) -> Tensor:
 
 
 def exact(model: nn.Module) -> nn.Module:
-    """A copy in eval mode and float64: what the code does, without what rounding adds."""
-    copied = copy.deepcopy(model).eval()
-    return copied.to("cpu", torch.float64) if any(True for _ in copied.parameters()) else copied
+    """A copy in eval mode and float64: what the code does, without what rounding adds. Raises
+    CannotCall."""
+    try:
+        copied = copy.deepcopy(getattr(model, "_orig_mod", model))  # of torch.compile
+    except Exception as error:  # it holds a file, a lock, a tensor of a graph
+        raise CannotCall(f"The model cannot be copied: {message_of(error)[:160]}.") from error
+    return copied.eval().to("cpu", torch.float64)
 
 
 def pad_of(model: nn.Module, tokenizer: Any = None) -> int | None:

@@ -34,10 +34,10 @@ SHARE_BATCH = (
 
 
 def numbers(p: Patient) -> Finding:
-    """Without padding all logits are finite."""
+    """Without padding no logit is NaN."""
     out = p.base()
     if not out.isnan().any():
-        return right("Numbers", f"Logits {tuple(out.shape)}, all finite.")
+        return right("Numbers", f"Logits {tuple(out.shape)}, no NaN.")
     rows = [i + 1 for i, row in enumerate(out[0]) if row.isnan().any()]
     events = [a for a in p.watch().attended if a.weights.isnan().any()]
     name = "NaN"
@@ -122,6 +122,8 @@ def future(p: Patient) -> Finding:
     mended = {mend: float(p.influence(p.own_side, mend).triu(1).max()) < p.least
               for mend in (NO_CAUSAL, AXIS, SPLIT)}  # fmt: skip
     name = _name_of_leak(own, mended)
+    if p.pair and not seen.of_kind(CROSS):
+        name = ""  # one of these is cross-attention of another shape
     if name == "causal mask missing in a layer":
         first = next(a for a in own if float(a.weights.triu(1).max()) > 0)
         where = f"{first.module or 'a layer'} ({first.where})"
@@ -160,10 +162,16 @@ def _name_of_leak(own: Sequence[Attended], mended: Mapping[str, bool]) -> str:
         return "mask one too far"
     if any(a.weak for a in own) or float(weights.triu(1).max()) < NEAR * float(past.max()):
         return "mask too weak"
-    if any(a.added for a in own):
-        return "mask added as numbers"
+    if any(a.added or a.times for a in own):
+        return "mask added as numbers" if any(a.added for a in own) else "scores times the mask"
+    if float(weights[_later(weights)].min()) < NONE:
+        return "causal mask with holes"
     missing = min(leaks) < NONE < max(leaks)
     return "causal mask missing in a layer" if missing else "no causal mask"
+
+
+def _later(weights: Tensor) -> Tensor:
+    return torch.ones_like(weights, dtype=torch.bool).triu(1)
 
 
 def _is_band(seen: Tensor, lower: bool) -> int:
@@ -190,13 +198,18 @@ def past(p: Patient) -> Finding:
     if p.alone:
         return cannot_say(title, SHARE_BATCH, **matrix)
     if not bool(seen[below].any()):
-        return fails(title, "reads nothing before", "No row moves when an earlier token changes.",
-                     **matrix)  # fmt: skip
+        return _reads_nothing(p, title, "No row moves when an earlier token changes.", matrix)
     row, token = (below & ~seen).nonzero()[0].tolist()
     case = f"Row {row + 1} does not move when token {token + 1} changes."
     is_mended = bool((p.influence(p.own_side, SPLIT) > p.least * NEAR)[below].all())
     name = "heads split without transpose" if is_mended else "reads a part of what came before"
     return fails(title, name, case, **matrix)
+
+
+def _reads_nothing(p: Patient, title: str, case: str, matrix: Mapping) -> Finding:
+    where = (*p.watch().over_heads, "")[0]
+    name = "attention over the heads" if where else "reads nothing before"
+    return fails(title, name, case, where=where, **matrix)
 
 
 def both_ways(p: Patient) -> Finding:
@@ -209,7 +222,7 @@ def both_ways(p: Patient) -> Finding:
         return right(title, "Each row depends on each token.", **matrix)
     if is_square := len(found) == n:
         if not bool((seen & ~torch.eye(n, dtype=torch.bool)).any()):
-            return fails(title, "reads nothing before", "Rows see their own token.", **matrix)
+            return _reads_nothing(p, title, "Rows depend on their own token alone.", matrix)
         if _is_band(seen, lower=False):
             return right(title, "Each row sees its neighbours: a window.", **matrix)
     if is_square and not bool(seen.triu(1).any()):
@@ -248,7 +261,7 @@ def diagonal(p: Patient) -> Finding | None:
     events = p.watch().of_kind(DECODER, SELF)
     for each in events:
         weights = each.weights.nan_to_num()
-        is_causal = float(weights[1:].triu(2).max()) < NONE < float(weights.tril(-1).max())
+        is_causal = float(weights[1:].triu(2).max()) < NONE < float(weights.diagonal(-1).min())
         if is_causal and float(weights.diagonal()[1:].max()) < NONE:
             name = "without the diagonal"
             return Finding("Its own token", LOOK, name, "No token does so.", where=each.where)
@@ -296,6 +309,8 @@ def residuals(p: Patient) -> Finding | None:
     if not p.watch().attended:
         return cannot_say(title, "No attention was seen that could be switched off.")
     found = p.influence(p.own_side, OFF)
+    if not p.base(OFF).isfinite().all():
+        return cannot_say(title, "Attention cannot be switched off: its weights are divided again.")
     if float((found - found.diagonal().diag()).max()) > p.least:
         return cannot_say(title, "Not all of attention could be switched off.")
     if float(found.diagonal().min()) < p.least * NEAR:

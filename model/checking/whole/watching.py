@@ -25,6 +25,7 @@ SAME = {  # the result holds the numbers that were read
     "clone", "__get__", "mT", "T", "index_select", "masked_fill", "masked_fill_", "where",
 }  # fmt: skip
 PRODUCT = {"matmul", "__matmul__", "__rmatmul__", "bmm", "einsum", "baddbmm"}
+RESIDUAL = PRODUCT | {"linear", "attention", "sum"}  # what a sublayer adds
 FILL = {"masked_fill", "masked_fill_"}
 NORM = {"var", "std", "var_mean", "rsqrt"}
 RANDOM = {"rand", "randn", "rand_like", "randn_like", "bernoulli", "multinomial", "normal"}
@@ -49,6 +50,7 @@ class Attended:
     d         width of a query; 0 if unknown
     uses      what was done with the weights
     added     a mask of zeros and ones was added to the scores
+    times     they were multiplied by such a mask
     weak      the score of what is hidden can be reached by others
     mask_at   the line that hid something
     """
@@ -61,6 +63,7 @@ class Attended:
     factor: float | None
     d: int
     added: bool
+    times: bool
     weak: bool
     mask_at: str
     uses: set[str] = field(default_factory=set)
@@ -69,13 +72,14 @@ class Attended:
 @dataclass
 class Observed:
     """What one pass did: its softmaxes, the lines with dropout that was on and with other chance,
-    weights that are no parameters, with their lines, and the line of an output layer that reads a
-    bare sum."""
+    weights that are no parameters, with their lines, lines in which heads attend to each other, and
+    the line of an output layer that reads a bare sum."""
 
     attended: list[Attended] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
     random: list[str] = field(default_factory=list)
     foreign: list[tuple[Tensor, str]] = field(default_factory=list)
+    over_heads: list[str] = field(default_factory=list)
     bare_sum: str = ""
     is_normed: bool = False
     tokens_to_positions: list[float] = field(default_factory=list)  # ratios of their sizes
@@ -94,6 +98,7 @@ class Known:
     factor: float | None = None
     width: int = 0
     added: bool = False
+    times: bool = False
     weak: bool = False
     mask_at: str = ""
     weights: Attended | None = None
@@ -180,6 +185,9 @@ class Watching(TorchFunctionMode):
                 new = replace(before, made=new.made, factor=factor, weights=None)
             elif before.weights:
                 before.weights.uses.add("multiplied")
+            elif before.width and len(tensors) == 2:
+                (mask,) = (each for each in tensors if each is not main)
+                new = replace(before, made=new.made, times=_is_mask(mask), mask_at=line())
         elif name in SAME:
             new = replace(before, made=new.made)
             fill = _filled(name, args)
@@ -187,7 +195,8 @@ class Watching(TorchFunctionMode):
                 before.weights.uses.add("multiplied")
             elif new.width and name in FILL | {"where"}:
                 new.mask_at = line()
-                new.weak |= fill is not None and -1e6 < fill < 0 and _reach(main, fill)
+                new.times |= fill == 0
+                new.weak |= fill is not None and fill > -1e6 and _reach(main, fill)
         elif name in PRODUCT and len(tensors) >= 2:
             one, other = tensors[-2:]
             if weights := self.of(one).weights:
@@ -219,7 +228,8 @@ class Watching(TorchFunctionMode):
             sizes = [
                 float(each.detach().double().square().mean().sqrt()) for each in (token, other)
             ]
-            if other.ndim >= 2 and sizes[1] > 0:
+            made = self.of(other).made
+            if other.ndim >= 2 and sizes[1] > 0 and made not in RESIDUAL and "norm" not in made:
                 self.seen.tokens_to_positions.append(sizes[0] / sizes[1])
             return "read"
         return name
@@ -261,6 +271,9 @@ class Watching(TorchFunctionMode):
         scores, known = args[0], self.of(args[0])
         kind = self.kinds.get((*scores.shape[-2:],)) if scores.ndim >= 3 else None
         if not kind:
+            n, *square = scores.shape[-3:] if scores.ndim == 4 else (0, 0, 1)
+            if n in self.lengths and square[0] == square[1]:
+                self.seen.over_heads.append(line())
             return self._note("softmax", func(*args, **kwargs), args)
         given = kwargs.get("dim", args[1] if len(args) > 1 and isinstance(args[1], int) else None)
         if given is None:  # of which PyTorch warns: it takes an axis by their number
@@ -276,7 +289,7 @@ class Watching(TorchFunctionMode):
         factor = known.factor if known.width else None
         module = self.stack[-1] if self.stack else ""
         event = Attended(kind, flat.amax(0), axis, line(), module, factor, known.width, known.added,
-                         known.weak, known.mask_at)  # fmt: skip
+                         known.times, known.weak, known.mask_at)  # fmt: skip
         self.seen.attended.append(event)
         self.alive.append(scores)
         return self._keep(out, Known("softmax", weights=event))
@@ -347,8 +360,14 @@ def _note_mask(mask: Tensor, known: Known) -> None:
     if mask.numel() < 2 or mask.dtype == torch.bool:
         return
     least = float(mask.min())
-    known.added |= bool(((mask == 0) | (mask == 1)).all()) and bool((mask == 1).any())
+    known.added |= _is_mask(mask)
     known.weak |= -BELOW < least < 0 and bool(((mask == 0) | (mask == least)).all())
+
+
+def _is_mask(mask: Tensor) -> bool:
+    """Of zeros and ones."""
+    zero, one = mask == 0, mask == 1
+    return bool(zero.any() and one.any() and (zero | one).all())
 
 
 def _reach(scores: Any, fill: float) -> bool:

@@ -15,6 +15,7 @@ from headlight.model.checking.whole.watching import UNMASK, watching
 RATIO = 12.0, 1 / 6  # of tokens to positions: much more, or less, drowns one of them
 NO_GRADIENT = 1e-30
 CLOSE = 1e-3  # of factors
+MANY = 0.1  # of the logits
 SUMS = 1e-4  # of probabilities, from 1
 MOST_TRIED = 64  # modules
 SHOWN = 4  # names in a sentence
@@ -243,6 +244,8 @@ def outputs(p: Patient) -> Finding:
     is_shared = float((out.sum(-1) - 1).abs().max()) < SUMS and float(out.min()) >= 0
     if out.shape[-1] > 1 and is_shared:
         return fails("Its output", "returns probabilities", "Each row sums to 1.")
+    if float(out.min()) == 0 and float((out == 0).double().mean()) > MANY:
+        return fails("Its output", "activation on the logits", "Many are exactly 0.")
     is_log = float(out.logsumexp(-1).abs().max()) < SUMS
     return right("Its output", "Log-probabilities." if is_log else "Logits, or hidden states.")
 

@@ -13,7 +13,7 @@ from torch import nn
 from headlight.model.checkpoint import load
 from headlight.model.presets import build
 from tests.model.checking.whole import strangers
-from tests.model.checking.whole.zoo import layouts, planted
+from tests.model.checking.whole.zoo import layouts, planted, styles
 from tests.model.checking.whole.zoo.heldout import HELD, HELD_2, Einsum, Modules
 from tests.model.checking.whole.zoo.threads import THREADS
 
@@ -120,6 +120,12 @@ HELDOUT = {
        for name, fault in HELD.items()},
     **{f"Modules: {name}": Case(lambda name=name: Modules(name), fault)
        for name, fault in HELD_2.items()},
+}  # fmt: skip
+STYLES = {
+    **{f"Net: {name}": Case(lambda name=name: styles.Net(name), fault)
+       for name, fault in styles.NET.items()},
+    **{f"LM: {name}": Case(lambda name=name: styles.LM(name), fault, how={"kind": "causal"})
+       for name, fault in styles.LANGUAGE.items()},
 }  # fmt: skip
 OF_THREADS = {
     "Aladdin2": Case(layouts.Aladdin2, "cross-attention sees padding"),
@@ -255,6 +261,8 @@ RIGHT = {
        (layouts.AladdinTransformer, layouts.Fairseq, layouts.ShiftsItself, layouts.VocabSecond)},
     **{make.__name__: Case(make, how=CAUSAL) for make in
        (layouts.TransformerModel, layouts.FlatLM, layouts.LucidLM)},
+    "Net": Case(styles.Net),
+    **{f"LM {name}": Case(lambda name=name: styles.LM(name), how=CAUSAL) for name in styles.SOUND},
     "Seq2SeqTransformer": Case(layouts.Seq2SeqTransformer, how={"pad": 1}),
 }  # fmt: skip
 
@@ -269,5 +277,11 @@ def _strangers() -> dict[str, Case]:
 
 
 STRANGERS = _strangers()
-WRONG = {**PLANTED, **HELDOUT, **OF_THREADS, **{n: c for n, c in STRANGERS.items() if c.fault}}
+WRONG = {
+    **PLANTED,
+    **HELDOUT,
+    **STYLES,
+    **OF_THREADS,
+    **{n: c for n, c in STRANGERS.items() if c.fault},
+}
 RIGHT |= {name: case for name, case in STRANGERS.items() if not case.fault}

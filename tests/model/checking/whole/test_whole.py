@@ -1,5 +1,7 @@
 """Laws of the check-up of a whole model."""
 
+import threading
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -92,6 +94,36 @@ def test_what_cannot_be_called_is_no_verdict(model):
     found = check_model(model)
     assert found and {each.state for each in found.findings} <= {"cannot tell"}, str(found)
     assert "adapter" in str(found)
+
+
+class Odd(nn.Module):
+    """Returns whatever `of` makes of its logits."""
+
+    def __init__(self, of):
+        super().__init__()
+        self.of, self.embed, self.out = of, nn.Embedding(30, 8), nn.Linear(8, 30)
+
+    def forward(self, ids):
+        return self.of(self.out(self.embed(ids)))
+
+
+ODD = {
+    "None": lambda x: None, "text": lambda x: "x", "nothing": lambda x: (), "a number": torch.sum,
+    "flat": torch.flatten, "4 axes": lambda x: x[:, None], "complex": torch.fft.fft,
+    "sparse": lambda x: x.to_sparse(), "no numbers": lambda x: x.to("meta"),
+    "an error": lambda x: 1 / 0, "one row less": lambda x: x[:, :2], "infinite": lambda x: x / 0,
+    "nested": lambda x: torch.nested.nested_tensor([x[0]]), "a lock": lambda x: x,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["", "causal"])
+@pytest.mark.parametrize("name", ODD)
+def test_whatever_a_model_returns_there_is_a_report(name, kind):
+    model = Odd(ODD[name])
+    if name == "a lock":
+        model.lock = threading.Lock()
+    found = check_model(model, kind=kind)
+    assert found.findings and all(len(line) < 400 for line in str(found).splitlines())
 
 
 def test_what_is_no_model_or_no_kind_is_refused():
