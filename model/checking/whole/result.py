@@ -111,7 +111,11 @@ class Checkup:
         return f"{self.model}{how}: {counts}. {self.seconds:.1f} s."
 
     def __str__(self) -> str:
-        return "\n".join([self.summary(), *map(str, self.by_state)])
+        """In full but for what is right, of which the trials are listed."""
+        others = [str(each) for each in self.by_state if each.state != RIGHT]
+        passed = [each.trial for each in self.findings if each.state == RIGHT]
+        rest = [f"Right: {'; '.join(passed)}."] if passed else []
+        return "\n".join([self.summary(), *others, *rest])
 
     __repr__ = __str__
 
