@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -275,10 +275,7 @@ class Watching(TorchFunctionMode):
             if n in self.lengths and square[0] == square[1]:
                 self.seen.over_heads.append(line())
             return self._note("softmax", func(*args, **kwargs), args)
-        given = kwargs.get("dim", args[1] if len(args) > 1 and isinstance(args[1], int) else None)
-        if given is None:  # of which PyTorch warns: it takes an axis by their number
-            given = 0 if scores.ndim == 3 else 1
-        axis = given if given < 0 else given - scores.ndim
+        axis = _axis(scores, args, kwargs)
         if axis != -1 and AXIS in self.mends:
             out = torch.softmax(scores, -1)
         else:
@@ -387,11 +384,40 @@ def _number(x: Any) -> float | None:
     return float(x) if isinstance(x, Tensor) and x.numel() == 1 and x.is_floating_point() else None
 
 
+class Keeping(Watching):
+    """Keeps the weights of every attention, (batch, heads, query, key), with its module's name."""
+
+    def __init__(self, model: nn.Module):
+        super().__init__(model, (0, 0))
+        self.kept: list[tuple[str, Tensor]] = []
+
+    def _softmax(self, func: Callable, args, kwargs) -> Tensor:
+        out, scores = func(*args, **kwargs), args[0]
+        if scores.ndim == 4 and _axis(scores, args, kwargs) == -1:
+            self.kept.append((self.stack[-1] if self.stack else "", out.detach()))
+        return out
+
+
+def _axis(scores: Tensor, args, kwargs) -> int:
+    """Of a softmax, counted from the end."""
+    given = kwargs.get("dim", args[1] if len(args) > 1 and isinstance(args[1], int) else None)
+    if given is None:  # of which PyTorch warns: it takes an axis by their number
+        given = 0 if scores.ndim == 3 else 1
+    return given if given < 0 else given - scores.ndim
+
+
+def watching(model: nn.Module, lengths: tuple[int, int], **how: Any):
+    """A pass that is watched, see `stepwise`. `how`: see Watching."""
+    return stepwise(model, Watching(model, lengths, **how))
+
+
+Kind = TypeVar("Kind", bound=Watching)
+
+
 @contextmanager
-def watching(model: nn.Module, lengths: tuple[int, int], **how: Any) -> Iterator[Watching]:
-    """A pass in which every attention of PyTorch is computed step by step, so that it is seen.
-    `how`: see Watching. No other thread may run a model meanwhile."""
-    watch = Watching(model, lengths, **how)
+def stepwise(model: nn.Module, watch: Kind) -> Iterator[Kind]:
+    """A pass in which every attention of PyTorch is computed step by step, so that it is seen. No
+    other thread may run a model meanwhile."""
 
     def leave(*_: Any) -> None:  # a hook's value would replace the output
         if watch.stack:
