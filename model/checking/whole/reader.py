@@ -5,7 +5,7 @@ import copy
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -24,6 +24,7 @@ SPECIAL_NAMES = (
     "bos_token_id", "eos_token_id", "unk_token_id", "bos_id", "eos_id", "decoder_start_token_id",
     "cls_token_id", "sep_token_id", "mask_token_id",
 )  # fmt: skip
+LENGTH = re.compile("len(gth)?s?$")
 OUTPUTS = ("logits", "last_hidden_state", "prediction_logits", "output", "out")
 SAY_HOW = "Say how it is called: checkup(model, adapter=lambda model, src, tgt: model(…))."
 
@@ -237,53 +238,24 @@ def _by_names(
     model: nn.Module, parameters: Mapping[str, inspect.Parameter], none: Reader,
     score: Callable[[Reader], Score],
 ) -> Reader:  # fmt: skip
-    """What is neither a mask nor has a default are ids; a mask belongs to the side in its name."""
+    """What is neither a mask, a length nor a number, and has no default, are ids."""
     said = f"forward({', '.join(parameters)}) of {type(model).__name__}"
     masks = [n for n in parameters if re.search("mask|pad", n.lower()) and n != "is_causal"]
-    others = {name: each for name, each in parameters.items() if name not in masks}
-    lengths = [name for name in others if re.search("len(gth)?s?$", name.lower())]
-    ids = [name for name, each in others.items()
-           if each.default is each.empty and name not in lengths] or [*others][:1]  # fmt: skip
+    others = [name for name in parameters if name not in masks]
+    ids = [n for n in others if parameters[n].default is inspect.Parameter.empty
+           and not LENGTH.search(n.lower()) and not _is_number(n, parameters)]  # fmt: skip
+    ids = ids or others[:1]
     answers = next((n for n in others if n in ANSWERS and n not in ids), "")
     if not 0 < len(ids) < 3:
         raise CannotCall(f"{said} is not understood. {SAY_HOW}")
-    is_pair = len(ids) == 2
-    is_causal = not is_pair and (none.kind or _guess(model)) == CAUSAL
-
-    of_target = {name: _is_of_target(name) or is_causal for name in (*lengths, *masks)}
-
-    def reader(style: Style | None, length_first: bool) -> Reader:
-        def call(src: Tensor, tgt: Tensor | None, real: Tensor) -> Any:
-            given: dict[str, Any] = dict(zip(ids, (src, tgt), strict=False))
-            rows = 0 if length_first else 1  # the axis of the length
-            own = real if tgt is None else torch.ones(len(real), tgt.shape[rows]) > 0
-            reals = {name: own if of_target[name] else real for name in of_target}
-            given |= {name: reals[name].sum(1) for name in lengths}
-            for name in masks if style is not None else ():
-                assert style is not None
-                mask = _mask(style, name, reals[name], of_target[name])
-                if mask is None and parameters[name].default is inspect.Parameter.empty:
-                    mask = torch.zeros(2 * reals[name].shape[1:], dtype=torch.bool)
-                if mask is not None:
-                    given[name] = mask
-            out = model(**given)
-            text = src if tgt is None else tgt
-            if answers and tensor_of(out).shape[1:-1] == (1,) and text.shape[rows] > 1:
-                out = model(**given, **{answers: text})  # nanoGPT's gives all rows only then
-            return out
-
-        how = ", ".join([*ids, *lengths, *(masks if style else ())])
-        how += f"; masks {style.title}" if style and masks else ""
-        how += "; (length, batch)" if length_first else ""
-        found = _with_kind(none, call, is_pair, how, model)
-        return replace(found, length_first=length_first)
-
+    forms = [(ids, answers), *([(ids[:1], ids[1])] if ids[1:] and ids[1] in ANSWERS else [])]
     best, most, error = None, (False, -1), None
-    for length_first, style in product((False, True), (*(STYLES if masks else ()), None)):
+    for length_first, form, style in product((False, True), forms, (*(STYLES * bool(masks)), None)):
         if length_first and most[0]:
             break
         try:
-            kept = score(each := reader(style, length_first))
+            each = _named(model, parameters, none, *form, masks if style else [], style)
+            kept = score(each := replace(each, length_first=length_first))
         except Exception as problem:  # of the model, called in a way that it does not know
             error = error or problem
             continue
@@ -291,7 +263,46 @@ def _by_names(
             best, most = each, kept
     if best is None:
         raise CannotCall(f"{said} fails: {message_of(error)[:160]}. {SAY_HOW}") from error
-    return best
+    return replace(best, how=best.how + "; (length, batch)" * best.length_first)
+
+
+def _is_number(name: str, parameters: Mapping[str, inspect.Parameter]) -> bool:
+    """As `start_pos` of models with a cache."""
+    return parameters[name].annotation in (int, "int") or name in ("start_pos", "offset")
+
+
+def _named(
+    model: nn.Module, parameters: Mapping[str, inspect.Parameter], none: Reader, ids: Sequence[str],
+    answers: str, masks: Sequence[str], style: Style | None,
+) -> Reader:  # fmt: skip
+    """`ids`: names of one or two; `answers`: that of what follows the text, which some models take
+    for their loss, or ""; a mask or a length belongs to the side in its name."""
+    is_pair = len(ids) == 2
+    is_causal = not is_pair and (none.kind or _guess(model)) == CAUSAL
+    needed = {name for name, each in parameters.items() if each.default is each.empty}
+    lengths = [name for name in parameters if LENGTH.search(name.lower())]
+    numbers = {name: 0 for name in needed if _is_number(name, parameters)}
+
+    def call(src: Tensor, tgt: Tensor | None, real: Tensor) -> Any:
+        given: dict[str, Any] = numbers | dict(zip(ids, (src, tgt), strict=False))
+        text = src if tgt is None else tgt
+        own = real if tgt is None else torch.ones(len(real), tgt.numel() // len(real)) > 0
+        reals = {n: own if _is_of_target(n) or is_causal else real for n in (*lengths, *masks)}
+        given |= {name: reals[name].sum(1) for name in lengths}
+        for name in masks:
+            assert style is not None
+            mask = _mask(style, name, reals[name], _is_of_target(name) or is_causal)
+            if mask is None and name in needed:
+                mask = torch.zeros(2 * reals[name].shape[1:], dtype=torch.bool)
+            if mask is not None:
+                given[name] = mask
+        out = model(**given, **({answers: text} if answers in needed else {}))
+        if answers and tensor_of(out).shape[1:-1] == (1,) and text.numel() > len(real):
+            out = model(**given, **{answers: text})  # nanoGPT's gives all rows only then
+        return out
+
+    how = ", ".join([*ids, *lengths, *masks]) + (f"; masks {style.title}" if style else "")
+    return _with_kind(none, call, is_pair, how, model)
 
 
 def _is_of_target(name: str) -> bool:

@@ -258,7 +258,7 @@ RIGHT = {
        for n in ("UMT5", "LongT5", "SwitchTransformers")},
     "two BERTs": Case(two_berts),
     **{make.__name__: Case(make) for make in
-       (layouts.AladdinTransformer, layouts.Fairseq, layouts.ShiftsItself, layouts.VocabSecond)},
+       layouts.AS_THEY_ARE},
     **{make.__name__: Case(make, how=CAUSAL) for make in
        (layouts.TransformerModel, layouts.FlatLM, layouts.LucidLM)},
     "Net": Case(styles.Net),

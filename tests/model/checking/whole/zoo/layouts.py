@@ -5,6 +5,9 @@ import math
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+from tests.model.checking.whole.zoo.planted import MiniGPT, Scratch
+
 V,D,H=40,24,4
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model, dropout=0.1, max_len=5000):
@@ -94,3 +97,24 @@ class LucidLM(nn.Module):
             o=torch.einsum('bhij,bhjd->bhid',sim.softmax(-1),v).transpose(1,2).reshape(x.shape)
             x=x+self.o[i](o); a,b=self.ff[i](x).chunk(2,-1); x=x+self.ff2[i](a*F.gelu(b))
         return self.to_logits(self.norm(x,self.g[2]))
+
+
+class TakesAnswers(MiniGPT):
+    def forward(self, idx, targets): return super().forward(idx, targets)
+
+
+class LossFirst(MiniGPT):
+    def forward(self, x, labels): return super().forward(x, labels)[::-1]
+
+
+class TakesPosition(MiniGPT):
+    def forward(self, tokens, start_pos: int): return super().forward(tokens, tokens)[0]
+
+
+class TakesTargets(Scratch):
+    def forward(self, inputs, targets): return super().forward(inputs, targets)
+
+
+AS_THEY_ARE = (
+    AladdinTransformer, Fairseq, ShiftsItself, VocabSecond, TakesAnswers, LossFirst, TakesPosition, TakesTargets,
+)
