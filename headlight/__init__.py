@@ -21,6 +21,7 @@ OF_THE_APP = {"open": "in_process", "show": "export.notebook"}  # name → its m
 
 if TYPE_CHECKING:
     from headlight.app.export import check as check
+    from headlight.app.export.checkup import checkup as checkup
     from headlight.app.export.notebook import show as show
     from headlight.app.in_process import open as open
     from headlight.model import *  # noqa: F403
@@ -31,6 +32,8 @@ def __getattr__(name: str) -> Any:
     PyTorch alone takes seconds, and the app answers before that."""
     if name == "check":
         return import_module("headlight.app.export.check")
+    if name == "checkup":
+        return import_module("headlight.app.export.checkup").checkup
     if name in OF_THE_APP:
         return getattr(import_module(f"headlight.app.{OF_THE_APP[name]}"), name)
     if name == "__all__" or not name.startswith("_"):
@@ -43,4 +46,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), "check", *__getattr__("__all__")})
+    return sorted({*globals(), "check", "checkup", *__getattr__("__all__")})

@@ -28,6 +28,7 @@ from headlight.app.lessons.lesson import load_folder
 from headlight.app.lessons.question_types import TYPES
 from headlight.app.text.keys import BY_PAGE
 from headlight.model.card import parameter_count, wilson
+from headlight.model.checking.whole.faults import FAULTS
 from headlight.model.checkpoint import SHIPPED, CannotLoad, load
 from headlight.model.commands import COMMANDS as OF_MODEL
 from headlight.model.probing.changes import (
@@ -153,6 +154,15 @@ def commands() -> str:
     return "\n\n".join(parts)
 
 
+def faults() -> str:
+    """What `checkup` names."""
+    rows = ["| fault | what is wrong | usual cure |", "|---|---|---|"]
+    for name, fault in FAULTS.items():
+        cure = f"`{fault.cure}`" if fault.cure else "–"
+        rows.append(f"| {name} | {fault.sentence} | {cure} |")
+    return "\n".join(rows)
+
+
 def lessons() -> str:
     """The shipped lessons, in their order."""
     rows = ["| lesson | section of the paper | model | minutes |", "|---|---|---|---|"]
@@ -265,6 +275,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "class-steps-45": lambda: class_steps(0, SHORT),
     "class-steps-90": lambda: class_steps(SHORT, len(class_plan.plan().steps)),
     "commands": commands,
+    "faults": faults,
     "errors": lambda: entries(errors()),
     "lessons": lessons,
     "places": places,

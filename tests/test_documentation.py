@@ -49,9 +49,9 @@ ABBREVIATION = re.compile(r"\b(e\.g|i\.e|et al|vs|cf|Fig)\.")
 # Commands that start a server, download, install or take long are tried elsewhere. That those of
 # ours exist, their help on the page Commands shows.
 STARTS = re.compile(
-    r"headlight( --.*)?( +#.*)?$|headlight (check|page|doctor|lessons|train|evaluate|survey|data|"
-    r"pretrained|back-translate|average|describe|snapshots) |(pip|uvx|make|docker|accelerate|"
-    r"streamlit|python|py|python3) |\.venv"
+    r"headlight( --.*)?( +#.*)?$|headlight (check|checkup|page|doctor|lessons|train|evaluate|"
+    r"survey|data|pretrained|back-translate|average|describe|snapshots) |(pip|uvx|make|docker|"
+    r"accelerate|streamlit|python|py|python3) |\.venv"
 )
 
 
@@ -273,6 +273,7 @@ def test_code_runs(page, tmp_path, monkeypatch):
     """Python in one namespace for each page; what stands behind `# →` is printed."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(changes, "VERBS", dict(changes.VERBS))  # a page adds one
     text, names = page.read_text("utf-8"), {"__name__": "page"}
     for code in re.findall(r"<!-- setup:\n(.*?)-->", text, re.DOTALL):

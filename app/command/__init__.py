@@ -24,6 +24,10 @@ COMMANDS = {
         "headlight.app.export.assignment",
         "write an exercise with a starter, a notebook and tests",
     ),
+    "checkup": (
+        "headlight.app.export.checkup_command",
+        "say what is wrong with a whole Transformer that you wrote",
+    ),
     "doctor": ("headlight.app.command.doctor", "check whether this machine has what the app needs"),
 }
 OTHER_PACKAGE = (

@@ -11,7 +11,7 @@ pytest and in notebooks, where a verdict is a picture: yours, ours, and where th
 import base64
 import html
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -71,30 +71,41 @@ def matrices_of(verdict: Verdict) -> list[Matrix]:
                              **options)]  # fmt: skip
 
 
-def document(verdict: Verdict) -> str:
-    """A page that shows a verdict, without a server."""
-    first, *more = (html.escape(line) for line in str(verdict).split("\n"))
+def page(title: str, text: str, is_ok: bool, matrices: Sequence[Matrix]) -> str:
+    """A page that shows a text, whose first sentence is the verdict, above matrices, without a
+    server."""
+    first, *more = (html.escape(line) for line in text.split("\n"))
     head, _, rest = first.partition(". ")
     colours = {"paper": PAPER, "ink": INK, "primary": PRIMARY}
     parts = {name: f"{each['light']}, {each['dark']}" for name, each in colours.items()} | {
-        "title": html.escape(verdict.part),
+        "title": html.escape(title),
         "said": "<br>".join([f"<b>{head}.</b> {rest}", *more]),
-        "tone": RIGHT if verdict.ok else WRONG,
+        "tone": RIGHT if is_ok else WRONG,
         "css": read("matrices/style.css"),
         "js": script("matrices/index.js").replace("export default function", "function draw"),
-        "data": base64.b64encode(pack(matrices_of(verdict), fills=False)).decode("ascii"),
+        "data": base64.b64encode(pack(matrices, fills=False)).decode("ascii"),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], read("check_page/page.html"))
+
+
+def document(verdict: Verdict) -> str:
+    """A page that shows a verdict, without a server."""
+    return page(verdict.part, str(verdict), verdict.ok, matrices_of(verdict))
+
+
+def frame(title: str, document: str) -> str:
+    """A page as a notebook shows it."""
+    return (
+        f'<iframe title="{html.escape(title)}" srcdoc="{html.escape(document)}" '
+        f'style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
+    )
 
 
 class ShownVerdict(Verdict):
     """A verdict that a notebook shows as a picture."""
 
     def _repr_html_(self) -> str:
-        return (
-            f'<iframe title="{html.escape(self.part)}" srcdoc="{html.escape(document(self))}" '
-            f'style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
-        )
+        return frame(self.part, document(self))
 
 
 class NotRight(NotYet):

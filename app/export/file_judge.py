@@ -282,32 +282,55 @@ Say = Callable[[Mapping[str, Any]], None]
 Job = Callable[[Say], None]
 
 
-def _here(job: Job) -> dict[str, str]:
+def apart(file: Path, job: Job, seconds: int) -> tuple[list[Mapping[str, Any]], str]:
+    """All that a job says that runs the file's code, in a process of its own with the limits of
+    this module and so many seconds; and why it says no more, or ""."""
+    torch.set_num_threads(1)
+    _set(PR_SET_CHILD_SUBREAPER, 1)
+    said: list[Mapping[str, Any]] = []
+
+    def hear(line: bytes) -> None:
+        with suppress(ValueError, RecursionError):  # the file's code may have written it
+            said.append(dict(json.loads(line)))
+
+    end = _forked(file, job, hear, None, seconds) if CAN_FORK else _here(job, said.append)
+    return said, end["end"]
+
+
+def _write_line(line: bytes) -> None:
+    _write_all(1, line + b"\n")
+
+
+def _here(job: Job, say: Say = _say) -> dict[str, str]:
     """Without a fork. What the code prints goes nowhere: standard output is our answer."""
     with open(os.devnull, "w") as nowhere:
         kept, sys.stdout = sys.stdout, nowhere
         try:
-            job(_say)
+            job(say)
         finally:
             sys.stdout = kept
     return {"end": "", "printed": ""}
 
 
-def _forked(file: Path, job: Job) -> dict[str, str]:
+def _forked(
+    file: Path, job: Job, say: Callable[[bytes], None] = _write_line, asks: int | None = 0,
+    seconds: int = SECONDS,
+) -> dict[str, str]:  # fmt: skip
     """Does a job in a fork, and says what it says, until it ends, or has to. The last line; empty
-    where another save has ended it."""
+    where another save, a line on `asks`, has ended it."""
     reading, writing = os.pipe()
     with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as traces:
         most = psutil.Process().memory_info().vms + MORE_BYTES  # in the fork it has another number
         pid = os.fork()
         if not pid:
             os.close(reading)
-            _guarded(file, job, most, writing, printed, traces)
+            _guarded(file, job, most, seconds, writing, printed, traces)
         os.close(writing)
-        ends, asked_again, rest, count = time.monotonic() + SECONDS, False, b"", 0
+        ends, asked_again, rest, count = time.monotonic() + seconds, False, b"", 0
+        heard = [reading] if asks is None else [reading, asks]
         while (left := ends - time.monotonic()) > 0:
-            ready = select.select([reading, 0], [], [], left)[0]
-            if asked_again := 0 in ready:
+            ready = select.select(heard, [], [], left)[0]
+            if asked_again := asks in ready:
                 break
             chunk = os.read(reading, 1 << 16) if ready else b""
             count += len(chunk)
@@ -315,7 +338,7 @@ def _forked(file: Path, job: Job) -> dict[str, str]:
                 break
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
-                _write_all(1, line + b"\n")
+                say(line)
         is_late = time.monotonic() >= ends
         os.close(reading)
         is_over = not is_late and not asked_again and count <= MOST_ANSWERED
@@ -324,7 +347,7 @@ def _forked(file: Path, job: Job) -> dict[str, str]:
             return {}
         end = ""
         if is_late:
-            end = _too_long() + _last_line(file, traces)
+            end = _too_long(seconds) + _last_line(file, traces)
         elif is_over and status:
             end = _ended_by(status)
         elif count > MOST_ANSWERED or rest:
@@ -334,8 +357,8 @@ def _forked(file: Path, job: Job) -> dict[str, str]:
         return {"end": end, "printed": text[:PRINTED]}
 
 
-def _too_long() -> str:
-    return f"Your code ran longer than {SECONDS} seconds and was stopped. Does a loop never end?"
+def _too_long(seconds: int = SECONDS) -> str:
+    return f"Your code ran longer than {seconds} seconds and was stopped. Does a loop never end?"
 
 
 def _ended_by(status: int) -> str:
@@ -375,8 +398,9 @@ def _end_children(pid: int, patience: float) -> int:
 
 
 def _guarded(
-    file: Path, job: Job, memory: int, writing: int, printed: IO[bytes], traces: IO[bytes]
-) -> NoReturn:
+    file: Path, job: Job, memory: int, seconds: int, writing: int, printed: IO[bytes],
+    traces: IO[bytes],
+) -> NoReturn:  # fmt: skip
     """The fork. Where it can be the first of process numbers of its own, it is so in a fork once
     more, and all of these end with it."""
     try:
@@ -389,7 +413,7 @@ def _guarded(
                 status = os.waitstatus_to_exitcode(os.waitpid(inner, 0)[1])
                 os._exit(128 - status if status < 0 else status)
             _set(PR_SET_PDEATHSIG, signal.SIGKILL)
-        _limit(memory, traces)
+        _limit(memory, seconds, traces)
         nothing = os.open(os.devnull, os.O_RDONLY)
         for descriptor, to in ((nothing, 0), (printed.fileno(), 1), (printed.fileno(), 2)):
             os.dup2(descriptor, to)
@@ -408,14 +432,14 @@ def _memory() -> str:
     return f"Your code needs more than {MORE_BYTES / 1e9:.0f} GB of memory."
 
 
-def _limit(memory: int, traces: IO[bytes]) -> None:
+def _limit(memory: int, seconds: int, traces: IO[bytes]) -> None:
     import faulthandler
     import resource
 
-    faulthandler.dump_traceback_later(SECONDS - 1, file=traces)
+    faulthandler.dump_traceback_later(seconds - 1, file=traces)
     limits = {
         "RLIMIT_AS": memory,
-        "RLIMIT_CPU": SECONDS + 1,
+        "RLIMIT_CPU": seconds + 1,
         "RLIMIT_CORE": 0,
         "RLIMIT_FSIZE": FILE_BYTES,
     }
@@ -424,8 +448,8 @@ def _limit(memory: int, traces: IO[bytes]) -> None:
             resource.setrlimit(getattr(resource, name), (most, most))
 
 
-def judge(file: Path, model: str, translator: Checkpoint | None, say: Say) -> None:
-    """Runs a file, and says of each part in it what is to be said."""
+def run_file(file: Path, say: Say) -> dict[str, Any] | None:
+    """All names of a file, which runs. None where it fails, and why is said."""
     module = ModuleType(YOURS)
     module.__file__ = str(file)
     sys.modules[YOURS] = module
@@ -435,12 +459,20 @@ def judge(file: Path, model: str, translator: Checkpoint | None, say: Say) -> No
             text = source.read(LARGEST_SOURCE + 1)
         if len(text) > LARGEST_SOURCE:
             say(_of(file.name, "Your file has more than 1 MB, which is no exercise."))
-            return
+            return None
         exec(compile(text, str(file), "exec"), vars(module))
     except BaseException as error:
-        say(_of(file.name, *_sentence(error, file)))
+        say(_of(file.name, *sentence_of(error, file)))
+        return None
+    return vars(module)
+
+
+def judge(file: Path, model: str, translator: Checkpoint | None, say: Say) -> None:
+    """Runs a file, and says of each part in it what is to be said."""
+    found = run_file(file, say)
+    if found is None:
         return
-    functions = dict(_functions(vars(module)))
+    functions = dict(_functions(found))
     if not functions:
         names = ", ".join(PARTS)
         say(_of(file.name, f"No function has one of the names that can be judged: {names}."))
@@ -463,7 +495,7 @@ def judge(file: Path, model: str, translator: Checkpoint | None, say: Say) -> No
         except MemoryError:
             say(_of(name, _memory()))
         except BaseException as error:
-            say(_of(name, *_sentence(error, file)))
+            say(_of(name, *sentence_of(error, file)))
     if translator and (sentence := _in_model(translator, ready, file)):
         say({"in_model": sentence})
 
@@ -472,7 +504,7 @@ def _of(name: str, sentence: str, line: int = 0) -> dict[str, Any]:
     return {"part": name, "state": NOT_YET, "said": [sentence], "line": line, "matrices": []}
 
 
-def _sentence(error: BaseException, file: Path) -> tuple[str, int]:
+def sentence_of(error: BaseException, file: Path) -> tuple[str, int]:
     """What an exception is in words, and its line."""
     line, text, _ = where(error, str(file))
     if isinstance(error, SystemExit | KeyboardInterrupt):
@@ -509,7 +541,7 @@ def _in_model(translator: Checkpoint, functions: Mapping[str, Callable], file: P
     except (CannotRead, ValueError, TypeError) as error:
         return str(error)
     except BaseException as error:
-        return _sentence(error, file)[0]
+        return sentence_of(error, file)[0]
 
 
 if __name__ == "__main__":

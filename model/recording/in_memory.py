@@ -232,7 +232,7 @@ def in_memory(model: nn.Module, tokenizer: Any, *texts: str) -> InMemory:
     if not isinstance(model, nn.Module) or theirs(model) is None:
         raise CannotRecord(
             f"{type(model).__name__} is not a model of transformers. Use record or show, which "
-            "read any module with nn.MultiheadAttention."
+            "read any module of PyTorch."
         )
     if tokenizer is None or not callable(tokenizer):
         raise CannotRecord("To read what one types, the model needs its tokenizer.")

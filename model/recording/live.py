@@ -8,6 +8,7 @@ mode.
 
 import inspect
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -17,6 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from headlight.model.checking.whole.watching import Keeping, stepwise
 from headlight.model.probing.changes import (
     CannotChange,
     Change,
@@ -66,6 +68,7 @@ from headlight.model.recording.weights import (
     layers_by_name,
     layers_of,
     stacked,
+    unwrapped,
 )
 
 ARGUMENTS = (
@@ -106,10 +109,7 @@ def read_modules(
     all_names = names_of(model)
     names = {m: all_names[m] for m in all_names if isinstance(m, nn.MultiheadAttention)}
     if not names:
-        raise CannotRecord(
-            "This model has no attention that can be read: neither one of transformers nor an "
-            "nn.MultiheadAttention. Give its weights instead."
-        )
+        return read_softmaxes(model, read, changes)
     watch = Watch({**names}, Room([*chain(*names.values())], (None, None)))
     places: list[Place] = []
     projections: dict[nn.MultiheadAttention, nn.Parameter] = {}  # of those with heads off
@@ -150,6 +150,31 @@ def read_modules(
     if not watch.calls:
         raise CannotRecord(f"{type(model).__name__} does not call its attention in this pass.")
     return list(watch.calls)
+
+
+def read_softmaxes(
+    model: nn.Module, read: Read, changes: Mapping[Place, Sequence[Change]] = {}
+) -> list[Call]:
+    """The calls of attention in code of one's own: every softmax over the last axis of four, and
+    every scaled_dot_product_attention."""
+    for here in changes.values():
+        raise CannotChange(f"“{here[0]}”: code of your own can only be read, not changed.")
+    counts = Counter[str]()
+    calls: list[Call] = []
+    with unchanged(model):
+        model.eval()
+        with stepwise(model, Keeping(model)) as watch:
+            model(*read.ordered, **read.inputs)
+    for name, weights in watch.kept:
+        calls.append(Call(unwrapped(name), counts[name], weights, weights.shape[1]))
+        counts[name] += 1
+    if not calls:
+        raise CannotRecord(
+            "This model has no attention that can be read: no nn.MultiheadAttention, and no "
+            "softmax over scores (batch, heads, query, key). Give its weights instead."
+        )
+    check_room(sum(call.weights[0].numel() for call in calls), calls[0].weights.shape[-2:])
+    return calls
 
 
 def length_first(

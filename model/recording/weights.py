@@ -22,7 +22,7 @@ OF_TRANSFORMERS = {  # its name → our kind; "" where only the weights tell
 
 MOST_LAYERS = 999  # that can be shown
 KIND_NAME = re.compile("[a-z][a-z0-9_ -]{0,39}")  # what kinds and texts may be called, in files too
-CROSS = re.compile(r"cross|enc(?:oder)?_?dec|encoder_att|multihead_attn", re.IGNORECASE)
+CROSS = re.compile(r"cross|enc(?:oder)?_?dec|encoder_att|multihead_attn|src_?att", re.IGNORECASE)
 NUMBER = re.compile(r"(?<![A-Za-z])\d+(?![A-Za-z])")
 WRAPPER = re.compile(  # what torch.compile, DataParallel, FSDP and PEFT put into modules' names
     r"(?<![^.])(_orig_mod|module|_fsdp_wrapped_module|_checkpoint_wrapped_module|base_layer|"

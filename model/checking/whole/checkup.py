@@ -1,0 +1,180 @@
+"""Tries a whole Transformer that somebody wrote. What is wrong is judged by what the model does: a
+token is changed, and every row of the output compared. Names come from watching it inside."""
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+
+from headlight.model.checking.calling import message_of
+from headlight.model.checking.verdict import RIGHT
+from headlight.model.checking.whole import padding, seeing, weights
+from headlight.model.checking.whole.patient import Patient, most
+from headlight.model.checking.whole.reader import (
+    CAUSAL,
+    MODEL_KINDS,
+    PAIR,
+    SAY_HOW,
+    TEXT,
+    CannotCall,
+    Reader,
+    exact,
+    find,
+    vocabulary_of,
+)
+from headlight.model.checking.whole.result import Checkup, Finding, cannot_say, causes
+
+LONGEST = 64  # tokens
+ONE_LENGTH = 6  # of source and target, where these must be equal
+BOTH_WAYS = 'It reads in both directions. If it is to write text, say kind="causal".'
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """One thread, and none of PyTorch's fast paths, which know no hooks and cut padding off. A
+    hundred small passes on many threads would wait for each other."""
+    fast, threads = torch.backends.mha.get_fastpath_enabled(), torch.get_num_threads()
+    state = torch.random.get_rng_state()
+    torch.backends.mha.set_fastpath_enabled(False)
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast)
+        torch.set_num_threads(threads)
+        torch.random.set_rng_state(state)
+
+
+def check_model(
+    model: nn.Module, tokenizer: Any = None, adapter: Callable | None = None, kind: str = "",
+    pad: int | None = None, longest: int = LONGEST, is_tied: bool = False,
+) -> Checkup:  # fmt: skip
+    """Tries a copy of a model; the model itself stays as it is.
+
+    tokenizer   says the id of padding, if the model does not
+    adapter     how to call it, as `lambda model, src, tgt: model(src, tgt, my_mask(src))`, with
+                `src` and `tgt` of shape (batch, length), for logits (batch, length, vocabulary)
+    kind        pair (source and target), causal (predicts its next token) or text
+    pad         the id of padding
+    longest     a number of tokens that it should read
+    is_tied     whether embedding and output layer should share their weights
+
+    What fails in the model is a finding. Raises ValueError for what is no model or no kind."""
+    if not isinstance(model, nn.Module):
+        raise ValueError(f"A check-up takes an nn.Module, not a {type(model).__name__}.")
+    if kind not in ("", *MODEL_KINDS):
+        raise ValueError(f"There is no kind {kind!r}. Choose from {', '.join(MODEL_KINDS)}.")
+    start = time.perf_counter()
+    calling = {"tokenizer": tokenizer, "adapter": adapter, "kind": kind, "pad": pad}
+    with quiet():
+        try:
+            p, is_unsure = _examined(model, calling)
+        except Exception as error:  # of the model
+            how, findings = _called_wrongly(model, calling, error)
+        else:
+            how, findings = p.reader.how, [*_findings(p, longest, is_tied)]
+            if is_unsure:
+                findings.append(cannot_say("The future", BOTH_WAYS))
+    seconds = time.perf_counter() - start
+    return Checkup(type(model).__name__, how, causes(findings), seconds)
+
+
+def _examined(model: nn.Module, calling: dict[str, Any]) -> tuple[Patient, bool]:
+    """A copy that runs, in float64 if it can, and whether its kind is unsure."""
+    try:
+        p, is_unsure = patient_of(exact(model), calling)
+        if p.base().isfinite().all():
+            return p, is_unsure
+    except Exception as error:
+        if not re.search("dtype|double|float", str(error), re.IGNORECASE):
+            raise
+    p, is_unsure = patient_of(exact(model).float(), calling)  # it makes float32 itself
+    p.base()
+    return p, is_unsure
+
+
+def patient_of(model: nn.Module, calling: dict[str, Any]) -> tuple[Patient, bool]:
+    """A model in eval mode with the way in which it is called, and whether its kind is unsure.
+    `calling`: what `find` takes. Raises CannotCall, and what the model does."""
+    size = vocabulary_of(model)
+    reader = find(model, score=lambda each: _score(Patient(model, each, size)), **calling)
+    if reader.kind:
+        return Patient(model, reader, size), False
+    p = Patient(model, replace(reader, kind=TEXT), size)
+    found = p.influence(0)
+    is_square = len(found) == found.shape[1]
+    if is_square and float(found.triu(1).max()) < p.least:
+        return Patient(model, replace(reader, kind=CAUSAL), size), False
+    return p, is_square and p.base().shape[-1] >= size
+
+
+def _score(p: Patient) -> tuple[bool, int]:
+    """Whether texts of a batch stay apart, and how many other laws are kept: with the masks that a
+    model was written for, the most."""
+    base = p.base()
+    kept = 2 * int(bool(base.isfinite().all()))
+    if p.reader.pad is not None and p.reader.kind != CAUSAL:
+        kept += padding.padding_gap(p) < p.between
+    if p.reader.kind in (PAIR, CAUSAL):
+        found = p.influence(p.own_side)
+        below = torch.ones_like(found).tril(-1) > 0
+        kept += float(found.triu(1).max()) < p.least
+        kept += bool((found[below] > p.least * seeing.NEAR).all())
+    gaps = (most(base, p.beside(p.others, at)) for at in (0, 1))
+    return all(gap < p.between for gap in gaps), kept
+
+
+def _findings(p: Patient, longest: int, is_tied: bool) -> Iterator[Finding]:
+    """Of one trial after another."""
+    yield seeing.numbers(p)
+    yield (twice := seeing.same_twice(p))
+    if twice.fault == "random in eval":
+        return  # nothing can be compared
+    writes = p.reader.kind in (PAIR, CAUSAL)
+    trials: list[Callable[[Patient], Finding | list[Finding] | None]] = [seeing.own_text]
+    trials += [seeing.future, seeing.past] if writes else [seeing.both_ways]
+    trials += [seeing.source] if p.pair else []
+    trials += [padding.padding, weights.softmax_axis, weights.scale, weights.positions]
+    if writes:
+        trials += [seeing.diagonal, seeing.prefix, seeing.cached, seeing.residuals]
+    trials += [partial(weights.length, longest=longest), weights.gradients, weights.shared_layers,
+               weights.sizes_of_inputs, partial(weights.tied, said=is_tied),
+               weights.outputs]  # fmt: skip
+    for trial in trials:
+        try:
+            found = trial(p)
+        except Exception as error:  # of the model
+            name = getattr(trial, "func", trial).__name__.replace("_", " ").capitalize()
+            found = cannot_say(name, f"The model fails: {message_of(error)[:160]}.")
+        yield from found if isinstance(found, list) else [found] if found else []
+
+
+def _called_wrongly(
+    model: nn.Module, calling: dict[str, Any], error: Exception
+) -> tuple[str, list[Finding]]:
+    """Why a model cannot be called. Where source and target have to be equally long, that is a
+    symptom."""
+    try:
+        copied, lengths = exact(model), (ONE_LENGTH, ONE_LENGTH)
+        size = vocabulary_of(copied)
+
+        def runs(reader: Reader) -> tuple[bool, int]:
+            return True, int(Patient(copied, reader, size, lengths).base().isfinite().all())
+
+        reader = find(copied, score=runs, **calling)
+        found = seeing.own_text(Patient(copied, reader, size, lengths))
+        if reader.kind == PAIR and found.state != RIGHT:
+            case = f"{found.case} It fails unless source and target are equally long."
+            return reader.how, [replace(found, case=case)]
+    except Exception:  # of the model
+        pass
+    because = str(error)
+    if not isinstance(error, CannotCall):
+        because = f"The model fails: {message_of(error)[:160]}. {SAY_HOW}"
+    return "", [cannot_say("Calling it", because)]

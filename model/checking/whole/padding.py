@@ -1,0 +1,84 @@
+"""The trial of padding: more of it behind a source changes no row."""
+
+import torch
+from torch import Tensor
+
+from headlight.model.checking.whole.patient import PADS, Patient, moved, share
+from headlight.model.checking.whole.reader import CAUSAL
+from headlight.model.checking.whole.result import Finding, cannot_say, fails, right
+from headlight.model.checking.whole.seeing import CLEAR, SHARE_BATCH
+from headlight.model.checking.whole.watching import (
+    AXIS,
+    CROSS,
+    ENCODER,
+    PAD_CROSS,
+    PAD_ENCODER,
+    SELF,
+    SPLIT,
+)
+
+TITLE = "Padding"
+
+
+def padded(p: Patient) -> Tensor:
+    """The source with padding behind it, (1, length) of ids."""
+    assert p.reader.pad is not None
+    return torch.cat([p.src, torch.full((1, PADS), p.reader.pad)], 1)
+
+
+def padding_gap(p: Patient, *mends: str) -> float:
+    """How much the row moves that moves most, see `_gaps`."""
+    return float(_gaps(p, *mends).max())
+
+
+def _gaps(p: Patient, *mends: str) -> Tensor:
+    """(row,): how much rows move with padding, as a share of the spread of all logits."""
+    whole = p.base(*mends)
+    out = p.run(padded(p), p.tgt, mends, PADS)
+    rows = min(whole.shape[1], out.shape[1])
+    return moved(whole[:, :rows], out[:, :rows])[0]
+
+
+def padding(p: Patient) -> Finding | None:
+    """With padding behind the source, each row is what it was."""
+    if p.reader.kind == CAUSAL:
+        return None  # what stands behind a text is its future
+    if p.reader.pad is None:
+        return cannot_say(TITLE, "Nobody says which id is padding: give pad=0.")
+    gaps = _gaps(p)
+    if float(gaps.max()) < p.between:
+        return right(TITLE, f"With {PADS} tokens of padding, no row moves.")
+    row = int(gaps.argmax()) + 1
+    case = f"With {PADS} tokens of padding, row {row} moves {share(float(gaps.max()))}."
+    if p.alone:
+        return cannot_say(TITLE, f"{SHARE_BATCH} {case}")
+    if p.run(padded(p), p.tgt).isnan().any():
+        return fails(TITLE, "NaN", case)
+    events = p.watch(padded(p)).of_kind(ENCODER, SELF, CROSS)
+    length = p.src.shape[1]
+    for each in events:
+        if float(each.weights[:, :length].max()) < CLEAR < float(each.weights[:, length:].max()):
+            return fails(TITLE, "padding mask inverted", case, where=each.where)
+    lines = {each.kind: each.mask_at or each.where for each in reversed(events)}
+    wrong_axis = [each.where for each in events if each.axis != -1]
+    both = PAD_ENCODER, PAD_CROSS
+    tries: list[tuple[str, tuple[str, ...], str]] = [
+        ("encoder sees padding", (PAD_ENCODER,), lines.get(ENCODER, "")),
+        ("cross-attention sees padding", (PAD_CROSS,), lines.get(CROSS, "")),
+        ("both see padding", both, lines.get(ENCODER, "")),
+    ]
+    if not p.pair:
+        tries = [("sees padding", (PAD_ENCODER,), lines.get(SELF, ""))]
+    if wrong_axis:
+        tries.append(("softmax over the wrong axis", (*both, AXIS), wrong_axis[0]))
+        tries.append(("softmax over the wrong axis", (AXIS,), wrong_axis[0]))
+    split = "heads split without transpose"
+    tries += [(split, (SPLIT,), ""), (split, (SPLIT, *both), "")]
+    for fault, mends, where in tries:
+        if padding_gap(p, *mends) < p.between:
+            return fails(TITLE, fault, case, where=where)
+    first = p.first_moved(padded(p), p.tgt, length, length)
+    if p.base().shape[1] == 1 and not first:
+        return fails(TITLE, "pooling counts padding", case)
+    where = f"first seen in the output of {first}" if first else ""
+    return fails(TITLE, "sees padding", case, where=where)

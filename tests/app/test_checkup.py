@@ -1,0 +1,127 @@
+"""The check-up of a whole model in a terminal and in a notebook."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch import nn
+
+from headlight import checkup
+from headlight.app.export import checkup_command, file_judge
+from headlight.app.export.checkup import drawn, matrices_of
+from tests.conftest import ROOT
+
+MODELS = """
+import os
+import torch
+from torch import nn
+
+
+class Bigram(nn.Module):
+    def __init__(self, mixes=False):
+        super().__init__()
+        self.mixes, self.embed, self.out = mixes, nn.Embedding(20, 8), nn.Linear(8, 20)
+
+    def forward(self, ids):
+        x = self.embed(ids) + torch.arange(ids.shape[1])[:, None] / 9
+        x = x + x.cumsum(1) / (1 + torch.arange(ids.shape[1])[:, None])
+        return self.out(x + x.mean(1, keepdim=True) * self.mixes)
+
+
+class NeedsSizes(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+
+
+model = Bigram()
+leaks = Bigram(mixes=True)
+
+
+def arguments():
+    return {"model": leaks, "kind": "causal"}
+
+
+def ends():
+    os._exit(0)
+"""
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Without a fork, as where there is none: pytest's own threads would not be in it."""
+    monkeypatch.setattr(file_judge, "CAN_FORK", False)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as ended:
+        checkup_command.main([*arguments])
+    return ended.value.code, capsys.readouterr().out
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("mine") / "mine.py"
+    path.write_text(MODELS, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(("name", "code", "said"), [
+    ("model", 0, "Bigram, called with ids: "), ("Bigram", 0, "right"),
+    ("arguments", 1, "The future: wrong, sees the future."),
+    ("NeedsSizes", 2, "missing 1 required positional argument"),
+    ("other", 2, "There is no 'other' in mine.py. It has Bigram, NeedsSizes, model, leaks."),
+])  # fmt: skip
+def test_the_command_says_what_is_wrong_and_ends_with_it(here, capsys, file, name, code, said):
+    ended, printed = run(capsys, f"{file}:{name}", "--kind", "causal")
+    assert ended == code and said in printed and "Traceback" not in printed
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "code", "said"),
+    [("leaks", 1, "sees the future"), ("ends", 2, file_judge.NEVER_JUDGED)],
+)
+def test_a_file_runs_in_a_process_of_its_own(file, name, code, said):
+    command = [sys.executable, "-m", "headlight", "checkup", f"{file}:{name}", "--kind", "causal"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == code and said in done.stdout and not done.stderr
+
+
+def test_the_command_says_why_a_file_does_not_run(here, capsys, tmp_path):
+    (tmp_path / "mine.py").write_text("import torch\nx = 1 / 0\n")
+    code, said = run(capsys, f"{tmp_path / 'mine.py'}:model")
+    assert code == 2 and said.startswith("Line 2: ")
+    code, _ = run(capsys, f"{tmp_path / 'nothing.py'}:model")
+    assert code == 2
+
+
+class Leaks(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.out = nn.Embedding(20, 8), nn.Linear(8, 20)
+
+    def forward(self, ids):
+        x = self.embed(ids)
+        return self.out(x + x.mean(1, keepdim=True))
+
+
+def test_a_notebook_shows_which_row_depends_on_which_token():
+    torch.manual_seed(0)
+    found = checkup(Leaks(), kind="causal")
+    two, right = drawn(found)
+    assert two.values.shape == right.values.shape and (two.values > 0).all()
+    assert (two.follow, two.column) == (0, 1)  # the first cell that should be empty
+    assert next(each.trial for each in found.findings if matrices_of(each)) == "The future"
+    page = found._repr_html_()
+    assert page.startswith("<iframe") and "sees the future" in page
+
+
+def test_loss_and_decoding_have_the_same_form():
+    assert checkup.loss(lambda model, src, tgt: model(src, tgt).sum() * 0, size=20) is not None
+    found = (
+        checkup.loss(lambda model, src, tgt: model(src, tgt).sum() * 0, size=20),
+        checkup.decoding(lambda model, src: []),
+    )
+    assert all(each._repr_html_().startswith("<iframe") for each in found)

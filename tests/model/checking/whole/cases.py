@@ -1,0 +1,287 @@
+"""All models of the tests of check-ups: those with one fault, and those that are right."""
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import transformers as T
+from torch import nn
+
+from headlight.model.checkpoint import load
+from headlight.model.presets import build
+from tests.model.checking.whole import strangers
+from tests.model.checking.whole.zoo import layouts, planted, styles
+from tests.model.checking.whole.zoo.heldout import HELD, HELD_2, Einsum, Modules
+from tests.model.checking.whole.zoo.threads import THREADS
+
+
+@dataclass(frozen=True)
+class Case:
+    """`fault`: what it is to be told, one of a few if | stands between; "" if it is right. `also`:
+    what else is true of it. `how`: arguments of `checkup`."""
+
+    make: Callable[[], nn.Module]
+    fault: str = ""
+    also: frozenset[str] = frozenset()
+    how: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def faults(self) -> set[str]:
+        return {*filter(None, self.fault.split("|"))}
+
+
+WITHOUT_GRADIENT = "weights without gradient"
+GPT = {
+    "split": "heads split without transpose", "sdpa no causal": "no causal mask",
+    "sdpa dropout": "dropout in eval", "no scale": "√d left out", "by d": "divided by d",
+    "by d_model": "√d_model", "times": "multiplied by √d", "upside down": "rows for columns",
+    "one too far": "mask one too far", "inverted": "True for False", "weak": "mask too weak",
+    "added": "mask added as numbers", "no causal": "no causal mask",
+    "after": "zero after the softmax", "always dropout": "dropout in eval",
+    "axis queries": "softmax over the wrong axis", "axis heads": "softmax over the wrong axis",
+    "one layer open": "causal mask missing in a layer",
+    "norm over length": "reads the future elsewhere", "attention unused": "reads nothing before",
+    "no residual": "residual left out", "short": "too few positions",
+    "same layer": "one layer, many times", "list": "layers not registered",
+    "untied": "embeddings not tied", "tiny tokens": "tokens drowned by positions",
+    "frozen": "frozen", "batch positions": "positions by batch",
+    "no positions": "target without positions", "detached": WITHOUT_GRADIENT,
+    "no final norm": "final norm missing", "mean of rows": "reads the future elsewhere",
+}  # fmt: skip
+TORCH = {
+    "batch positions": "positions by batch", "batch_first": "batch and length swapped",
+    "no source positions": "source without positions",
+    "no target positions": "target without positions", "functional dropout": "dropout in eval",
+    "noise": "random in eval", "no diagonal": "without the diagonal",
+    "one too far": "mask one too far", "inverted": "True for False",
+    "upside down": "rows for columns", "no causal": "no causal mask",
+    "padding inverted": "padding mask inverted", "encoder padding": "encoder sees padding",
+    "memory padding": "cross-attention sees padding", "no padding": "both see padding",
+    "tgt as src": "encoder reads the target", "first layer": "memory of the wrong layer",
+    "zero memory": "never reads the source", "first token": "reads a part of the source",
+    "detached memory": WITHOUT_GRADIENT, "wrong rows": "reads the future elsewhere",
+    "softmax": "returns probabilities", "huge tokens": "positions drowned by tokens",
+}  # fmt: skip
+SCRATCH = {
+    "split": "heads split without transpose", "encoder split": "heads split without transpose",
+    "axis": "softmax over the wrong axis", "inverted": "True for False",
+    "no cross": "never reads the source", "cross reads target": "never reads the source",
+    "no residual": "residual left out", "no causal": "no causal mask", "triu": "rows for columns",
+    "no padding": "both see padding", "memory mask": "cross-attention sees padding",
+    "src mask missing": "encoder sees padding", "early return": "memory of the wrong layer",
+    "cloned layer": "one layer, many times",
+}  # fmt: skip
+OURS = {
+    "no causal": "no causal mask", "inverted": "True for False", "transposed": "rows for columns",
+    "one too far": "mask one too far", "no src mask": "encoder sees padding",
+    "no memory mask": "cross-attention sees padding",
+    "embedding as memory": f"{WITHOUT_GRADIENT}|memory of the wrong layer",
+    "detached": WITHOUT_GRADIENT, "no memory": "never reads the source", "no scale": "√d left out",
+    "by d": "divided by d", "axis": "softmax over the wrong axis",
+    "axis heads": "softmax over the wrong axis", "dropout": "dropout in eval",
+    "same layer": "one layer, many times", "no src positions": "source without positions",
+    "no tgt positions": "target without positions", "short": "too few positions",
+    "frozen": "frozen", "huge tokens": "positions drowned by tokens",
+}  # fmt: skip
+MASKS = {"tgt_mask dropped": "no causal mask", "memory": "cross-attention sees padding"}
+POOLED = {
+    "no positions": "text without positions", "no padding": "sees padding",
+    "inverted": "padding mask inverted", "mean of all": "pooling counts padding",
+}  # fmt: skip
+ALSO = {  # of the same fault
+    "norm over length": {WITHOUT_GRADIENT}, "attention unused": {WITHOUT_GRADIENT},
+    "tgt as src": {"never reads the source"}, "first token": {WITHOUT_GRADIENT},
+    "wrong rows": {"reads a part of what came before"},
+    "inverted": {"padding mask inverted", "NaN"}, "no cross": {WITHOUT_GRADIENT},
+    "embedding as memory": {"memory of the wrong layer"},
+}  # fmt: skip
+
+
+def _planted(make, faults) -> dict[str, Case]:
+    return {
+        f"{make.__name__}: {name}": Case(
+            lambda name=name: make(name), fault, frozenset(ALSO.get(name, ())),
+            {"is_tied": True} if name == "untied" else {},
+        )
+        for name, fault in faults.items()
+    }  # fmt: skip
+
+
+PLANTED = {
+    **_planted(planted.MiniGPT, GPT), **_planted(planted.TorchSeq2Seq, TORCH),
+    **_planted(planted.Scratch, SCRATCH), **_planted(planted.ours, OURS),
+    **_planted(planted.WithMasks, MASKS), **_planted(planted.Pooled, POOLED),
+}  # fmt: skip
+HELDOUT = {
+    **{f"Einsum: {name}": Case(lambda name=name: Einsum(name), fault, how={"kind": "causal"})
+       for name, fault in HELD.items()},
+    **{f"Modules: {name}": Case(lambda name=name: Modules(name), fault)
+       for name, fault in HELD_2.items()},
+}  # fmt: skip
+STYLES = {
+    **{f"Net: {name}": Case(lambda name=name: styles.Net(name), fault)
+       for name, fault in styles.NET.items()},
+    **{f"LM: {name}": Case(lambda name=name: styles.LM(name), fault, how={"kind": "causal"})
+       for name, fault in styles.LANGUAGE.items()},
+}  # fmt: skip
+OF_THREADS = {
+    "Aladdin2": Case(layouts.Aladdin2, "cross-attention sees padding"),
+    **{
+        make.__name__: Case(make, fault, how={"kind": kind})
+        for make, (kind, fault) in THREADS.items()
+    },
+}
+
+SMALL = {"vocab_size": 50, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+SIZES = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4}
+BERT = {"vocab_size": 50, "intermediate_size": 32, "pad_token_id": 0} | SIZES
+LLAMA = SMALL | SIZES | {"num_key_value_heads": 2, "intermediate_size": 32}
+BART = SMALL | {
+    "d_model": 24, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32,
+    "decoder_start_token_id": 2, "forced_eos_token_id": 2,
+}  # fmt: skip
+GPT2 = {"vocab_size": 50, "n_embd": 24, "n_layer": 2, "n_head": 4, "n_positions": 80,
+        "bos_token_id": 1, "eos_token_id": 2}  # fmt: skip
+OPT = BERT | {"ffn_dim": 32, "word_embed_proj_dim": 24, "max_position_embeddings": 80}
+T5 = {"vocab_size": 50, "d_model": 24, "d_kv": 6, "d_ff": 32, "num_layers": 2, "num_heads": 4,
+      "pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}  # fmt: skip
+DISTIL = {"vocab_size": 50, "dim": 24, "n_layers": 2, "n_heads": 4, "hidden_dim": 32}
+MIXTRAL = LLAMA | {"num_local_experts": 3, "num_experts_per_tok": 2}
+DEBERTA = BERT | {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]}
+
+
+XLM = {"vocab_size": 50, "emb_dim": 24, "n_layers": 2, "n_heads": 4, "pad_index": 0}
+NEO = {"vocab_size": 50, "hidden_size": 24, "num_layers": 2, "num_heads": 4, "window_size": 4,
+       "attention_types": [[["global", "local"], 1]], "max_position_embeddings": 80}  # fmt: skip
+MORE = ("Qwen3", "Gemma2", "Cohere", "Granite", "Glm4", "Olmoe", "Qwen2Moe", "GptOss", "Jamba")
+
+
+def two_berts() -> nn.Module:
+    configs = T.BertConfig(**BERT), T.BertConfig(**BERT, is_decoder=True, add_cross_attention=True)
+    make = T.EncoderDecoderConfig.from_encoder_decoder_configs
+    return T.EncoderDecoderModel(make(*configs))
+
+
+def theirs(name: str, head: str, sizes: dict, **more: Any) -> Case:
+    """A model of transformers with random weights."""
+
+    def make() -> nn.Module:
+        config = getattr(T, f"{name}Config")(**sizes | more)
+        return getattr(T, f"{name}{head}")(config)
+
+    return Case(make)
+
+
+def preset(name: str, **more: Any) -> Case:
+    sizes = {"vocab_size": 40, "d_model": 24, "n_heads": 4, "d_ff": 32} | more
+    if name != "decoder_only":
+        sizes["n_encoder_layers"] = 2
+    if name != "bloem":
+        sizes["n_decoder_layers"] = 2
+    return Case(lambda: build(name, **sizes))
+
+
+PRESETS = ("paper", "pre_norm", "annotated", "hyunwoongko", "vanilla", "window", "bloem",
+           "decoder_only")  # fmt: skip
+CAUSAL = {"kind": "causal"}  # where the name of the class does not say so
+RIGHT = {
+    **{f"preset {name}": preset(name) for name in PRESETS},
+    "preset van_dijck": preset("van_dijck", hidden_size=8),
+    "our own": Case(planted.ours),
+    "nanoGPT": Case(planted.MiniGPT),
+    "nanoGPT, SDPA": Case(lambda: planted.MiniGPT("sdpa")),
+    "nanoGPT, one layer": Case(lambda: planted.MiniGPT(layers=1)),
+    "nn.Transformer": Case(planted.TorchSeq2Seq),
+    "nn.Transformer, −∞": Case(lambda: planted.TorchSeq2Seq("float mask")),
+    "nn.Transformer, pre-norm": Case(lambda: planted.TorchSeq2Seq(norm_first=True)),
+    "nn.Transformer, N(0, 1)": Case(lambda: planted.TorchSeq2Seq("default embeddings")),
+    "by hand": Case(planted.Scratch),
+    "by hand, four layers": Case(lambda: planted.Scratch(layers=4)),
+    "by hand, masks given": Case(planted.WithMasks),
+    "classifier": Case(planted.Pooled),
+    "classifier, first row": Case(lambda: planted.Pooled(pool="first")),
+    "tagger": Case(planted.TwoWays),
+    "trained bf16": Case(lambda: planted.MiniGPT().to(torch.bfloat16)),
+    "train mode": Case(lambda: planted.TorchSeq2Seq().train()),
+    "batch norms": Case(planted.BatchNormed, how=CAUSAL),
+    "learned prompts": Case(planted.Prompted),
+    "learned prompts, returned": Case(lambda: planted.Prompted(cut=False)),
+    "parallel, ALiBi, q and k normed": Case(planted.Parallel, how=CAUSAL),
+    "einsum": Case(Einsum, how=CAUSAL),
+    "einsum, a window": Case(lambda: Einsum("window"), how=CAUSAL),
+    "einsum, softmax by hand": Case(lambda: Einsum("by hand"), how=CAUSAL),
+    "nn.MultiheadAttention": Case(Modules),
+    **{f"trained {n}": Case(lambda n=n: load(n).model) for n in ("en-fr", "copy", "reverse")},
+    **{n: theirs(n, "ForConditionalGeneration", BART)
+       for n in ("Bart", "MBart", "Pegasus", "M2M100", "Blenderbot")},
+    "Marian": theirs("Marian", "MTModel", BART),
+    "T5": theirs("T5", "ForConditionalGeneration", T5),
+    "GPT-2": theirs("GPT2", "LMHeadModel", GPT2),
+    "GPT-J": theirs("GPTJ", "ForCausalLM", GPT2, rotary_dim=4),
+    "BLOOM": theirs("Bloom", "ForCausalLM",
+                    {"vocab_size": 50, "hidden_size": 24, "n_layer": 2, "n_head": 4}),
+    **{n: theirs(n, "ForCausalLM", LLAMA) for n in ("Llama", "Qwen2", "Phi3")},
+    "Mistral, window 3": theirs("Mistral", "ForCausalLM", LLAMA, sliding_window=3),
+    "Gemma": theirs("Gemma", "ForCausalLM", LLAMA, head_dim=6),
+    "Mixtral": theirs("Mixtral", "ForCausalLM", MIXTRAL),
+    "GPT-NeoX": theirs("GPTNeoX", "ForCausalLM", BERT),
+    "OPT": theirs("OPT", "ForCausalLM", OPT),
+    **{n: theirs(n, "ForMaskedLM", BERT) for n in ("Bert", "MPNet")},
+    "RoBERTa": theirs("Roberta", "ForMaskedLM", BERT, max_position_embeddings=80),
+    "ELECTRA": theirs("Electra", "ForMaskedLM", BERT, embedding_size=24),
+    "ALBERT": theirs("Albert", "ForMaskedLM", BERT, embedding_size=16),
+    "BERT, classes": theirs("Bert", "ForSequenceClassification", BERT),
+    "DistilBERT": theirs("DistilBert", "ForMaskedLM", DISTIL),
+    "DeBERTa-v2": theirs("DebertaV2", "ForMaskedLM", DEBERTA),
+    "RoFormer": theirs("RoFormer", "ForCausalLM", BERT, is_decoder=True),
+    **{n: theirs(n, "ForMaskedLM", BERT, max_position_embeddings=80)
+       for n in ("ModernBert", "EuroBert", "Deberta", "BigBird", "RoCBert", "Esm", "LayoutLM")},
+    "Longformer": theirs("Longformer", "ForMaskedLM", BERT, attention_window=4),
+    "XLM": theirs("XLM", "WithLMHeadModel", XLM),
+    "CTRL": theirs("CTRL", "LMHeadModel", GPT2, dff=32),
+    **{n: theirs(n, "ForCausalLM", LLAMA, head_dim=6) for n in MORE},
+    "GPTBigCode": theirs("GPTBigCode", "ForCausalLM", GPT2),
+    "GPTNeo": theirs("GPTNeo", "ForCausalLM", NEO),
+    "Falcon, ALiBi": theirs("Falcon", "ForCausalLM", BERT, alibi=True),
+    "Mpt": theirs("Mpt", "ForCausalLM",
+                  {"vocab_size": 50, "d_model": 24, "n_layers": 2, "n_heads": 4}),
+    "XGLM": theirs("XGLM", "ForCausalLM",
+                   SMALL | {"d_model": 24, "num_layers": 2, "attention_heads": 4, "ffn_dim": 32}),
+    **{n: theirs(n, "ForConditionalGeneration", BART) for n in ("PLBart", "BlenderbotSmall")},
+    "LED": theirs("LED", "ForConditionalGeneration", BART, attention_window=4),
+    "NllbMoe": theirs("NllbMoe", "ForConditionalGeneration", BART, num_experts=2),
+    **{n: theirs(n, "ForConditionalGeneration", T5)
+       for n in ("UMT5", "LongT5", "SwitchTransformers")},
+    "two BERTs": Case(two_berts),
+    **{make.__name__: Case(make) for make in
+       layouts.AS_THEY_ARE},
+    **{make.__name__: Case(make, how=CAUSAL) for make in
+       (layouts.TransformerModel, layouts.FlatLM, layouts.LucidLM)},
+    "Net": Case(styles.Net),
+    **{f"LM {name}": Case(lambda name=name: styles.LM(name), how=CAUSAL) for name in styles.SOUND},
+    "Seq2SeqTransformer": Case(layouts.Seq2SeqTransformer, how={"pad": 1}),
+}  # fmt: skip
+
+
+def _strangers() -> dict[str, Case]:
+    found = {}
+    for module in pkgutil.iter_modules(strangers.__path__):
+        file = importlib.import_module(f"{strangers.__name__}.{module.name}")
+        how = getattr(file, "CHECKUP", {})
+        found[module.name] = Case(file.model, file.NAME or "", how=how)
+    return found
+
+
+STRANGERS = _strangers()
+WRONG = {
+    **PLANTED,
+    **HELDOUT,
+    **STYLES,
+    **OF_THREADS,
+    **{n: c for n, c in STRANGERS.items() if c.fault},
+}
+RIGHT |= {name: case for name, case in STRANGERS.items() if not case.fault}

@@ -1,0 +1,120 @@
+"""Layouts that many have copied, in the form in which one meets them. All are right but
+Aladdin2, whose cross-attention reads padding, as published."""
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from tests.model.checking.whole.zoo.planted import MiniGPT, Scratch
+
+V,D,H=40,24,4
+class PositionalEncoding(nn.Module):
+    def __init__(self, d_model, dropout=0.1, max_len=5000):
+        super().__init__()
+        self.dropout=nn.Dropout(dropout)
+        position=torch.arange(max_len).unsqueeze(1)
+        div=torch.exp(torch.arange(0,d_model,2)*(-math.log(10000.0)/d_model))
+        pe=torch.zeros(max_len,1,d_model); pe[:,0,0::2]=torch.sin(position*div); pe[:,0,1::2]=torch.cos(position*div)
+        self.register_buffer('pe',pe)
+    def forward(self,x): return self.dropout(x+self.pe[:x.size(0)])
+class TransformerModel(nn.Module):  # pytorch tutorial
+    def __init__(self, ntoken=V, d_model=D, nhead=H, d_hid=32, nlayers=2, dropout=0.1):
+        super().__init__()
+        self.pos_encoder=PositionalEncoding(d_model,dropout)
+        self.transformer_encoder=nn.TransformerEncoder(nn.TransformerEncoderLayer(d_model,nhead,d_hid,dropout),nlayers)
+        self.embedding=nn.Embedding(ntoken,d_model); self.d_model=d_model; self.linear=nn.Linear(d_model,ntoken)
+    def forward(self, src, src_mask=None):
+        src=self.embedding(src)*math.sqrt(self.d_model); src=self.pos_encoder(src)
+        if src_mask is None: src_mask=nn.Transformer.generate_square_subsequent_mask(len(src))
+        return self.linear(self.transformer_encoder(src,src_mask.to(src.dtype)if src_mask.is_floating_point() else src_mask))
+class Seq2SeqTransformer(nn.Module):  # torchtext tutorial
+    def __init__(self):
+        super().__init__()
+        self.transformer=nn.Transformer(D,H,2,2,32); self.generator=nn.Linear(D,V)
+        self.src_tok_emb=nn.Embedding(V,D); self.tgt_tok_emb=nn.Embedding(V,D); self.positional_encoding=PositionalEncoding(D)
+    def forward(self, src, trg, src_mask, tgt_mask, src_padding_mask, tgt_padding_mask, memory_key_padding_mask):
+        src_emb=self.positional_encoding(self.src_tok_emb(src)*math.sqrt(D)); tgt_emb=self.positional_encoding(self.tgt_tok_emb(trg)*math.sqrt(D))
+        outs=self.transformer(src_emb,tgt_emb,src_mask,tgt_mask,None,src_padding_mask,tgt_padding_mask,memory_key_padding_mask)
+        return self.generator(outs)
+class AladdinTransformer(nn.Module):  # aladdinpersson
+    def __init__(self):
+        super().__init__()
+        self.src_word_embedding=nn.Embedding(V,D); self.src_position_embedding=nn.Embedding(100,D)
+        self.trg_word_embedding=nn.Embedding(V,D); self.trg_position_embedding=nn.Embedding(100,D)
+        self.transformer=nn.Transformer(D,H,2,2,32,0.1); self.fc_out=nn.Linear(D,V); self.dropout=nn.Dropout(0.1); self.src_pad_idx=1
+    def make_src_mask(self,src): return src.transpose(0,1)==self.src_pad_idx
+    def forward(self,src,trg):
+        S,N=src.shape; T,N=trg.shape
+        sp=torch.arange(0,S).unsqueeze(1).expand(S,N); tp=torch.arange(0,T).unsqueeze(1).expand(T,N)
+        es=self.dropout(self.src_word_embedding(src)+self.src_position_embedding(sp)); et=self.dropout(self.trg_word_embedding(trg)+self.trg_position_embedding(tp))
+        m=self.transformer.generate_square_subsequent_mask(T).to(es.dtype)
+        return self.fc_out(self.transformer(es,et,src_key_padding_mask=self.make_src_mask(src),tgt_mask=m, memory_key_padding_mask=self.make_src_mask(src)))
+class Aladdin2(AladdinTransformer):  # as published: no memory padding mask (a true fault)
+    def forward(self,src,trg):
+        S,N=src.shape; T,N=trg.shape
+        sp=torch.arange(0,S).unsqueeze(1).expand(S,N); tp=torch.arange(0,T).unsqueeze(1).expand(T,N)
+        es=self.src_word_embedding(src)+self.src_position_embedding(sp); et=self.trg_word_embedding(trg)+self.trg_position_embedding(tp)
+        m=self.transformer.generate_square_subsequent_mask(T).to(es.dtype)
+        return self.fc_out(self.transformer(es,et,src_key_padding_mask=self.make_src_mask(src),tgt_mask=m))
+class Fairseq(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.e=nn.Embedding(V,D,padding_idx=0); self.pos=nn.Embedding(80,D); self.t=nn.Transformer(D,H,2,2,32,batch_first=True); self.o=nn.Linear(D,V)
+    def forward(self, src_tokens, src_lengths, prev_output_tokens):
+        n,t=src_tokens.shape[1],prev_output_tokens.shape[1]
+        pad=torch.arange(n)[None]>=src_lengths[:,None]
+        h=self.t(self.e(src_tokens)+self.pos(torch.arange(n)),self.e(prev_output_tokens)+self.pos(torch.arange(t)),tgt_mask=torch.ones(t,t).triu(1).bool(),src_key_padding_mask=pad,memory_key_padding_mask=pad)
+        return self.o(h),{"attn":None}
+class ShiftsItself(nn.Module):
+    """forward(src,tgt): reads tgt[:, :-1]"""
+    def __init__(self): super().__init__(); self.f=Fairseq(); self.pad_idx=0
+    def forward(self,src,tgt): return self.f(src,(src!=0).sum(1),tgt[:,:-1])[0]
+class VocabSecond(nn.Module):
+    def __init__(self): super().__init__(); self.f=Fairseq(); self.pad_idx=0
+    def forward(self,src,tgt): return self.f(src,(src!=0).sum(1),tgt)[0].transpose(1,2)
+class FlatLM(nn.Module):
+    def __init__(self,bf=True):
+        super().__init__(); self.tok=nn.Embedding(V,D); self.p=nn.Parameter(torch.randn(1,64,D)); self.blocks=nn.Sequential(*[nn.TransformerEncoderLayer(D,H,32,batch_first=True,norm_first=True) for _ in range(1)]); self.head=nn.Linear(D,V)
+    def forward(self,x):
+        b,t=x.shape; h=self.tok(x)+self.p[:,:t]; m=nn.Transformer.generate_square_subsequent_mask(t).to(h.dtype)
+        for l in self.blocks: h=l(h,src_mask=m,is_causal=True)
+        return self.head(h).view(b*t,V)
+class LucidLM(nn.Module):
+    def __init__(self):
+        super().__init__(); self.token_emb=nn.Embedding(V,D); nn.init.normal_(self.token_emb.weight,std=.3); self.qkv=nn.ModuleList(nn.Linear(D,3*D,bias=False) for _ in range(2)); self.o=nn.ModuleList(nn.Linear(D,D,bias=False) for _ in range(2)); self.g=nn.ParameterList(nn.Parameter(torch.ones(D)) for _ in range(3)); self.ff=nn.ModuleList(nn.Linear(D,64) for _ in range(2)); self.ff2=nn.ModuleList(nn.Linear(32,D) for _ in range(2)); self.to_logits=nn.Linear(D,V,bias=False)
+    def norm(self,x,g): return F.normalize(x,dim=-1)*g*D**.5
+    def forward(self, x, mask=None, return_loss=False):
+        n=x.shape[1]; x=self.token_emb(x)
+        inv=1/(10000**(torch.arange(0,D//H,2)/(D//H))); f=torch.arange(n)[:,None]*inv; f=torch.cat([f,f],-1).to(x.dtype)
+        def rot(t): a,b=t.chunk(2,-1); return torch.cat([-b,a],-1)
+        for i in range(2):
+            q,k,v=(t.view(*t.shape[:2],H,-1).transpose(1,2) for t in self.qkv[i](self.norm(x,self.g[i])).chunk(3,-1))
+            q,k=(t*f.cos()+rot(t)*f.sin() for t in (q,k))
+            sim=torch.einsum('bhid,bhjd->bhij',q*(D//H)**-.5,k); mv=-torch.finfo(sim.dtype).max
+            if mask is not None: sim=sim.masked_fill(~mask[:,None,None,:].bool(),mv)
+            sim=sim.masked_fill(torch.ones(n,n,dtype=torch.bool).triu(1),mv)
+            o=torch.einsum('bhij,bhjd->bhid',sim.softmax(-1),v).transpose(1,2).reshape(x.shape)
+            x=x+self.o[i](o); a,b=self.ff[i](x).chunk(2,-1); x=x+self.ff2[i](a*F.gelu(b))
+        return self.to_logits(self.norm(x,self.g[2]))
+
+
+class TakesAnswers(MiniGPT):
+    def forward(self, idx, targets): return super().forward(idx, targets)
+
+
+class LossFirst(MiniGPT):
+    def forward(self, x, labels): return super().forward(x, labels)[::-1]
+
+
+class TakesPosition(MiniGPT):
+    def forward(self, tokens, start_pos: int): return super().forward(tokens, tokens)[0]
+
+
+class TakesTargets(Scratch):
+    def forward(self, inputs, targets): return super().forward(inputs, targets)
+
+
+AS_THEY_ARE = (
+    AladdinTransformer, Fairseq, ShiftsItself, VocabSecond, TakesAnswers, LossFirst, TakesPosition, TakesTargets,
+)
