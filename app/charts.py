@@ -7,49 +7,17 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from headlight.app.text.axis import MOST_LABELS, Axis, plain
 from headlight.app.theme import DIFFERENCES, FOCUS, FONT, LINES
 from headlight.app.theme import WEIGHTS as SCALE
 
 WEIGHTS = {"colorscale": SCALE, "cmin": 0, "cmax": 1}
-MOST_LABELS = 64  # more would overlap on a projector
 MOST_NAMED_CELLS = 128 * 128  # cells whose hover text names both tokens
 MOST_LETTERS = 70  # total length of labels side by side; longer ones are turned
 MOST_NUMBERED = 14  # columns; with more, the numbers in the cells would be too small to read
 OVER_DIFFERENCES = "numbers over a diverging scale"
 DASHES = ("solid", "dash", "dot", "dashdot")
 MARKERS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star")
-
-
-@dataclass(frozen=True)
-class Axis:
-    """An axis of a figure: its title, and one label per position, of which every `every`-th is
-    drawn; `hover`: what is said of each position under the pointer, if that is more."""
-
-    title: str
-    labels: Sequence[str]
-    every: int = 1
-    hover: Sequence[str] = ()
-
-    def layout(self, room: int) -> dict:
-        """Tick settings for an axis about `room` pixels long. Positions are numbers because Plotly
-        merges equal labels into one row."""
-        every = max(self.every, -(-len(self.labels) // MOST_LABELS))
-        shown = range(0, len(self.labels), every)
-        size = int(np.clip(0.85 * room / max(1, len(shown)), 9, FONT))
-        return {
-            "title": {"text": self.title, "font": {"size": FONT}},
-            "tickmode": "array",
-            "tickvals": list(shown),
-            "ticktext": [plain(self.labels[i]) for i in shown],
-            "tickfont": {"size": size},
-            "showgrid": False,
-            "zeroline": False,
-        }
-
-
-def plain(text: str) -> str:
-    """Escapes text for Plotly, which interprets tags such as `<b>`."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def blank_empty_rows(weights: np.ndarray) -> np.ndarray:

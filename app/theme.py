@@ -10,18 +10,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from plotly.colors import diverging, qualitative, sequential, unlabel_rgb
 
-
-def _hex(scale: Sequence[str]) -> list[str]:
-    """A scale of Plotly's as the others are written."""
-    return ["#{:02x}{:02x}{:02x}".format(*map(int, unlabel_rgb(stop))) for stop in scale]
-
-
-WEIGHTS = sequential.Viridis  # from 0 to 1, evenly spaced
-PRINTED = _hex(sequential.Blues)  # the same on paper: the more ink, the larger, in grey too
+# Viridis of Matplotlib, from 0 to 1, evenly spaced; Blues and RdBu of ColorBrewer
+WEIGHTS = [
+    *("#440154", "#482878", "#3e4989", "#31688e", "#26828e", "#1f9e89"),
+    *("#35b779", "#6ece58", "#b5de2b", "#fde725"),
+]
+# the same on paper: the more ink, the larger, in grey too
+PRINTED = [
+    *("#f7fbff", "#deebf7", "#c6dbef", "#9ecae1", "#6baed6", "#4292c6"),
+    *("#2171b5", "#08519c", "#08306b"),
+]
 DIFFERENCES = {  # evenly spaced too; the middle is like the paper
-    "light": _hex(diverging.RdBu),
+    "light": [
+        *("#67001f", "#b2182b", "#d6604d", "#f4a582", "#fddbc7", "#f7f7f7"),
+        *("#d1e5f0", "#92c5de", "#4393c3", "#2166ac", "#053061"),
+    ],
     "dark": [
         *("#ffb9a6", "#f28a71", "#dc5f48", "#b23d2c", "#6b2a21", "#2a2927"),
         *("#1f3f63", "#2e69a6", "#4b93d6", "#7fb8f0", "#b5d8ff"),
@@ -33,7 +37,10 @@ FOCUS = "#e4572e"
 MASKED = json.loads(Path(__file__).with_name("masked.json").read_text(encoding="utf-8"))
 MARKED = "rgba(228, 87, 46, 0.25)"  # FOCUS behind text
 # distinguishable in every kind of colour vision; lines also differ in dashes and markers
-LINES = qualitative.Safe
+LINES = [
+    *("#88ccee", "#cc6677", "#ddcc77", "#117733", "#332288", "#aa4499"),
+    *("#44aa99", "#999933", "#882255", "#661100", "#888888"),
+]
 INK = {"light": "#1b1c1f", "dark": "#f4f5f7"}
 PAPER = {"light": "#ffffff", "dark": "#171614"}  # as Streamlit draws it
 PRIMARY = {"light": "#0b5cad", "dark": "#7cc0ff"}  # as in app/.streamlit/config.toml

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 
+from headlight.model.extras import missing
 from headlight.model.messages import LONGEST_MESSAGE, reason, short
 from headlight.model.pretrained.weights import CannotLoad
 
@@ -57,7 +58,7 @@ def main(arguments: Sequence[str], commands: Commands = COMMANDS) -> None:
         try:
             import_module(commands[name][0]).main(rest)
         except ModuleNotFoundError as error:
-            sys.exit(f"{error.name} is not installed. Run: pip install {error.name}")
+            sys.exit(missing(error.name))
         except CannotLoad as error:
             sys.exit(short(error, LONGEST_MESSAGE))
         except OSError as error:  # our own errors are already sentences

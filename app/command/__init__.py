@@ -10,11 +10,14 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 import headlight
 from headlight.app.server import room_stores
 from headlight.app.server.arguments import EMBED_IN, add_to, print_anywhere
+from headlight.model.arguments import Parser
+from headlight.model.extras import missing
 
 # Imported when they run: PyTorch takes seconds. name → module, help
 COMMANDS = {
@@ -87,6 +90,9 @@ def main(arguments: Sequence[str] | None = None) -> int | None:
             print(error, file=sys.stderr)
             return 2
         os.environ[room_stores.WHERE] = args.rooms
+    if find_spec("streamlit") is None:
+        print(missing("streamlit", "The app"), file=sys.stderr)
+        return 1
     if args.live:
         from headlight.app import in_process
 
@@ -153,16 +159,8 @@ def _lessons(arguments: list[str]) -> int:
     return subprocess.run(command, env=environment, check=False).returncode
 
 
-class _Parser(argparse.ArgumentParser):
-    """One whose messages are short, whatever was typed. That of headlight.model would come with
-    PyTorch."""
-
-    def error(self, message: str):
-        super().error(message if len(message) < 300 else f"{message[:298]}…")
-
-
 def _parse(arguments: list[str]) -> argparse.Namespace:
-    parser = _Parser(
+    parser = Parser(
         prog="headlight",
         usage="headlight [--port PORT] [--models DIR] [--lessons FOLDER] [--serve [--replicas N]]\n"
         "                 [--rooms ADDRESS] [--embed-in ORIGIN]\n"

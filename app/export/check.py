@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from headlight.app.components.matrices import Matrix, compared, pack
+from headlight.app.components.matrix import Matrix, compared, pack
 from headlight.app.components.scripts import read, script
 from headlight.app.text.formats import listed
 from headlight.app.theme import INK, PAPER, PRIMARY

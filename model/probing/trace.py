@@ -12,6 +12,7 @@ from torch import nn
 
 from headlight.model.arguments import kind_of, whole
 from headlight.model.by_value import ByValue, NamedArrays
+from headlight.model.extras import of_extra
 from headlight.model.masks import Masks
 from headlight.model.memory import available
 from headlight.model.probing.applying import PatchInputs, applied
@@ -241,7 +242,8 @@ class Trace(Pass):
         Layers, heads and positions count from 1, as on the screen, and weights that a mask
         hides are there, as 0. Text is categorical: about 16 bytes a row.
         """
-        import pandas as pd  # here alone: to look inside a model takes no pandas
+        with of_extra("A table"):  # to look inside a model takes no pandas
+            import pandas as pd
 
         columns, names = rows(list(kind_weights([self], [1])))
         del columns["sentence"]

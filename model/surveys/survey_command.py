@@ -25,6 +25,7 @@ from pathlib import Path
 
 from headlight.model.arguments import may_change_shipped, parser_of
 from headlight.model.checkpoint import Checkpoint, folder_of, keep_shipped, parameters_sha256
+from headlight.model.extras import missing
 from headlight.model.memory import keep_freed_memory
 from headlight.model.messages import reason
 from headlight.model.surveys.importance import ACCURACY, BLEU, EXACT_MATCH, examples_of
@@ -152,7 +153,7 @@ def main(arguments: list[str] | None = None) -> None:
     except (DataError, FileNotFoundError) as error:
         stop(str(error))
     except ImportError as error:
-        stop(f"{error.name} is not installed. Run: pip install {error.name}")
+        stop(missing(error.name))
     except OSError as error:
         stop(f"The survey cannot be written: {reason(error)}.")
     except KeyboardInterrupt:

@@ -28,6 +28,7 @@ import torch
 from headlight.model.analysis.finite import parameters_not_finite
 from headlight.model.arguments import parser_of
 from headlight.model.checkpoint import Checkpoint, load
+from headlight.model.extras import missing
 from headlight.model.files import replacing
 from headlight.model.memory import keep_freed_memory
 from headlight.model.messages import LONGEST_MESSAGE, MOST_OF_REASON, reason, short
@@ -216,7 +217,7 @@ def main(arguments: list[str] | None = None) -> None:
     except (DataError, CannotChange) as error:
         stop(str(error))
     except ImportError as error:
-        stop(f"{error.name} is not installed. Run: pip install {error.name}")
+        stop(missing(error.name))
     except OSError as error:
         stop(f"{short(args.out, MOST_OF_REASON)} cannot be written: {reason(error)}.")
     except KeyboardInterrupt:

@@ -111,7 +111,8 @@ def test_an_unknown_command():
 def test_a_package_that_is_missing(monkeypatch):
     monkeypatch.setitem(door.COMMANDS, "train", ("nosuchpackage.train", ""))
     with pytest.raises(
-        SystemExit, match=r"nosuchpackage is not installed\. Run: pip install nosuchp"
+        SystemExit,
+        match=r"nosuchpackage is not installed\. Run: pip install \"headlight-attention\"",
     ):
         door.main(["train"])
 
