@@ -9,6 +9,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
 from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -92,7 +93,15 @@ def folder_of(name: str | Path) -> Path:
         why = f"{short(folder / 'config.json')} does not exist"
     except OSError as error:
         why = reason(error)
-    raise FileNotFoundError(f"There is no checkpoint {short(name)}: {why}.")
+    typed = str(name).lower()[:80]
+    closest = sorted(
+        (each.name for each in SHIPPED.iterdir()),
+        key=lambda known: (-SequenceMatcher(None, typed, known).ratio(), known),
+    )
+    raise FileNotFoundError(
+        f"There is no checkpoint {short(name)}: {why}. Shipped models, the closest name "
+        f"first: {', '.join(closest)}."
+    )
 
 
 def is_shipped(name: str | Path) -> bool:

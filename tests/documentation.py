@@ -114,12 +114,17 @@ def arguments() -> str:
 
 
 def help_of(module: str, *subcommand: str) -> str:
-    """What `--help` prints, 80 columns wide."""
+    return printed_by(module, *subcommand, "--help")
+
+
+def printed_by(module: str, *arguments: str) -> str:
+    """What a command prints, 80 columns wide."""
+    run = import_module(module).run if module == OF_SERVER else import_module(module).main
     before = os.environ.get("COLUMNS")
     os.environ["COLUMNS"] = "80"
     try:
         with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.suppress(SystemExit):
-            import_module(module).main([*subcommand, "--help"])
+            run([*arguments])
     finally:
         os.environ.pop("COLUMNS") if before is None else os.environ.update(COLUMNS=before)
     return printed.getvalue().rstrip()
@@ -149,7 +154,8 @@ def commands() -> str:
     for name, (_, does) in ALL_COMMANDS.items():
         begins = does[:1].upper() + does[1:]
         parts += [f"## headlight {name}", f"{begins}."]
-        parts += [f"```text\n{text}\n```" for text in helps(name)]
+        printed = [*helps(name), *([printed_by(OF_MODEL[name][0])] if name == "presets" else [])]
+        parts += [f"```text\n{text}\n```" for text in printed]
     return "\n\n".join(parts)
 
 

@@ -119,6 +119,24 @@ def test_what_comes_out_of_the_code_is_up_to_date():
     assert not old, "run make docs"
 
 
+def test_what_a_command_prints_stands_on_the_page_and_takes_no_pytorch():
+    named = [[], *([name] for name in documentation.ALL_COMMANDS), ["pretrained", "add", "--into"]]
+    code = f"""
+import sys
+from headlight.app import command
+for words in {named}:
+    command.main([*words, "--help"])
+command.main(["presets"])
+assert not {{"torch", "numpy"}} & sys.modules.keys()
+assert not command._printed(["tarin", "--help"]) and not command._printed(["presets", "paper"])
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    parts = [f"\n{documentation.help_of(documentation.OF_SERVER)}\n"]
+    parts += [documentation.helps(name)[0] for name in documentation.ALL_COMMANDS]
+    assert done.returncode == 0, done.stderr
+    assert [part for part in parts if part not in f"\n{done.stdout}"] == []
+
+
 @pytest.mark.parametrize("page", MARKDOWN, ids=name_of)
 def test_links_between_pages_of_the_repository_lead_somewhere(page):
     text = COMMENT.sub("", FENCE.sub("", page.read_text("utf-8")))

@@ -5,12 +5,14 @@ Commands that need only the model are in headlight.model.commands; those that ne
 
 import argparse
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from importlib import metadata
 from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
 
 import headlight
@@ -35,6 +37,7 @@ OTHER_PACKAGE = (
 )
 ON_THIS_MACHINE = "{} runs your code on this machine alone, so it does not go with --serve."
 SCRIPT = Path(__file__).resolve().parents[1] / "main.py"
+PAGE = SCRIPT.parents[1] / "docs" / "commands.md"  # what commands print; `make docs` writes it
 
 
 CHECK_HELP = """usage: headlight check FILE.py [--port PORT]
@@ -67,6 +70,28 @@ def main(arguments: Sequence[str] | None = None) -> int | None:
     if not hasattr(headlight, "__version__"):  # the other package's file
         print(OTHER_PACKAGE, file=sys.stderr)
         return 1
+    if printed := _printed(arguments):
+        print(printed, end="")
+        return 0
+    return run(arguments)
+
+
+def _printed(arguments: list[str]) -> str:
+    """A help, or the list of presets, as the page has it: the commands themselves import PyTorch,
+    which takes seconds. "" for anything else, and where the page is not installed."""
+    words = [*takewhile(lambda word: not word.startswith("-"), arguments)]
+    begins = [f"usage: headlight {' '.join(words[:n])} " for n in range(len(words), 0, -1)]
+    if arguments == ["presets"]:
+        begins = ["preset "]
+    elif not {"-h", "--help"} & {*arguments}:
+        return ""
+    page = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""
+    texts = re.findall(r"^```text\n(.*?)^```$", page, re.M | re.S)
+    begins = begins or ["usage: headlight ["]
+    return next((text for begin in begins for text in texts if text.startswith(begin)), "")
+
+
+def run(arguments: list[str]) -> int | None:
     if arguments[:1] == ["lessons"]:
         return _lessons(arguments[1:])
     if arguments[:1] == ["check"]:

@@ -36,6 +36,7 @@ SHIPPED = {  # folder → patterns of the files in it that are installed
     ),
     "model": ("**/*.py",),
     "assets": ("*.svg", "checkpoints/**/*", "examples/*", "vendor/*"),
+    "docs": ("commands.md",),
 }
 USERS_OWN = "raise SystemExit('a file of the user was imported')"
 

@@ -111,3 +111,13 @@ def test_a_model_that_cannot_begin_a_target_is_given_one(tokenizer):
 @pytest.mark.parametrize("folder", CHECKPOINTS, ids=lambda folder: folder.name)
 def test_a_shipped_checkpoint_is_found_by_name(folder):
     assert load(folder.name).model.config == load(folder).model.config
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("en-fR", "en-fr"), ("EN_DE", "en-de"), ("sorts", "sort")]
+)
+def test_a_wrong_name_is_answered_with_all_names_the_closest_first(typed, meant):
+    with pytest.raises(FileNotFoundError) as error:
+        load(typed)
+    listed = str(error.value).rpartition("first: ")[2].rstrip(".").split(", ")
+    assert listed[0] == meant and {*listed} == {each.name for each in CHECKPOINTS}
