@@ -11,7 +11,6 @@ from headlight.app.text.axis import MOST_LABELS, Axis, plain
 from headlight.app.theme import DIFFERENCES, FOCUS, FONT, LINES
 from headlight.app.theme import WEIGHTS as SCALE
 
-WEIGHTS = {"colorscale": SCALE, "cmin": 0, "cmax": 1}
 MOST_NAMED_CELLS = 128 * 128  # cells whose hover text names both tokens
 MOST_LETTERS = 70  # total length of labels side by side; longer ones are turned
 MOST_NUMBERED = 14  # columns; with more, the numbers in the cells would be too small to read
@@ -24,11 +23,15 @@ def blank_empty_rows(weights: np.ndarray) -> np.ndarray:
     return np.where(weights.any(axis=1, keepdims=True), weights, np.nan)
 
 
-def attention(weights: np.ndarray, query: Axis, key: Axis) -> go.Figure:
-    """The weights of a head, (query, key). A row that may attend to nothing is left blank."""
+def attention(
+    weights: np.ndarray, query: Axis, key: Axis, is_difference: bool = False
+) -> go.Figure:
+    """The weights of a head, (query, key), or the difference of two. A row that may attend to
+    nothing is left blank."""
     figure = go.Figure(_cells(blank_empty_rows(weights), query, key, "weight"))
     _sides(figure, query, key, width=400)
-    figure.update_layout(coloraxis=WEIGHTS | {"colorbar": _colorbar("weight")})
+    scale = _scale(weights, None if is_difference else (0, 1))
+    figure.update_layout(coloraxis=scale | {"colorbar": _colorbar("weight")})
     return _finish(figure, height=_height(query, 34))
 
 

@@ -28,7 +28,7 @@ from headlight.model.analysis.attribution import attribution as attributed
 from headlight.model.analysis.decomposition import Decomposition
 from headlight.model.analysis.decomposition import decomposition as decomposed
 from headlight.model.arguments import kind_of, whole
-from headlight.model.card import markdown
+from headlight.model.card import markdown, parameter_count
 from headlight.model.checking.in_model import with_student_parts
 from headlight.model.checks import check_card, check_means, check_sizes
 from headlight.model.decoding.generate import Generation, Greedy, How, generated
@@ -145,7 +145,7 @@ def write_means(name: str | Path, means: Mapping[str, torch.Tensor]) -> None:
 Changes = str | Sequence[str | Change]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Checkpoint:
     """A model ready to use: weights, tokenizer and card. The model is in eval mode."""
 
@@ -156,6 +156,10 @@ class Checkpoint:
     means: Mapping[str, torch.Tensor] = field(default_factory=dict)  # see Given
     # What is not known of a model that is not of our classes, as a sentence; "" where all is.
     lacks: ClassVar[str] = ""
+
+    def __repr__(self) -> str:
+        title = short(self.card.get("title", self.preset))
+        return f"<Checkpoint “{title}”: {self.preset}, {parameter_count(self.model):,} parameters>"
 
     def on(self, device: str | torch.device) -> "Checkpoint":
         """The checkpoint itself, moved to a device. Raises CannotLoad for an unknown or missing
@@ -208,7 +212,8 @@ class Checkpoint:
         tokenizer = self.tokenizer.target if side else self.tokenizer
         of_side, config = self.model.sides()[side], self.model.config
         check_length(tokenizer, of_side, text, config.max_length)
-        encoding, pad = tokenizer.encode(text), config.special_ids(of_side.name)[0]
+        encoding = replace(tokenizer.encode(text), text=text)
+        pad = config.special_ids(of_side.name)[0]
         if pad >= 0 and pad in encoding.ids:  # which the masks would hide
             raise CannotRead(
                 f"The {of_side.title} contains {tokenizer.token(pad)}, this model's token for "
@@ -235,7 +240,7 @@ class Checkpoint:
         donor: "Checkpoint | None" = None,
     ) -> Encoding:
         """The model's own target for `text`, by greedy decoding; empty for a model that writes
-        none.
+        none. Its `text` is what it spells.
 
         `pad_to` pads the source, so that padding masks have an effect. `changes` apply while the
         model writes, as text or as values (probing/changes.py); `other` is the run that patches are
@@ -253,7 +258,8 @@ class Checkpoint:
         use_cache = masks.causal and not look_ahead(changes, self.model.sites())
         with applied(self.model, changes, self.given(run, donor, written=True)):
             targets = greedy_decode(self.model, src, masks=masks, use_cache=use_cache)
-        return self.tokenizer.target.encoding_with_special(targets[0])
+        written = self.tokenizer.target.encoding_with_special(targets[0])
+        return replace(written, text=self.decode(written))
 
     def generate(
         self,

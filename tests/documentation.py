@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import get_args, get_type_hints
 
 import pandas
+import xarray
+from plotly.graph_objects import Figure
 
 import headlight
 from headlight.app.command import COMMANDS as OF_APP
@@ -206,7 +208,9 @@ def entries(objects: Iterable[object]) -> str:
 
 
 def public() -> list[object]:
-    return [getattr(headlight, name) for name in headlight.__all__]
+    """Of `check`, which is a module, the function that all others call."""
+    named = [getattr(headlight, name) for name in headlight.__all__ if name != "check"]
+    return [*named, headlight.open, headlight.check.verdict]
 
 
 def reference() -> str:
@@ -226,7 +230,11 @@ def results() -> set[type]:
 
 def types_of(of: Callable) -> Iterator[type]:
     """Ours: what a function returns; the bases of a class, and what its members return."""
-    names = vars(import_module(of.__module__)) | {"pandas": pandas}
+    names = vars(import_module(of.__module__)) | {
+        "pandas": pandas,
+        "xarray": xarray,
+        "Figure": Figure,
+    }
     functions = [of]
     if isinstance(of, type):
         yield from filter(is_ours, of.__bases__)

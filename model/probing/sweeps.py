@@ -89,7 +89,7 @@ class Score:
 Changes = list[tuple[Change, ...]]  # several that are made at once are one
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Sweep(ByValue):
     """The `score` of a run, and the effect of each of the changes, (change,); several that are made
     at once are one. Of a score of each row both have an axis more, (row,). `missing`: how many
