@@ -142,6 +142,20 @@ def write_means(name: str | Path, means: Mapping[str, torch.Tensor]) -> None:
     replace_file(folder_of(name) / MEANS, to_bytes(tensors))
 
 
+def usable(device: str | torch.device) -> torch.device:
+    """Raises CannotLoad, with a sentence, for a device that is not here or holds no numbers."""
+    try:
+        named = torch.device(device)
+        if named.type != "meta":
+            return torch.zeros(0).to(named).device
+        why = "its tensors hold no numbers"
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        why = reason(error)
+        if why.startswith("Expected one of"):  # followed by all that PyTorch has ever known
+            why = "write cpu, cuda, cuda:1 or mps"
+    raise CannotLoad(f"Device {short(device)} cannot be used: {why}.")
+
+
 Changes = str | Sequence[str | Change]
 
 
@@ -161,16 +175,10 @@ class Checkpoint:
         title = short(self.card.get("title", self.preset))
         return f"<Checkpoint “{title}”: {self.preset}, {parameter_count(self.model):,} parameters>"
 
-    def on(self, device: str | torch.device) -> "Checkpoint":
-        """The checkpoint itself, moved to a device. Raises CannotLoad for an unknown or missing
-        device."""
-        try:
-            if torch.device(device).type == "meta":
-                raise CannotLoad(f"Device {device} cannot be used: its tensors hold no data.")
-            self.model.to(device)
-        except (RuntimeError, AssertionError, NotImplementedError) as error:
-            why = str(error).splitlines()[0].rstrip(".")
-            raise CannotLoad(f"Device {device} cannot be used: {why}.") from None
+    def to(self, device: str | torch.device) -> "Checkpoint":
+        """The checkpoint itself, moved to a device: cpu, cuda, cuda:1 or mps. Raises CannotLoad for
+        one that is not here."""
+        self.model.to(usable(device))
         return self
 
     def with_parts(self, **parts: Callable[..., Any]) -> "Checkpoint":
@@ -454,20 +462,24 @@ class Checkpoint:
         return Run(tuple(texts), masks, pad_to, changes=parsed(changes), other=other)
 
 
-def load(name: str | Path, progress: Progress = lambda count, total: None) -> Checkpoint:
-    """A shipped checkpoint by name, or any checkpoint by its folder; float32, on the CPU. For a
-    foreign model, `progress` is called while it is read. Raises FileNotFoundError where there is
-    none, and CannotLoad, with a sentence, for one that is broken: what it says of itself is
-    compared with the shapes of its weights before anything is built."""
+def load(
+    name: str | Path,
+    progress: Progress = lambda count, total: None,
+    device: str | torch.device = "cpu",
+) -> Checkpoint:
+    """A shipped checkpoint by name, or any checkpoint by its folder; in float32, on a device as
+    `to` takes it. For a foreign model, `progress` is called while it is read. Raises
+    FileNotFoundError where there is none, and CannotLoad, with a sentence, for one that is broken:
+    what it says of itself is compared with the shapes of its weights before anything is built."""
     folder = folder_of(name)
     ours = is_ours(folder)
     checkpoint = None if ours else Checkpoint(**vars(read(folder, progress)))
     try:
         checkpoint = checkpoint or _ours(folder)
         if not (folder / MEANS).is_file():
-            return checkpoint
+            return checkpoint.to(device)
         check_means(folder / MEANS, checkpoint.model, _shapes(folder / MEANS))
-        return replace(checkpoint, means=load_file(folder / MEANS))
+        return replace(checkpoint, means=load_file(folder / MEANS)).to(device)
     except CannotLoad:
         raise
     except OSError as error:

@@ -123,6 +123,14 @@ def run(arguments: list[str]) -> int | None:
 
         return in_process.live(args.live, args.port)
     options = ["--models", str(args.models)] if args.models else []
+    if args.device:
+        from headlight.model import checkpoint
+
+        try:
+            options += ["--device", str(checkpoint.usable(args.device))]
+        except checkpoint.CannotLoad as error:
+            print(error, file=sys.stderr)
+            return 2
     if args.lessons:
         options += ["--lessons", str(args.lessons)]
     if args.check:

@@ -188,7 +188,11 @@ def title_of(origin: str) -> str:
     return f"recording of {origin}" if origin else "recording"
 
 
-def load(name: str | Path, progress: Progress = lambda count, total: None) -> Checkpoint:
+def load(
+    name: str | Path,
+    progress: Progress = lambda count, total: None,
+    device: str | torch.device = "cpu",
+) -> Checkpoint:
     """As `checkpoint.load`, and a file of recordings, which ends in .safetensors, as a model that
     knows only its own texts: raises CannotRecord for one that is broken.
 
@@ -201,4 +205,4 @@ def load(name: str | Path, progress: Progress = lambda count, total: None) -> Ch
             "for its weights, show(model, …) for a picture, or open(model, …) for the dashboard."
         )
     is_file = Path(name).suffix == ENDING and Path(name).is_file()
-    return load_recorded(name) if is_file else checkpoint.load(name, progress)
+    return load_recorded(name) if is_file else checkpoint.load(name, progress, device)

@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 import torch
 
 from headlight.model.analysis.finite import parameters_not_finite
-from headlight.model.arguments import parser_of
+from headlight.model.arguments import add_device, parser_of
 from headlight.model.checkpoint import Checkpoint, load
 from headlight.model.extras import missing
 from headlight.model.files import replacing
@@ -180,7 +180,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         metavar="LINE",
         help="changes to the model, such as cross.1.2=off (see model/probing/changes.py)",
     )
-    parser.add_argument("--device", default="cpu", help="cpu (default), cuda …")
+    add_device(parser)
     args = parser.parse_args(arguments)
     check_texts(parser, args, TABLE_FILES)
     return args
@@ -190,7 +190,7 @@ def opened(name: str, device: str | torch.device) -> Checkpoint:
     """A checkpoint on a device; DataError where there is no such thing, or with weights that are no
     numbers: there would be none in a file either."""
     try:
-        checkpoint = load(name).on(device)
+        checkpoint = load(name, device=device)
     except (FileNotFoundError, CannotLoad) as error:
         raise DataError(str(error)) from None
     if spoilt := parameters_not_finite(checkpoint.model):

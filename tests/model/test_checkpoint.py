@@ -6,6 +6,7 @@ from safetensors.torch import load_file, save_file
 
 from headlight.model.checkpoint import Checkpoint, load, save, write_card
 from headlight.model.masks import Masks
+from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.probing.trace import TooLong
 from tests.devices import current
 from tests.model.common import CHECKPOINTS, PRESETS, random_model, traced
@@ -21,7 +22,7 @@ def saved(request, tokenizer, tmp_path):
 
 def test_what_was_saved_is_loaded(saved, tokenizer):
     model, folder = saved
-    loaded = load(folder).on(current())
+    loaded = load(folder, device=current())
     assert loaded.model.config == model.config
     assert loaded.card == {"task": "test"}
     assert loaded.tokenizer.encode("the dog 🙂") == tokenizer.encode("the dog 🙂")
@@ -121,3 +122,11 @@ def test_a_wrong_name_is_answered_with_all_names_the_closest_first(typed, meant)
         load(typed)
     listed = str(error.value).rpartition("first: ")[2].rstrip(".").split(", ")
     assert listed[0] == meant and {*listed} == {each.name for each in CHECKPOINTS}
+
+
+@pytest.mark.parametrize("device", ["meta", "bird", "cuda:77", "mps:9", "", "cpu:x"])
+def test_a_device_that_cannot_be_used_is_refused_in_a_short_sentence(device):
+    with pytest.raises(CannotLoad, match=rf"^Device {device} cannot be used: .*\.$") as error:
+        load("copy", device=device)
+    assert len(str(error.value)) < 250 and "\n" not in str(error.value)
+    assert load("copy").to(current()).trace("a b") == load("copy", device=current()).trace("a b")
