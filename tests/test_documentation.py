@@ -19,7 +19,7 @@ from PIL import Image, ImageSequence
 from headlight.app.lessons import class_plan
 from headlight.app.state.pages import MENU
 from headlight.app.state.settings import SETTINGS
-from headlight.model import Masks, load, transformer
+from headlight.model import Masks, load, presets, transformer
 from headlight.model.analysis.alignment import WordWeights
 from headlight.model.analysis.attribution import Attribution
 from headlight.model.analysis.decomposition import Decomposition
@@ -284,10 +284,9 @@ def test_code_runs(page, tmp_path, monkeypatch):
     """Python in one namespace for each page; what stands behind `# →` is printed."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.setattr(changes, "VERBS", dict(changes.VERBS))  # a page adds one
+    monkeypatch.setattr(changes, "VERBS", dict(changes.VERBS))  # a page adds one to each
+    monkeypatch.setattr(presets, "PRESETS", dict(presets.PRESETS))
     text, names = page.read_text("utf-8"), {"__name__": "page"}
-    for code in re.findall(r"<!-- setup:\n(.*?)-->", text, re.DOTALL):
-        exec(compile(code, page.name, "exec"), {})
     for before, indent, language, code in blocks(text):
         code = re.sub(f"(?m)^{indent}", "", code)
         if before.startswith("run: no"):
