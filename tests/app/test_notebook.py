@@ -25,7 +25,9 @@ LESSON = ROOT / "assets" / "headlight.ipynb"
 
 
 @pytest.mark.long
-def test_the_lesson_runs_and_is_shipped_without_its_outputs():
+def test_the_lesson_runs_and_is_shipped_without_its_outputs(monkeypatch):
+    """Where the package is installed, as `PYTHONPATH` has it here."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     lesson = nbformat.read(LESSON, as_version=4)
     cells = [cell for cell in lesson.cells if cell.cell_type == "code"]
     assert not any(cell.outputs or cell.execution_count for cell in cells)
