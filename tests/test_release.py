@@ -115,6 +115,12 @@ def test_actionlint_finds_nothing_in_the_workflows():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_actions_of_others_are_pinned_each_to_one_commit():
+    used = [line for file in WORKFLOWS for line in re.findall(r"uses: (.*)", file.read_text())]
+    assert used and all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", each) for each in used)
+    assert len({*used}) == len({each.partition("@")[0] for each in used})
+
+
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
 def test_a_workflow_may_do_no_more_than_it_needs(file):
     """It reads; what writes is a job of its own, which runs no code of the checkout."""

@@ -3,6 +3,7 @@
 
 import { OTHERS } from "../shared/arrows.js";
 import { element, onRecolour, outwards, painted, roomBelow } from "../shared/dom.js";
+import { keyOf } from "../shared/keys.js";
 import { percent } from "../shared/numbers.js";
 import { places } from "../shared/places.js";
 import { one, power, rowOf, share, STOPS, two, unpack } from "./arithmetic.js";
@@ -342,7 +343,7 @@ class OneRow {
       " ": () => this.playing(!this.timer),
       Escape: this.opened && (() => this.open(this.opened)),
       ...Object.fromEntries(Object.entries(SIDE).map(([part, key]) => [key.toLowerCase(), () => this.open(part)])),
-    }[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    }[keyOf(event).length === 1 ? keyOf(event).toLowerCase() : event.key];
     if (!act) return false;
     if (event.shiftKey && event.key.startsWith("Arrow")) return false;
     if (event.key.startsWith("Arrow") && at.closest?.("pre, .side")) return false; // it scrolls
