@@ -134,7 +134,6 @@ def printed_by(module: str, *arguments: str) -> str:
 
 OF_SERVER = "headlight.app.command"
 ALL_COMMANDS = {
-    "check": (OF_SERVER, "judge your parts of the Transformer whenever you save them"),
     "lessons": ("headlight.app.lessons.__main__", "check lessons, or mark answers"),
     **OF_APP,
     **OF_MODEL,
@@ -144,7 +143,7 @@ ALL_COMMANDS = {
 def helps(name: str) -> list[str]:
     """What a command prints for `--help`, and each of its subcommands."""
     module, _ = ALL_COMMANDS[name]
-    whole = help_of(module, *[name] * (module == OF_SERVER))
+    whole = help_of(module)
     found = re.search(r"\{([\w,-]+)\} \.\.\.", whole)
     subcommands = found[1].split(",") if found else ()
     return [whole, *(help_of(module, subcommand) for subcommand in subcommands)]

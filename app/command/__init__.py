@@ -40,30 +40,6 @@ SCRIPT = Path(__file__).resolve().parents[1] / "main.py"
 PAGE = SCRIPT.parents[1] / "docs" / "commands.md"  # what commands print; `make docs` writes it
 
 
-CHECK_HELP = """usage: headlight check FILE.py [--port PORT]
-
-Judges your parts of the Transformer each time you save the file. The page that opens shows your
-numbers beside ours and frames the first cell that differs; the terminal shows the same in words.
-
-Functions are found by their names, with these arguments:
-
-  scores(q, k), softmax(scores, mask), attention(q, k, v, mask)
-  split_heads(x, n_heads), merge_heads(heads), multi_head(d_model, n_heads) or a class of
-    that kind, MultiHeadAttention
-  causal_mask(length), padding_mask(ids, pad)
-  positional_encoding(length, d_model), rotary(x, positions)
-  layer_norm(x, gain, bias), feed_forward(x, w1, b1, w2, b2)
-  encoder_layer(x, mask, attend, norm1, feed, norm2), pre_norm_layer(…)
-  greedy(logits, bos, eos, most), cached_step(q, k, v, cache)
-
-FILE.py runs with your rights, in a process of its own that is stopped after 10 seconds.
-
-  --port PORT  of the page, 8501 unless you say another
-
-An exercise to start from: headlight assignment attention --into DIR. Shapes: docs/pages/yours.md
-"""
-
-
 def main(arguments: Sequence[str] | None = None) -> int | None:
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     print_anywhere()
@@ -95,9 +71,6 @@ def run(arguments: list[str]) -> int | None:
     if arguments[:1] == ["lessons"]:
         return _lessons(arguments[1:])
     if arguments[:1] == ["check"]:
-        if {"-h", "--help"} & {*arguments}:
-            print(CHECK_HELP)
-            return 0
         arguments = ["--check", *arguments[1:]]
     if arguments and not arguments[0].startswith("-"):
         from headlight.model import commands  # with PyTorch, which takes seconds
