@@ -44,13 +44,6 @@ COMMANDS: Commands = {
 }
 
 
-def summary(commands: Commands = COMMANDS) -> str:
-    """One line per command."""
-    width = max(map(len, commands))
-    lines = [f"  {name:{width}}  {does}" for name, (_, does) in commands.items()]
-    return "\n".join(["commands:", *lines, "", "headlight COMMAND --help explains each."])
-
-
 def main(arguments: Sequence[str], commands: Commands = COMMANDS) -> None:
     """Runs one of the commands with the rest of the arguments."""
     name, *rest = arguments

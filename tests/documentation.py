@@ -140,6 +140,15 @@ ALL_COMMANDS = {
 }
 
 
+def main_help() -> str:
+    """Of `headlight` itself: its options, and a line for each command."""
+    named = {**OF_MODEL, **OF_APP}
+    width = max(map(len, named))
+    lines = [f"  {name:{width}}  {does}" for name, (_, does) in named.items()]
+    about = ["", "commands:", *lines, "", "headlight COMMAND --help explains each."]
+    return "\n".join([help_of(OF_SERVER), *about])
+
+
 def helps(name: str) -> list[str]:
     """What a command prints for `--help`, and each of its subcommands."""
     module, _ = ALL_COMMANDS[name]
@@ -151,7 +160,7 @@ def helps(name: str) -> list[str]:
 
 def commands() -> str:
     """Every command with what it prints for `--help`."""
-    parts = ["## headlight", f"```text\n{help_of(OF_SERVER)}\n```"]
+    parts = ["## headlight", f"```text\n{main_help()}\n```"]
     for name, (_, does) in ALL_COMMANDS.items():
         begins = does[:1].upper() + does[1:]
         parts += [f"## headlight {name}", f"{begins}."]

@@ -131,7 +131,7 @@ assert not {{"torch", "numpy"}} & sys.modules.keys()
 assert not command._printed(["tarin", "--help"]) and not command._printed(["presets", "paper"])
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    parts = [f"\n{documentation.help_of(documentation.OF_SERVER)}\n"]
+    parts = [f"\n{documentation.main_help()}\n"]
     parts += [documentation.helps(name)[0] for name in documentation.ALL_COMMANDS]
     assert done.returncode == 0, done.stderr
     assert [part for part in parts if part not in f"\n{done.stdout}"] == []
@@ -306,7 +306,7 @@ def test_code_runs(page, tmp_path, monkeypatch):
 @pytest.mark.long
 @pytest.mark.parametrize("page", MARKDOWN, ids=name_of)
 def test_commands_that_are_not_run_exist_with_their_options(page):
-    helps = {"": documentation.help_of(documentation.OF_SERVER)}
+    helps = {"": documentation.main_help()}
     helps["check"] = command._printed(["check", "--help"])  # written on its page
     for line in re.findall(r"(?:^ *|-m )(headlight [^#\n]*)", codes(page), re.MULTILINE):
         words = shlex.split(line)[1:]

@@ -175,7 +175,6 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         "       headlight lessons check|report …\n"
         "       headlight COMMAND …",
         description="Starts the app, or runs a command.",
-        epilog=_commands() if {"-h", "--help"} & {*arguments} else None,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=headlight.__version__)
@@ -198,9 +197,3 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         help="with --serve on several machines: a Redis in which they share rooms, redis://HOST",
     )
     return parser.parse_args(arguments)
-
-
-def _commands() -> str:
-    from headlight.model import commands
-
-    return commands.summary({**commands.COMMANDS, **COMMANDS})
