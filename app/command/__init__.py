@@ -10,13 +10,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from importlib import metadata
 from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path
 
 import headlight
-from headlight.app.server import room_stores
 from headlight.app.server.arguments import EMBED_IN, add_to, print_anywhere
 from headlight.model.arguments import Parser
 from headlight.model.extras import missing
@@ -82,6 +80,8 @@ def run(arguments: list[str]) -> int | None:
         print(ON_THIS_MACHINE.format("--live" if args.live else "check"), file=sys.stderr)
         return 2
     if args.rooms:
+        from headlight.app.server import room_stores
+
         try:
             room_stores.open_store(args.rooms).close()
         except OSError as error:
@@ -141,6 +141,8 @@ def run(arguments: list[str]) -> int | None:
 def other_package() -> bool:
     """Whether the other package called headlight is installed here. A checkout that was installed
     before ours had its name has its command."""
+    from importlib import metadata
+
     try:
         commands = metadata.distribution("headlight").entry_points
     except metadata.PackageNotFoundError:
