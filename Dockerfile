@@ -18,6 +18,7 @@ COPY headlight headlight
 COPY app app
 COPY model model
 COPY assets assets
+COPY docs/commands.md docs/commands.md
 
 RUN useradd --system headlight
 USER headlight

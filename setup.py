@@ -1,5 +1,5 @@
-"""The folders app/, model/ and assets/ are installed below headlight/, and of docs/ the page that
-the app shows. Everything else about the project stands in pyproject.toml."""
+"""The folders app/, model/ and assets/ are installed below headlight/, and of docs/ the page with
+what commands print. Everything else about the project stands in pyproject.toml."""
 
 from setuptools import find_packages, setup
 

@@ -7,10 +7,10 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from headlight.app.text.axis import MOST_LABELS, Axis, plain
 from headlight.app.theme import DIFFERENCES, FOCUS, FONT, INKED, LINES, ink_on, ramp
 
 STOPS = INKED["light"]  # of other numbers than weights
-MOST_LABELS = 64  # more would overlap on a projector
 MOST_NAMED_CELLS = 128 * 128  # cells whose hover text names both tokens
 MOST_LETTERS = 70  # total length of labels side by side; longer ones are turned
 MOST_NUMBERED = 14  # columns; with more, the numbers in the cells would be too small to read
@@ -18,49 +18,19 @@ DASHES = ("solid", "dash", "dot", "dashdot")
 MARKERS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star")
 
 
-@dataclass(frozen=True)
-class Axis:
-    """An axis of a figure: its title, and one label per position, of which every `every`-th is
-    drawn; `hover`: what is said of each position under the pointer, if that is more."""
-
-    title: str
-    labels: Sequence[str]
-    every: int = 1
-    hover: Sequence[str] = ()
-
-    def layout(self, room: int) -> dict:
-        """Tick settings for an axis about `room` pixels long. Positions are numbers because Plotly
-        merges equal labels into one row."""
-        every = max(self.every, -(-len(self.labels) // MOST_LABELS))
-        shown = range(0, len(self.labels), every)
-        size = int(np.clip(0.85 * room / max(1, len(shown)), 9, FONT))
-        return {
-            "title": {"text": self.title, "font": {"size": FONT}},
-            "tickmode": "array",
-            "tickvals": list(shown),
-            "ticktext": [plain(self.labels[i]) for i in shown],
-            "tickfont": {"size": size},
-            "showgrid": False,
-            "zeroline": False,
-        }
-
-
-def plain(text: str) -> str:
-    """Escapes text for Plotly, which interprets tags such as `<b>`."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
 def blank_empty_rows(weights: np.ndarray) -> np.ndarray:
     return np.where(weights.any(axis=1, keepdims=True), weights, np.nan)
 
 
-def attention(weights: np.ndarray, query: Axis, key: Axis, stops: Sequence[str]) -> go.Figure:
-    """The weights of a head, (query, key), in a scale of such `stops`. A row that may attend to
-    nothing is left blank."""
+def attention(
+    weights: np.ndarray, query: Axis, key: Axis, stops: Sequence[str] | None
+) -> go.Figure:
+    """The weights of a head, (query, key), in a scale of such `stops`; without any, the difference
+    of two. A row that may attend to nothing is left blank."""
     figure = go.Figure(_cells(blank_empty_rows(weights), query, key, "weight"))
     _sides(figure, query, key, width=400)
-    scale = {"colorscale": stops, "cmin": 0, "cmax": 1, "colorbar": _colorbar("weight")}
-    figure.update_layout(coloraxis=scale)
+    scale = {"colorscale": stops, "cmin": 0, "cmax": 1} if stops else _scale(weights, None)
+    figure.update_layout(coloraxis=scale | {"colorbar": _colorbar("weight")})
     return _finish(figure, height=_height(query, 34))
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import quote
 
 from headlight.model.arguments import whole
+from headlight.model.extras import of_extra
 from headlight.model.recording.in_memory import in_memory
 from headlight.model.recording.weights import CannotRecord
 
@@ -71,9 +72,10 @@ class _Server:
                 self._start(port)
 
     def _start(self, port: int) -> None:
-        import uvicorn
+        with of_extra("The app"):
+            import uvicorn
 
-        from headlight.app.main import app
+            from headlight.app.main import app
         from headlight.app.server import ports
         from headlight.app.server.streamlit_internals import config
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from plotly.colors import diverging, qualitative, sequential, unlabel_rgb
 
 # A scale of colours: its stops, evenly spaced; or those for each colour scheme.
 Palette = Sequence[str] | Mapping[str, Sequence[str]]
@@ -51,10 +50,18 @@ _INK_STOPS = {
     "dark": ("#1c1f24", "#2a2b46", "#454692", "#3c6cb0", "#3594ad", "#52c2b0", "#dcf5e6"),
 }
 INKED = {scheme: _hex(ramp(stops, _EVEN, _PLACES).tolist()) for scheme, stops in _INK_STOPS.items()}
+# Of Matplotlib, evenly spaced; RdBu below is of ColorBrewer.
+VIRIDIS = [
+    *("#440154", "#482878", "#3e4989", "#31688e", "#26828e", "#1f9e89"),
+    *("#35b779", "#6ece58", "#b5de2b", "#fde725"),
+]
 # The scales of weights from 0 to 1 that one can choose from.
-WEIGHTS: Mapping[str, Palette] = {"ink": INKED, "viridis": sequential.Viridis}
+WEIGHTS: Mapping[str, Palette] = {"ink": INKED, "viridis": VIRIDIS}
 DIFFERENCES = {  # the middle is like the paper
-    "light": _hex(tuple(map(int, unlabel_rgb(stop))) for stop in diverging.RdBu),
+    "light": [
+        *("#67001f", "#b2182b", "#d6604d", "#f4a582", "#fddbc7", "#f7f7f7"),
+        *("#d1e5f0", "#92c5de", "#4393c3", "#2166ac", "#053061"),
+    ],
     "dark": [
         *("#ffb9a6", "#f28a71", "#dc5f48", "#b23d2c", "#6b2a21", "#2a2927"),
         *("#1f3f63", "#2e69a6", "#4b93d6", "#7fb8f0", "#b5d8ff"),
@@ -66,7 +73,10 @@ FOCUS = "#e4572e"
 MASKED = json.loads(Path(__file__).with_name("masked.json").read_text(encoding="utf-8"))
 MARKED = "rgba(228, 87, 46, 0.25)"  # FOCUS behind text
 # distinguishable in every kind of colour vision; lines also differ in dashes and markers
-LINES = qualitative.Safe
+LINES = [
+    *("#88ccee", "#cc6677", "#ddcc77", "#117733", "#332288", "#aa4499"),
+    *("#44aa99", "#999933", "#882255", "#661100", "#888888"),
+]
 INK = {"light": "#1b1c1f", "dark": "#f4f5f7"}
 PAPER = {"light": "#ffffff", "dark": "#171614"}  # as Streamlit draws it
 STAGE_PAPER = {"light": "#fcfbf8", "dark": "#121417"}  # as stage/style.css has it

@@ -1,9 +1,8 @@
 """Headlight shows what every attention head of a Transformer attends to.
 
-from headlight import load, show
-
-show(load("en-de").trace("A dog runs."))
-
+>>> from headlight import load, show
+>>> show(load("en-fr").trace("A dog runs."))
+<What every head attends to>
 """
 
 from importlib import import_module
@@ -39,11 +38,11 @@ def __getattr__(name: str) -> Any:
     if name == "__all__" or not name.startswith("_"):
         model = import_module("headlight.model")
         if name == "__all__":
-            return [*OF_THE_APP, *model.__all__]
+            return ["check", "show", *model.__all__]  # `open` would hide Python's
         if name in model.__all__:
             return getattr(model, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), "check", "checkup", *__getattr__("__all__")})
+    return sorted({*globals(), "open", "checkup", *__getattr__("__all__")})

@@ -1,32 +1,21 @@
-"""Headlight's Transformer and the tools to look inside it: the public names."""
+"""Headlight's Transformer and the tools to look inside it."""
+# ruff: noqa: F405
 
-from headlight.model.decoding.generate import Beam, Greedy, Sampling
-from headlight.model.masks import Masks
-from headlight.model.presets import build
-from headlight.model.pretrained.state_dicts import load_foreign
-from headlight.model.probing.capture import capture, view
-from headlight.model.probing.run import Run
-from headlight.model.probing.trace import Trace, trace
-from headlight.model.recording.checkpoint import load
-from headlight.model.recording.live import record
-from headlight.model.recording.recording import save
-from headlight.model.transformer import Config, Transformer
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headlight.model.public import *  # noqa: F403
 
 __all__ = [
-    "Beam",
-    "Config",
-    "Greedy",
-    "Masks",
-    "Run",
-    "Sampling",
-    "Trace",
-    "Transformer",
-    "build",
-    "capture",
-    "load",
-    "load_foreign",
-    "record",
-    "save",
-    "trace",
-    "view",
-]
+    "Beam", "Config", "Greedy", "Masks", "Run", "Sampling", "Trace", "Transformer", "build",
+    "capture", "load", "load_foreign", "record", "save", "trace", "view",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, imported when first used: PyTorch alone takes seconds, and what a command's
+    help says needs none."""
+    if name in __all__:
+        return getattr(import_module("headlight.model.public"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -26,6 +26,10 @@ def parser_of(command: str, doc: str | None) -> Parser:
     )
 
 
+def add_device(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--device", default="cpu", help="cpu (default), cuda, cuda:1 or mps")
+
+
 def may_change_shipped(parser: argparse.ArgumentParser) -> None:
     """Adds the explicit yes that `checkpoint.keep_shipped` asks for."""
     parser.add_argument(

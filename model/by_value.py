@@ -1,5 +1,6 @@
 """What the results have in common that hold arrays."""
 
+import reprlib
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
@@ -8,7 +9,26 @@ import numpy as np
 import torch
 
 
-class ByValue:
+class OneLine:
+    """A dataclass (with `repr=False`) whose repr is one line, whatever it holds: of an array its
+    shape."""
+
+    def __repr__(self) -> str:
+        shown = (f"{f.name}={brief(getattr(self, f.name))}" for f in fields(self) if f.repr)  # pyright: ignore[reportArgumentType]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def brief(value: Any) -> str:
+    if isinstance(value, np.ndarray | torch.Tensor):
+        return f"array{tuple(value.shape)}"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key!r}: {brief(item)}' for key, item in value.items())}}}"
+    if isinstance(value, tuple) and any(isinstance(item, np.ndarray | tuple) for item in value):
+        return f"({', '.join(map(brief, value[:2]))}{', …' * (len(value) > 2)})"
+    return reprlib.repr(value)
+
+
+class ByValue(OneLine):
     """A dataclass (with `eq=False`) that equals another with the same values. The == that
     `dataclass` writes asks an array for one truth value, which raises."""
 
@@ -47,7 +67,9 @@ class NoSuchName(KeyError):
 
 
 class NamedArrays(dict):
-    """A dict that says which names it has where it lacks one."""
+    """A dict that says which names it has where it lacks one, and shows its arrays' shapes."""
+
+    __repr__ = brief  # pyright: ignore[reportAssignmentType]
 
     def __missing__(self, name: object) -> Any:
         raise NoSuchName(f"There is no {name!r} here. Choose from {', '.join(map(repr, self))}.")

@@ -127,7 +127,7 @@ def _use(card: dict, name: str) -> str:
         f'model = load("{name}")  # or the path of a folder',
     ]
     if "direction" in card:
-        lines += [f'print(model.decode(model.translate("{text}")))']
+        lines += [f'print(model.translate("{text}").text)']
     elif "classes" in card:
         lines += [f'print(model.classify("{text}"))']
     lines += [f'show(model.trace("{text}"))  # every head, in a notebook']

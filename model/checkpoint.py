@@ -9,6 +9,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
 from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -27,7 +28,7 @@ from headlight.model.analysis.attribution import attribution as attributed
 from headlight.model.analysis.decomposition import Decomposition
 from headlight.model.analysis.decomposition import decomposition as decomposed
 from headlight.model.arguments import kind_of, whole
-from headlight.model.card import markdown
+from headlight.model.card import markdown, parameter_count
 from headlight.model.checking.in_model import with_student_parts
 from headlight.model.checks import check_card, check_means, check_sizes
 from headlight.model.decoding.generate import Generation, Greedy, How, generated
@@ -92,7 +93,15 @@ def folder_of(name: str | Path) -> Path:
         why = f"{short(folder / 'config.json')} does not exist"
     except OSError as error:
         why = reason(error)
-    raise FileNotFoundError(f"There is no checkpoint {short(name)}: {why}.")
+    typed = str(name).lower()[:80]
+    closest = sorted(
+        (each.name for each in SHIPPED.iterdir()),
+        key=lambda known: (-SequenceMatcher(None, typed, known).ratio(), known),
+    )
+    raise FileNotFoundError(
+        f"There is no checkpoint {short(name)}: {why}. Shipped models, the closest name "
+        f"first: {', '.join(closest)}."
+    )
 
 
 def is_shipped(name: str | Path) -> bool:
@@ -133,10 +142,24 @@ def write_means(name: str | Path, means: Mapping[str, torch.Tensor]) -> None:
     replace_file(folder_of(name) / MEANS, to_bytes(tensors))
 
 
+def usable(device: str | torch.device) -> torch.device:
+    """Raises CannotLoad, with a sentence, for a device that is not here or holds no numbers."""
+    try:
+        named = torch.device(device)
+        if named.type != "meta":
+            return torch.zeros(0).to(named).device
+        why = "its tensors hold no numbers"
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        why = reason(error)
+        if why.startswith("Expected one of"):  # followed by all that PyTorch has ever known
+            why = "write cpu, cuda, cuda:1 or mps"
+    raise CannotLoad(f"Device {short(device)} cannot be used: {why}.")
+
+
 Changes = str | Sequence[str | Change]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Checkpoint:
     """A model ready to use: weights, tokenizer and card. The model is in eval mode."""
 
@@ -148,16 +171,14 @@ class Checkpoint:
     # What is not known of a model that is not of our classes, as a sentence; "" where all is.
     lacks: ClassVar[str] = ""
 
-    def on(self, device: str | torch.device) -> "Checkpoint":
-        """The checkpoint itself, moved to a device. Raises CannotLoad for an unknown or missing
-        device."""
-        try:
-            if torch.device(device).type == "meta":
-                raise CannotLoad(f"Device {device} cannot be used: its tensors hold no data.")
-            self.model.to(device)
-        except (RuntimeError, AssertionError, NotImplementedError) as error:
-            why = str(error).splitlines()[0].rstrip(".")
-            raise CannotLoad(f"Device {device} cannot be used: {why}.") from None
+    def __repr__(self) -> str:
+        title = short(self.card.get("title", self.preset))
+        return f"<Checkpoint “{title}”: {self.preset}, {parameter_count(self.model):,} parameters>"
+
+    def to(self, device: str | torch.device) -> "Checkpoint":
+        """The checkpoint itself, moved to a device: cpu, cuda, cuda:1 or mps. Raises CannotLoad for
+        one that is not here."""
+        self.model.to(usable(device))
         return self
 
     def with_parts(self, **parts: Callable[..., Any]) -> "Checkpoint":
@@ -199,7 +220,8 @@ class Checkpoint:
         tokenizer = self.tokenizer.target if side else self.tokenizer
         of_side, config = self.model.sides()[side], self.model.config
         check_length(tokenizer, of_side, text, config.max_length)
-        encoding, pad = tokenizer.encode(text), config.special_ids(of_side.name)[0]
+        encoding = replace(tokenizer.encode(text), text=text)
+        pad = config.special_ids(of_side.name)[0]
         if pad >= 0 and pad in encoding.ids:  # which the masks would hide
             raise CannotRead(
                 f"The {of_side.title} contains {tokenizer.token(pad)}, this model's token for "
@@ -226,7 +248,7 @@ class Checkpoint:
         donor: "Checkpoint | None" = None,
     ) -> Encoding:
         """The model's own target for `text`, by greedy decoding; empty for a model that writes
-        none.
+        none. Its `text` is what it spells.
 
         `pad_to` pads the source, so that padding masks have an effect. `changes` apply while the
         model writes, as text or as values (probing/changes.py); `other` is the run that patches are
@@ -244,7 +266,8 @@ class Checkpoint:
         use_cache = masks.causal and not look_ahead(changes, self.model.sites())
         with applied(self.model, changes, self.given(run, donor, written=True)):
             targets = greedy_decode(self.model, src, masks=masks, use_cache=use_cache)
-        return self.tokenizer.target.encoding_with_special(targets[0])
+        written = self.tokenizer.target.encoding_with_special(targets[0])
+        return replace(written, text=self.decode(written))
 
     def generate(
         self,
@@ -439,20 +462,24 @@ class Checkpoint:
         return Run(tuple(texts), masks, pad_to, changes=parsed(changes), other=other)
 
 
-def load(name: str | Path, progress: Progress = lambda count, total: None) -> Checkpoint:
-    """A shipped checkpoint by name, or any checkpoint by its folder; float32, on the CPU. For a
-    foreign model, `progress` is called while it is read. Raises FileNotFoundError where there is
-    none, and CannotLoad, with a sentence, for one that is broken: what it says of itself is
-    compared with the shapes of its weights before anything is built."""
+def load(
+    name: str | Path,
+    progress: Progress = lambda count, total: None,
+    device: str | torch.device = "cpu",
+) -> Checkpoint:
+    """A shipped checkpoint by name, or any checkpoint by its folder; in float32, on a device as
+    `to` takes it. For a foreign model, `progress` is called while it is read. Raises
+    FileNotFoundError where there is none, and CannotLoad, with a sentence, for one that is broken:
+    what it says of itself is compared with the shapes of its weights before anything is built."""
     folder = folder_of(name)
     ours = is_ours(folder)
     checkpoint = None if ours else Checkpoint(**vars(read(folder, progress)))
     try:
         checkpoint = checkpoint or _ours(folder)
         if not (folder / MEANS).is_file():
-            return checkpoint
+            return checkpoint.to(device)
         check_means(folder / MEANS, checkpoint.model, _shapes(folder / MEANS))
-        return replace(checkpoint, means=load_file(folder / MEANS))
+        return replace(checkpoint, means=load_file(folder / MEANS)).to(device)
     except CannotLoad:
         raise
     except OSError as error:

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 
+from headlight.model.extras import missing
 from headlight.model.messages import LONGEST_MESSAGE, reason, short
 from headlight.model.pretrained.weights import CannotLoad
 
@@ -43,13 +44,6 @@ COMMANDS: Commands = {
 }
 
 
-def summary(commands: Commands = COMMANDS) -> str:
-    """One line per command."""
-    width = max(map(len, commands))
-    lines = [f"  {name:{width}}  {does}" for name, (_, does) in commands.items()]
-    return "\n".join(["commands:", *lines, "", "headlight COMMAND --help explains each."])
-
-
 def main(arguments: Sequence[str], commands: Commands = COMMANDS) -> None:
     """Runs one of the commands with the rest of the arguments."""
     name, *rest = arguments
@@ -57,7 +51,7 @@ def main(arguments: Sequence[str], commands: Commands = COMMANDS) -> None:
         try:
             import_module(commands[name][0]).main(rest)
         except ModuleNotFoundError as error:
-            sys.exit(f"{error.name} is not installed. Run: pip install {error.name}")
+            sys.exit(missing(error.name))
         except CannotLoad as error:
             sys.exit(short(error, LONGEST_MESSAGE))
         except OSError as error:  # our own errors are already sentences

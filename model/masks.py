@@ -39,7 +39,12 @@ def local_mask(length: int, window: int, device=None) -> Tensor:
 
 @dataclass(frozen=True)
 class Masks:
-    """Which of the masks are on. All on is how the model was trained."""
+    """Which of the masks are on. All on is how the model was trained.
+
+    >>> trace = load("copy").trace("a b c", masks=Masks(causal=False))
+    >>> bool(trace.attention["decoder"][0, 0, 0, 1] > 0)  # the first row looks ahead
+    True
+    """
 
     causal: bool = True  # decoder self-attention: no token attends to a later one
     src_padding: bool = True  # encoder self-attention: none attends to source padding

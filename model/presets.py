@@ -260,7 +260,11 @@ GENERATOR = RLock()
 
 
 def build(name: str, **sizes) -> ProbedModel:
-    """A model of the preset `name` with random weights; `sizes` are the fields of its Config."""
+    """A model of the preset `name` with random weights; `sizes` are the fields of its Config.
+
+    >>> build("annotated", vocab_size=9, d_model=8, n_heads=2).sites()[0].name
+    'encoder.layers.0.self_attn'
+    """
     preset = preset_of(name)
     with GENERATOR:
         return preset.build(preset.config(**sizes))

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
+from headlight.model.extras import missing
 from headlight.model.files import read_json, read_within
 from headlight.model.tokenizer import (
     LARGEST_TOKENIZER,
@@ -194,9 +195,7 @@ def _processor(file: Path):
     try:
         import sentencepiece  # an extra: only who has such a model needs it
     except ImportError:
-        raise ValueError(
-            f"{file} needs SentencePiece for its tokenizer. Run: pip install sentencepiece"
-        ) from None
+        raise ValueError(missing("sentencepiece", f"The tokenizer {file}")) from None
     try:
         return sentencepiece.SentencePieceProcessor(
             model_proto=read_within(file, LARGEST_TOKENIZER)

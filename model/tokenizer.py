@@ -9,7 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
+from headlight.model.by_value import OneLine
 from headlight.model.files import read_json
 from headlight.model.messages import short
 
@@ -78,22 +79,31 @@ def _failing() -> Iterator[None]:
         raise CannotRead(f"The tokenizer of this model fails on this text: {why}.") from None
 
 
-@dataclass(frozen=True)
-class Encoding:
+@dataclass(frozen=True, repr=False)
+class Encoding(OneLine):
     """One text as token ids. offsets: the characters [start, end) that each token covers;
     a special token covers none. roles: of a special token what it is for, of ROLES or
-    OTHER_SPECIAL, else ""; where none are given, those of our own vocabulary. `+` puts one behind
-    the other, offsets as they were."""
+    OTHER_SPECIAL, else ""; where none are given, those of our own vocabulary. text: of what was
+    typed, or written by a model, what it spells, without special tokens; str() gives it. `+` puts
+    one behind the other, offsets as they were.
+
+    >>> load("reverse").translate("a b c").text
+    'c b a'
+    """
 
     ids: tuple[int, ...]
     tokens: tuple[str, ...]
-    offsets: tuple[tuple[int, int], ...]
-    roles: tuple[str, ...] = ()
+    offsets: tuple[tuple[int, int], ...] = field(repr=False)
+    roles: tuple[str, ...] = field(default=(), repr=False)
+    text: str = field(default="", compare=False, kw_only=True)  # follows from the ids
 
     def __post_init__(self):
         if len(self.roles) != len(self.ids):
             roles = (ROLES[i] if 0 <= i < len(ROLES) else "" for i in self.ids)
             object.__setattr__(self, "roles", tuple(roles))
+
+    def __str__(self) -> str:
+        return self.text or " ".join(self.tokens)
 
     def __add__(self, other: "Encoding") -> "Encoding":
         return Encoding(*(mine + its for mine, its in zip(self.parts, other.parts, strict=True)))
@@ -108,7 +118,7 @@ class Encoding:
 
     @property
     def parts(self) -> tuple[tuple, ...]:
-        """The fields, each of which has an entry for each token."""
+        """The fields that have an entry for each token."""
         return self.ids, self.tokens, self.offsets, self.roles
 
 

@@ -37,7 +37,11 @@ from headlight.model.sites import Layer, LayerList, ProbedModel, Side, Site, sit
 
 @dataclass(frozen=True)
 class Config:
-    """Sizes of one model. The defaults are the paper's base model (table 3)."""
+    """Sizes of one model. The defaults are the paper's base model (table 3).
+
+    >>> Config(vocab_size=37000).d_head
+    64
+    """
 
     vocab_size: int
     d_model: int = 512
@@ -317,6 +321,9 @@ class Transformer(ProbedModel):
 
     src, tgt: token ids, (batch, length). Logits: (batch, length, vocab_size); the row of
     target position i scores the token at i + 1.
+
+    >>> Transformer(Config(vocab_size=9, d_model=8, n_heads=2)).sites()[0].name
+    'encoder.layers.0.self_attn'
     """
 
     def __init__(self, config: Config):

@@ -5,13 +5,14 @@ Classes describe their fields in columns, which Markdown would run together:
     attention     kind → (layers, heads, query, key)
     scores        kind → for each layer (heads, query, key)
 
-It makes a list of them.
+It makes a list of them, and blocks of code of examples.
 """
 
 import re
 
-from griffe import Class, Extension
+from griffe import Class, Extension, Object
 
+EXAMPLE = re.compile(r"^(>>> .*(?:\n.+)*)", re.MULTILINE)  # to the next empty line
 FIELD = re.compile(r"^(\w+(?:, \w+)*)(?:  +)(\S.*)$")
 
 
@@ -35,3 +36,7 @@ class Fields(Extension):
     def on_class_instance(self, *, cls: Class, **_) -> None:
         if cls.docstring:
             cls.docstring.value = listed(cls.docstring.value)
+
+    def on_instance(self, *, obj: Object, **_) -> None:
+        if obj.docstring:
+            obj.docstring.value = EXAMPLE.sub(r"```pycon\n\1\n```", obj.docstring.value)

@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import get_args, get_type_hints
 
 import pandas
+import xarray
+from plotly.graph_objects import Figure
 
 import headlight
 from headlight.app.command import COMMANDS as OF_APP
@@ -115,12 +117,17 @@ def arguments() -> str:
 
 
 def help_of(module: str, *subcommand: str) -> str:
-    """What `--help` prints, 80 columns wide."""
+    return printed_by(module, *subcommand, "--help")
+
+
+def printed_by(module: str, *arguments: str) -> str:
+    """What a command prints, 80 columns wide."""
+    run = import_module(module).run if module == OF_SERVER else import_module(module).main
     before = os.environ.get("COLUMNS")
     os.environ["COLUMNS"] = "80"
     try:
         with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.suppress(SystemExit):
-            import_module(module).main([*subcommand, "--help"])
+            run([*arguments])
     finally:
         os.environ.pop("COLUMNS") if before is None else os.environ.update(COLUMNS=before)
     return printed.getvalue().rstrip()
@@ -128,17 +135,25 @@ def help_of(module: str, *subcommand: str) -> str:
 
 OF_SERVER = "headlight.app.command"
 ALL_COMMANDS = {
-    "check": (OF_SERVER, "judge your parts of the Transformer whenever you save them"),
     "lessons": ("headlight.app.lessons.__main__", "check lessons, or mark answers"),
     **OF_APP,
     **OF_MODEL,
 }
 
 
+def main_help() -> str:
+    """Of `headlight` itself: its options, and a line for each command."""
+    named = {**OF_MODEL, **OF_APP}
+    width = max(map(len, named))
+    lines = [f"  {name:{width}}  {does}" for name, (_, does) in named.items()]
+    about = ["", "commands:", *lines, "", "headlight COMMAND --help explains each."]
+    return "\n".join([help_of(OF_SERVER), *about])
+
+
 def helps(name: str) -> list[str]:
     """What a command prints for `--help`, and each of its subcommands."""
     module, _ = ALL_COMMANDS[name]
-    whole = help_of(module, *[name] * (module == OF_SERVER))
+    whole = help_of(module)
     found = re.search(r"\{([\w,-]+)\} \.\.\.", whole)
     subcommands = found[1].split(",") if found else ()
     return [whole, *(help_of(module, subcommand) for subcommand in subcommands)]
@@ -146,11 +161,12 @@ def helps(name: str) -> list[str]:
 
 def commands() -> str:
     """Every command with what it prints for `--help`."""
-    parts = ["## headlight", f"```text\n{help_of(OF_SERVER)}\n```"]
+    parts = ["## headlight", f"```text\n{main_help()}\n```"]
     for name, (_, does) in ALL_COMMANDS.items():
         begins = does[:1].upper() + does[1:]
         parts += [f"## headlight {name}", f"{begins}."]
-        parts += [f"```text\n{text}\n```" for text in helps(name)]
+        printed = [*helps(name), *([printed_by(OF_MODEL[name][0])] if name == "presets" else [])]
+        parts += [f"```text\n{text}\n```" for text in printed]
     return "\n\n".join(parts)
 
 
@@ -210,7 +226,9 @@ def entries(objects: Iterable[object]) -> str:
 
 
 def public() -> list[object]:
-    return [getattr(headlight, name) for name in headlight.__all__]
+    """Of `check`, which is a module, the function that all others call."""
+    named = [getattr(headlight, name) for name in headlight.__all__ if name != "check"]
+    return [*named, headlight.open, headlight.check.verdict]
 
 
 def reference() -> str:
@@ -230,7 +248,11 @@ def results() -> set[type]:
 
 def types_of(of: Callable) -> Iterator[type]:
     """Ours: what a function returns; the bases of a class, and what its members return."""
-    names = vars(import_module(of.__module__)) | {"pandas": pandas}
+    names = vars(import_module(of.__module__)) | {
+        "pandas": pandas,
+        "xarray": xarray,
+        "Figure": Figure,
+    }
     functions = [of]
     if isinstance(of, type):
         yield from filter(is_ours, of.__bases__)

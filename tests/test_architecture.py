@@ -118,7 +118,8 @@ def test_importing_the_package_imports_nothing_of_it():
 
 def test_importing_the_model_imports_nothing_slow():
     slow = ["transformers", "bertviz", "streamlit", "plotly", "pandas"]
-    code = f"import headlight.model, sys; print([name for name in {slow} if name in sys.modules])"
+    code = "import headlight.model, sys; assert 'torch' not in sys.modules; "
+    code += f"headlight.model.load; print([name for name in {slow} if name in sys.modules])"
     run = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )

@@ -16,12 +16,12 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from PIL import Image, ImageSequence
 
-import headlight
+from headlight.app import command
 from headlight.app.lessons import class_plan
 from headlight.app.state.address import PLACE
 from headlight.app.state.pages import MENU
 from headlight.app.state.settings import SETTINGS
-from headlight.model import Masks, load, transformer
+from headlight.model import Masks, load, presets, transformer
 from headlight.model.analysis.alignment import WordWeights
 from headlight.model.analysis.attribution import Attribution
 from headlight.model.analysis.decomposition import Decomposition
@@ -125,6 +125,24 @@ def test_what_comes_out_of_the_code_is_up_to_date():
     assert not old, "run make docs"
 
 
+def test_what_a_command_prints_stands_on_the_page_and_takes_no_pytorch():
+    named = [[], *([name] for name in documentation.ALL_COMMANDS), ["pretrained", "add", "--into"]]
+    code = f"""
+import sys
+from headlight.app import command
+for words in {named}:
+    command.main([*words, "--help"])
+command.main(["presets"])
+assert not {{"torch", "numpy"}} & sys.modules.keys()
+assert not command._printed(["tarin", "--help"]) and not command._printed(["presets", "paper"])
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    parts = [f"\n{documentation.main_help()}\n"]
+    parts += [documentation.helps(name)[0] for name in documentation.ALL_COMMANDS]
+    assert done.returncode == 0, done.stderr
+    assert [part for part in parts if part not in f"\n{done.stdout}"] == []
+
+
 @pytest.mark.parametrize("page", MARKDOWN, ids=name_of)
 def test_links_between_pages_of_the_repository_lead_somewhere(page):
     text = COMMENT.sub("", FENCE.sub("", page.read_text("utf-8")))
@@ -136,8 +154,8 @@ def test_links_between_pages_of_the_repository_lead_somewhere(page):
 @pytest.mark.long
 def test_every_public_name_has_an_entry(site):
     anchors = Markup((site / "reference" / "index.html").read_text("utf-8")).places
-    for name in headlight.__all__:
-        assert any(anchor.endswith(f".{name}") for anchor in anchors), name
+    for of in documentation.public():
+        assert f"{of.__module__}.{of.__name__}" in anchors
 
 
 @pytest.mark.long
@@ -274,10 +292,9 @@ def test_code_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(changes, "VERBS", dict(changes.VERBS))  # a page adds one
+    monkeypatch.setattr(changes, "VERBS", dict(changes.VERBS))  # a page adds one to each
+    monkeypatch.setattr(presets, "PRESETS", dict(presets.PRESETS))
     text, names = page.read_text("utf-8"), {"__name__": "page"}
-    for code in re.findall(r"<!-- setup:\n(.*?)-->", text, re.DOTALL):
-        exec(compile(code, page.name, "exec"), {})
     for before, indent, language, code in blocks(text):
         code = re.sub(f"(?m)^{indent}", "", code)
         if before.startswith("run: no"):
@@ -296,11 +313,12 @@ def test_code_runs(page, tmp_path, monkeypatch):
 @pytest.mark.long
 @pytest.mark.parametrize("page", MARKDOWN, ids=name_of)
 def test_commands_that_are_not_run_exist_with_their_options(page):
-    helps = {"": documentation.help_of(documentation.OF_SERVER)}
+    helps = {"": documentation.main_help()}
+    helps["check"] = command._printed(["check", "--help"])  # written on its page
     for line in re.findall(r"(?:^ *|-m )(headlight [^#\n]*)", codes(page), re.MULTILINE):
         words = shlex.split(line)[1:]
         name = "" if not words or words[0].startswith("-") else words[0]
-        assert not name or name in documentation.ALL_COMMANDS, line
+        assert name in helps or name in documentation.ALL_COMMANDS, line
         if name not in helps:
             helps[name] = "\n".join(documentation.helps(name))
         for option in filter(re.compile("-").match, words):

@@ -1,10 +1,15 @@
 """What the README names exists, and so do the tests that SECURITY.md names."""
 
+import doctest
+import inspect
 import re
+
+import pytest
 
 import headlight
 from headlight.model.checkpoint import SHIPPED
 from headlight.model.presets import PRESETS
+from headlight.model.tokenizer import Encoding
 from tests import documentation
 from tests.conftest import ROOT
 
@@ -12,9 +17,27 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_what_is_offered_is_there_and_is_what_the_readme_takes():
-    assert all(callable(getattr(headlight, name)) for name in headlight.__all__)
+    assert all(getattr(headlight, name) for name in headlight.__all__)
+    assert "open" not in headlight.__all__ and callable(headlight.open)  # as Python's own
     taken = re.findall(r"^from headlight import (.*)$", README, flags=re.MULTILINE)
     assert {name.strip() for line in taken for name in line.split(",")} <= {*headlight.__all__}
+
+
+# What load_foreign opens, somebody else's code has written.
+EXAMPLES = {name: getattr(headlight, name) for name in headlight.__all__ if name != "load_foreign"}
+EXAMPLES |= {"Encoding": Encoding, "Trace.row": headlight.Trace.row, "headlight": headlight}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_public_name_has_an_example_that_runs(name, tmp_path, monkeypatch):
+    """With the public names at hand."""
+    monkeypatch.chdir(tmp_path)
+    text, names = inspect.getdoc(EXAMPLES[name]), {**EXAMPLES}
+    example = doctest.DocTestParser().get_doctest(text, names, name, name, None)
+    assert example.examples
+    printed = []
+    doctest.DocTestRunner().run(example, out=printed.append)
+    assert printed == [], "".join(printed)
 
 
 def test_every_preset_and_model_that_is_named_exists():

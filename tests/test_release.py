@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import tomllib
+from importlib import metadata
 
 import check_jsonschema
 import pytest
@@ -11,6 +12,7 @@ import yaml
 from click.testing import CliRunner
 
 import headlight
+from headlight.model.extras import EXTRAS, missing
 from tests import release
 from tests.conftest import ROOT
 
@@ -29,17 +31,31 @@ def test_the_citation_has_what_its_format_requires():
     assert cited["license"] == "MIT" and (ROOT / "LICENSE").read_text().startswith("MIT License")
 
 
-def test_the_package_asks_for_what_was_tested_and_for_no_less():
-    """Its lower bounds are those of requirements.txt, which may add upper ones."""
+def test_the_requirements_are_the_core_and_the_app():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    tested = [line for line in lines if not line.startswith("#")]
-    assert project["dependencies"] == [line.partition(",<")[0] for line in tested]
+    of_app = [*project["dependencies"], *extras["app"], *extras["bertviz"]]
+    assert sorted(of_app) == [line for line in lines if not line.startswith("#")]
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert project["keywords"] == cited["keywords"]
     assert [each["name"] for each in project["authors"]] == [
         each["name"] for each in cited["authors"]
     ]
+
+
+# What an extra brings by way of another package
+BROUGHT = {"starlette": "streamlit", "uvicorn": "streamlit", "traitlets": "anywidget"}
+
+
+def test_a_missing_package_is_in_the_extra_that_is_named():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    names = metadata.packages_distributions()
+    for extra, packages in EXTRAS.items():
+        asked = {re.split("[<>=]", each)[0] for each in project["optional-dependencies"][extra]}
+        for package in packages:
+            assert {BROUGHT.get(package, package), *names.get(package, ())} & asked, package
+            assert f'pip install "headlight-attention[{extra}]"' in missing(f"{package}.inside")
 
 
 @pytest.mark.parametrize(
@@ -97,6 +113,12 @@ def test_a_file_for_another_tool_has_its_format(files, schema):
 def test_actionlint_finds_nothing_in_the_workflows():
     done = subprocess.run(["actionlint", *WORKFLOWS], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_actions_of_others_are_pinned_each_to_one_commit():
+    used = [line for file in WORKFLOWS for line in re.findall(r"uses: (.*)", file.read_text())]
+    assert used and all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", each) for each in used)
+    assert len({*used}) == len({each.partition("@")[0] for each in used})
 
 
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)

@@ -5,16 +5,19 @@ Commands that need only the model are in headlight.model.commands; those that ne
 
 import argparse
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from importlib import metadata
+from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
 
 import headlight
-from headlight.app.server import room_stores
 from headlight.app.server.arguments import EMBED_IN, add_to, print_anywhere
+from headlight.model.arguments import Parser
+from headlight.model.extras import missing
 
 # Imported when they run: PyTorch takes seconds. name → module, help
 COMMANDS = {
@@ -36,30 +39,7 @@ OTHER_PACKAGE = (
 )
 ON_THIS_MACHINE = "{} runs your code on this machine alone, so it does not go with --serve."
 SCRIPT = Path(__file__).resolve().parents[1] / "main.py"
-
-
-CHECK_HELP = """usage: headlight check FILE.py [--port PORT]
-
-Judges your parts of the Transformer each time you save the file. The page that opens shows your
-numbers beside ours and frames the first cell that differs; the terminal shows the same in words.
-
-Functions are found by their names, with these arguments:
-
-  scores(q, k), softmax(scores, mask), attention(q, k, v, mask)
-  split_heads(x, n_heads), merge_heads(heads), multi_head(d_model, n_heads) or a class of
-    that kind, MultiHeadAttention
-  causal_mask(length), padding_mask(ids, pad)
-  positional_encoding(length, d_model), rotary(x, positions)
-  layer_norm(x, gain, bias), feed_forward(x, w1, b1, w2, b2)
-  encoder_layer(x, mask, attend, norm1, feed, norm2), pre_norm_layer(…)
-  greedy(logits, bos, eos, most), cached_step(q, k, v, cache)
-
-FILE.py runs with your rights, in a process of its own that is stopped after 10 seconds.
-
-  --port PORT  of the page, 8501 unless you say another
-
-An exercise to start from: headlight assignment attention --into DIR. Shapes: docs/pages/yours.md
-"""
+PAGE = SCRIPT.parents[1] / "docs" / "commands.md"  # what commands print; `make docs` writes it
 
 
 def main(arguments: Sequence[str] | None = None) -> int | None:
@@ -68,12 +48,31 @@ def main(arguments: Sequence[str] | None = None) -> int | None:
     if not hasattr(headlight, "__version__"):  # the other package's file
         print(OTHER_PACKAGE, file=sys.stderr)
         return 1
+    if printed := _printed(arguments):
+        print(printed, end="")
+        return 0
+    return run(arguments)
+
+
+def _printed(arguments: list[str]) -> str:
+    """A help, or the list of presets, as the page has it: the commands themselves import PyTorch,
+    which takes seconds. "" for anything else, and where the page is not installed."""
+    words = [*takewhile(lambda word: not word.startswith("-"), arguments)]
+    begins = [f"usage: headlight {' '.join(words[:n])} " for n in range(len(words), 0, -1)]
+    if arguments == ["presets"]:
+        begins = ["preset "]
+    elif not {"-h", "--help"} & {*arguments}:
+        return ""
+    page = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""
+    texts = re.findall(r"^```text\n(.*?)^```$", page, re.M | re.S)
+    begins = begins or ["usage: headlight ["]
+    return next((text for begin in begins for text in texts if text.startswith(begin)), "")
+
+
+def run(arguments: list[str]) -> int | None:
     if arguments[:1] == ["lessons"]:
         return _lessons(arguments[1:])
     if arguments[:1] == ["check"]:
-        if {"-h", "--help"} & {*arguments}:
-            print(CHECK_HELP)
-            return 0
         arguments = ["--check", *arguments[1:]]
     if arguments and not arguments[0].startswith("-"):
         from headlight.model import commands  # with PyTorch, which takes seconds
@@ -85,17 +84,30 @@ def main(arguments: Sequence[str] | None = None) -> int | None:
         print(ON_THIS_MACHINE.format("--live" if args.live else "check"), file=sys.stderr)
         return 2
     if args.rooms:
+        from headlight.app.server import room_stores
+
         try:
             room_stores.open_store(args.rooms).close()
         except OSError as error:
             print(error, file=sys.stderr)
             return 2
         os.environ[room_stores.WHERE] = args.rooms
+    if find_spec("streamlit") is None:
+        print(missing("streamlit", "The app"), file=sys.stderr)
+        return 1
     if args.live:
         from headlight.app import in_process
 
         return in_process.live(args.live, args.port)
     options = ["--models", str(args.models)] if args.models else []
+    if args.device:
+        from headlight.model import checkpoint
+
+        try:
+            options += ["--device", str(checkpoint.usable(args.device))]
+        except checkpoint.CannotLoad as error:
+            print(error, file=sys.stderr)
+            return 2
     if args.lessons:
         options += ["--lessons", str(args.lessons)]
     if args.check:
@@ -133,6 +145,8 @@ def main(arguments: Sequence[str] | None = None) -> int | None:
 def other_package() -> bool:
     """Whether the other package called headlight is installed here. A checkout that was installed
     before ours had its name has its command."""
+    from importlib import metadata
+
     try:
         commands = metadata.distribution("headlight").entry_points
     except metadata.PackageNotFoundError:
@@ -157,16 +171,8 @@ def _lessons(arguments: list[str]) -> int:
     return subprocess.run(command, env=environment, check=False).returncode
 
 
-class _Parser(argparse.ArgumentParser):
-    """One whose messages are short, whatever was typed. That of headlight.model would come with
-    PyTorch."""
-
-    def error(self, message: str):
-        super().error(message if len(message) < 300 else f"{message[:298]}…")
-
-
 def _parse(arguments: list[str]) -> argparse.Namespace:
-    parser = _Parser(
+    parser = Parser(
         prog="headlight",
         usage="headlight [--port PORT] [--models DIR] [--lessons FOLDER] [--serve [--replicas N]]\n"
         "                 [--rooms ADDRESS] [--embed-in ORIGIN]\n"
@@ -175,7 +181,6 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         "       headlight lessons check|report …\n"
         "       headlight COMMAND …",
         description="Starts the app, or runs a command.",
-        epilog=_commands() if {"-h", "--help"} & {*arguments} else None,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=headlight.__version__)
@@ -198,9 +203,3 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         help="with --serve on several machines: a Redis in which they share rooms, redis://HOST",
     )
     return parser.parse_args(arguments)
-
-
-def _commands() -> str:
-    from headlight.model import commands
-
-    return commands.summary({**commands.COMMANDS, **COMMANDS})

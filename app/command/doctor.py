@@ -12,10 +12,11 @@ from collections.abc import Callable, Sequence
 import headlight
 from headlight.app import command
 from headlight.app.server import ports
+from headlight.model import extras
 
 OLDEST_PYTHON = (3, 11)
 OLDEST_TORCH, NEWER_TORCH = (2, 6), (2, 14)  # from, and below: tested, as in requirements.txt
-PACKAGES = "streamlit", "plotly", "bertviz", "tokenizers", "pandas"
+PACKAGES = "streamlit", "plotly", "tokenizers", "pandas"
 MODEL, TEXT = "copy", "a b c"  # the smallest shipped model
 ENOUGH_MEMORY, ENOUGH_SPACE = 1.0, 0.5  # GB, for the app on the models that are shipped
 
@@ -51,14 +52,14 @@ def pytorch() -> str:
 
 
 def packages() -> str:
-    packages, missing = [], []
+    packages, absent = [], []
     for name in PACKAGES:
         try:
             packages.append(f"{name} {importlib.metadata.version(name)}")
         except importlib.metadata.PackageNotFoundError:
-            missing.append(name)
-    if missing:
-        raise Problem(f"{', '.join(missing)} missing. Run: pip install {' '.join(missing)}")
+            absent.append(name)
+    if absent:
+        raise Problem(f"{', '.join(absent)} missing. Run: {extras.install('app')}")
     return ", ".join(packages)
 
 
@@ -133,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         except Problem as problem:
             mark, answer, healthy = "NO", str(problem), False
         except ModuleNotFoundError as error:
-            mark, answer, healthy = "NO", f"{error}. Run: pip install {error.name}", False
+            mark, answer, healthy = "NO", extras.missing(error.name), False
         except ImportError as error:
             mark, answer, healthy = "NO", f"{error}.", False
         print(f"{mark}  {name:9}  {answer}", flush=True)

@@ -19,6 +19,7 @@ import numpy as np
 
 from headlight.app.text import part_names
 from headlight.app.theme import INK, PAPER
+from headlight.model.extras import missing
 from headlight.model.probing.trace import Trace
 
 HERE = Path(__file__).resolve().parent
@@ -206,7 +207,7 @@ def _installed(view: str) -> str:
     for folder in (spec and spec.submodule_search_locations) or ():
         if (path := Path(folder) / f"{view}_view.js").is_file():
             return _read(path)
-    raise CannotDraw("BertViz is not installed. Run: pip install bertviz")
+    raise CannotDraw(missing("bertviz", "This view"))
 
 
 def _replace(view: str, script: str, pattern: str, new: str) -> str:
@@ -215,7 +216,7 @@ def _replace(view: str, script: str, pattern: str, new: str) -> str:
         sought = pattern.replace("\\", "")
         raise CannotDraw(
             f"Headlight cannot adapt this version of BertViz: {view}_view.js has “{sought}” "
-            f"{times} times, not once. Run: pip install 'bertviz<1.5'"
+            f'{times} times, not once. Run: pip install "headlight-attention[bertviz]"'
         )
     return script
 

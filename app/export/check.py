@@ -1,8 +1,9 @@
 """Is my part of the Transformer right? It is told what is wrong with it, by name.
 
-from headlight import check
+>>> print(check.verdict("scores", lambda q, k: q @ k.transpose(-2, -1)))  # doctest: +ELLIPSIS
+scores: not yet. That is the dot product. Divide it by √d...
 
-check.attention(my_attention)  # a verdict, or an AssertionError with a sentence
+check.attention(my_attention)  # a verdict, or an AssertionError with that sentence
 
 Each takes a function, a module or, of `multi_head`, a class, in PyTorch or NumPy. It is safe in
 pytest and in notebooks, where a verdict is a picture: yours, ours, and where they differ.
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from headlight.app.components.matrices import Matrix, compared, pack
+from headlight.app.components.matrix import Matrix, compared, pack
 from headlight.app.components.scripts import read, script
 from headlight.app.text.formats import listed
 from headlight.app.theme import INK, PAPER, PRIMARY
@@ -149,9 +150,7 @@ def in_trained_model(
     `pad_to` fills up the source. Raises ValueError, TypeError and CannotRead."""
     start = f"With your {listed([*parts])}, “{SENTENCE}” becomes "
     mine = translator.with_parts(**parts)
-    ours, yours = (
-        model.decode(model.translate(SENTENCE, pad_to=pad_to)) for model in (translator, mine)
-    )
+    ours, yours = (model.translate(SENTENCE, pad_to=pad_to).text for model in (translator, mine))
     if yours != ours:
         return False, f"{start}“{yours}” Ours writes “{ours}”"
     run = translator.run(SENTENCE, pad_to=pad_to)

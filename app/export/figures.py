@@ -16,8 +16,9 @@ from itertools import islice
 import numpy as np
 
 from headlight.app import theme
-from headlight.app.charts import MOST_LABELS, Axis
+from headlight.app.text.axis import MOST_LABELS, Axis
 from headlight.app.theme import DIFFERENCES, FOCUS, FONT, MASKED, WEIGHTS, ink_on, ramp, stops_of
+from headlight.model.extras import of_extra
 from headlight.model.pause import pause
 
 INK, PAPER = theme.INK["light"], theme.PAPER["light"]
@@ -410,7 +411,8 @@ def sheet(
     colours: str = "ink",
 ) -> Iterator["Sheet"]:
     """A white page for a file of type "svg", "png" or "pdf"; the rest as for `head`."""
-    from matplotlib import style
+    with of_extra("A figure"):
+        from matplotlib import style
 
     # Not rcdefaults(): while it clears the settings one by one, it looks for a GUI backend.
     written = WRITTEN | ({"hatch.linewidth": PRINTED_HATCH} if inches else {})

@@ -31,7 +31,7 @@ import psutil
 import torch
 
 import headlight
-from headlight.app.components.matrices import Matrix
+from headlight.app.components.matrix import Matrix
 from headlight.app.export import check
 from headlight.model.checking.calling import Outcome, said, where
 from headlight.model.checking.in_model import MASK_PARTS, PLACES

@@ -1,17 +1,13 @@
-"""All heads of a trace in a Jupyter notebook, without a server:
-
-from headlight.model import load
-from headlight.app.export.notebook import show
-
-show(load("en-de").trace("A dog runs."))
-"""
+"""All heads of a trace in a Jupyter notebook, without a server."""
 
 import html
 import reprlib
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
+
+from torch import nn
 
 from headlight.app.components.grid_page import grid_page
 from headlight.app.components.grid_widget import widget_class
@@ -19,10 +15,16 @@ from headlight.app.components.packing import GridOptions, answers_of, pack_trace
 from headlight.app.export import paper
 from headlight.app.theme import DIFFERENCES, FOCUS, WEIGHTS
 from headlight.model.analysis.reading import Reading
-from headlight.model.checkpoint import Checkpoint
+from headlight.model.checkpoint import Changes, Checkpoint
+from headlight.model.extras import of_extra
+from headlight.model.masks import Masks
 from headlight.model.probing.trace import Trace
 from headlight.model.recording.live import record
 from headlight.model.recording.recording import Recording
+from headlight.model.recording.texts import Words
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 HEIGHT = 640  # pixels, until the page in the frame reports its height
 
@@ -47,14 +49,26 @@ class NotebookFigure:
             check, page=self.page, title=self.name, height=HEIGHT, head=self.selected
         )
 
-    def figure(
+    def save(
         self, path: str | Path, width: str = "column", whole: bool = False, numbers: bool = False
     ) -> str:
-        """Write the selected head, or the `whole` of its kind, for a paper: as .svg, .pdf or .png,
-        on white, as wide as a "column" (3.25 inches), a "page" (6.75), "84mm" or "3.3in", with
-        `numbers` in the cells where they fit. Returns a caption. Raises ValueError: a width or an
-        ending that is none, letters that would be too small, or a path that cannot be written."""
-        return replace(self.printed, whole=whole, numbers=numbers).save(path, width)
+        """Write the page as .html, for any browser; or the selected head, or the `whole` of its
+        kind, for a paper: as .svg, .pdf or .png, on white, as wide as a "column" (3.25 inches), a
+        "page" (6.75), "84mm" or "3.3in", with `numbers` in the cells where they fit. Returns a
+        caption. Raises ValueError: a width or an ending that is none, letters that would be too
+        small, or a path that cannot be written; and ImportError without matplotlib."""
+        path, printed = Path(path), replace(self.printed, whole=whole, numbers=numbers)
+        if paper.ending_of(path, (".html", *paper.ENDINGS)) != "html":
+            return printed.save(path, width)
+        paper.write(path, self.page)
+        return printed.caption()
+
+    def to_plotly(self) -> "Figure":
+        """The selected head as a figure of Plotly. Raises ImportError without it."""
+        with of_extra("A figure of Plotly"):
+            from headlight.app import charts
+        palette = None if self.printed.minus else WEIGHTS[self.printed.colours]
+        return charts.attention(*self.printed.cells(), palette and stops_of(palette))
 
     def _repr_html_(self) -> str:
         # A frame isolates figures from each other and from the notebook's style.
@@ -65,6 +79,40 @@ class NotebookFigure:
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
+
+
+class Look(TypedDict, total=False):
+    """See `show`."""
+
+    kind: str | None
+    layer: int | None
+    head: int | None
+    minus: Trace | None
+    reading: Reading
+    theme: str
+
+
+@overload
+def show(
+    what: Trace, kind: str | None = ..., layer: int | None = ..., head: int | None = ...,
+    *, minus: Trace | None = ..., reading: Reading = ..., theme: str = ...,
+) -> NotebookFigure: ...  # fmt: skip
+@overload
+def show(
+    what: Checkpoint, text: str, target: str | None = ..., masks: Masks = ..., pad_to: int = ...,
+    changes: Changes = ..., **look: Unpack[Look],
+) -> NotebookFigure: ...  # fmt: skip
+@overload
+def show(
+    what: nn.Module, tokenizer: Any = ..., text: Any = ..., target: Any = ..., *, inputs: Any = ...,
+    tokens: Words = ..., target_tokens: Words = ..., changes: Changes = ..., row: int = ...,
+    **look: Unpack[Look],
+) -> NotebookFigure: ...  # fmt: skip
+@overload
+def show(
+    what: Any, tokens: Words = ..., target: Words = ..., *, row: int = ..., origin: str = ...,
+    partial: bool = ..., **look: Unpack[Look],
+) -> NotebookFigure: ...  # fmt: skip
 
 
 def show(
@@ -86,6 +134,9 @@ def show(
     whose weights are subtracted. `colours` of weights: "ink" or "viridis".
 
     Raises ValueError for a head or colours that do not exist, or texts that differ, and TypeError.
+
+    >>> show(load("copy"), "a b c", layer=2, head=1).save("abc.html")[:43]
+    'Weights of cross-attention, layer 2, head 1'
     """
     if colours not in WEIGHTS:
         raise ValueError(f"{colours!r} is not one of {', '.join(map(repr, WEIGHTS))}")

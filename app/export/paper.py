@@ -3,6 +3,7 @@ caption."""
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from numbers import Integral
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 from headlight.app.components.packing import halved
 from headlight.app.export import figures
 from headlight.app.text import part_names
+from headlight.app.text.axis import Axis
 from headlight.app.theme import MASKED
 from headlight.model.analysis.alignment import WordWeights
 from headlight.model.analysis.reading import LabelledWeights, Reading
@@ -50,11 +52,19 @@ def inches_of(width: str) -> float:
     return inches
 
 
-def ending_of(path: Path) -> str:
+def ending_of(path: Path, endings: Sequence[str] = ENDINGS) -> str:
     """Without its point. Raises CannotPrint for one that no figure has."""
-    if path.suffix.lower() not in ENDINGS:
-        raise CannotPrint(f"{short(path)} must end in {', '.join(ENDINGS)}.")
+    if path.suffix.lower() not in endings:
+        raise CannotPrint(f"{short(path)} must end in {', '.join(endings)}.")
     return path.suffix.lower()[1:]
+
+
+def write(path: Path, content: bytes | str) -> None:
+    """Raises CannotPrint."""
+    try:
+        replace_file(path, content)
+    except OSError as error:
+        raise CannotPrint(f"{short(path)} cannot be written: {reason(error)}.") from None
 
 
 def place_of(
@@ -92,11 +102,7 @@ class Printed(ABC):
         """Write the figure as .svg, .pdf or .png. Returns a caption for it. Raises CannotPrint, and
         TooNarrow where its letters could not be read."""
         path, inches = Path(path), inches_of(width)
-        drawn = self.drawn(ending_of(path), inches)
-        try:
-            replace_file(path, drawn)
-        except OSError as error:
-            raise CannotPrint(f"{short(path)} cannot be written: {reason(error)}.") from None
+        write(path, self.drawn(ending_of(path), inches))
         return self.caption()
 
 
@@ -119,6 +125,13 @@ class Figure(Printed):
     def __post_init__(self):
         if self.minus is not None:
             check_comparable(self.trace, self.minus)
+
+    def cells(self) -> tuple[np.ndarray, Axis, Axis]:
+        """What the head's cells hold, (query, key), and their axes."""
+        weights = self._read(self.trace).weights
+        if self.minus is not None:
+            weights = weights - self._read(self.minus).weights
+        return weights, *part_names.axes(self.trace, self.place, self.reading)
 
     def drawn(self, ending: str, inches: float) -> bytes:
         trace, kind = self.trace, self.kind

@@ -37,6 +37,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="judge your parts of the Transformer whenever you save them",
     )
     parser.add_argument(
+        "--device",
+        metavar="DEVICE",
+        help="of the models: cpu, cuda, cuda:1 or mps; without it, the first GPU or else the CPU",
+    )
+    parser.add_argument(
         EMBED_IN,
         type=origin,
         action="append",

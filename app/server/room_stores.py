@@ -26,6 +26,7 @@ from headlight.app.server.rooms import (
     as_text,
     is_over,
 )
+from headlight.model.extras import missing
 
 WHERE = "HEADLIGHT_ROOMS"  # a file, or redis://…; set by command.py
 FILE = "headlight-rooms.sqlite"
@@ -37,9 +38,6 @@ FULL = "This room is full. Please start another one."
 MANY = "There are {} rooms already. End one, or try again later."
 AWAY = "The rooms cannot be reached now. Please try again in a moment."
 LIBRARIES = "redis", "sqlite3"
-NEEDS_REDIS = (
-    "--rooms {} needs the package redis. Please run: pip install 'headlight-attention[rooms]'"
-)
 P = ParamSpec("P")
 T = TypeVar("T")
 SCHEMA = """
@@ -313,7 +311,7 @@ def _connect(address: str) -> Any:
     try:
         import redis
     except ImportError:
-        raise OSError(NEEDS_REDIS.format(address)) from None
+        raise OSError(missing("redis", f"--rooms {address}")) from None
     try:
         connection = redis.Redis.from_url(address, decode_responses=True)
         connection.ping()

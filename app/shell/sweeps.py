@@ -9,7 +9,7 @@ from itertools import count
 import numpy as np
 import streamlit as st
 
-from headlight.app.components.matrices import Matrix
+from headlight.app.components.matrix import Matrix
 from headlight.app.results import sweep_results
 from headlight.app.results.shown import Shown
 from headlight.app.state import progress, session, widgets

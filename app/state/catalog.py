@@ -250,8 +250,11 @@ def devices() -> list[str]:
 
 
 def device_of(choice: str) -> str:
-    """Resolves "auto": the first accelerator, or else the CPU."""
-    return (devices()[2:] or ["cpu"])[0] if choice == "auto" else choice
+    """Resolves "auto": the device of `headlight --device`, else the first accelerator, else the
+    CPU."""
+    if choice != "auto":
+        return choice
+    return arguments.given().device or (devices()[2:] or ["cpu"])[0]
 
 
 @once
@@ -399,7 +402,7 @@ def _read(name: str, step: str, device: str, progress: Progress) -> ModelView:
     elif step != FINAL:
         snapshots.put_into(checkpoint.model, folder, int(step))
         checkpoint = replace(checkpoint, means={})  # they belong to the final weights
-    checkpoint.model.to(device)
+    checkpoint.to(device)
     try:
         reference = Reference(checkpoint.model)
     except ValueError:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from headlight.app.charts import Axis
+from headlight.app.text.axis import Axis
 from headlight.app.text.formats import escaped
 from headlight.app.text.part_names import kind_name, layer_number, row_labels
 from headlight.model.analysis.leak import Leak

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from headlight.app.charts import Axis
+from headlight.app.text.axis import Axis
 from headlight.model.analysis.architecture import OUTPUT, Block
 from headlight.model.analysis.decomposition import Term
 from headlight.model.analysis.reading import Reading

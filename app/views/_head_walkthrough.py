@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from torch import nn
 
-from headlight.app.components.matrices import Matrix
+from headlight.app.components.matrix import Matrix
 from headlight.app.state.options import STEPS
 from headlight.app.text import formats
 from headlight.app.views._by_hand import (

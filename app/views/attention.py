@@ -7,7 +7,6 @@ import pandas as pd
 import streamlit as st
 
 from headlight.app import charts, selection, theme
-from headlight.app.charts import Axis
 from headlight.app.components.figure import figure
 from headlight.app.components.head_grid import head_grid
 from headlight.app.results import head_results
@@ -16,6 +15,7 @@ from headlight.app.shell.grid_display import grid_options
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import AFTER
 from headlight.app.text import findings, head_card, notices, output_texts, part_names
+from headlight.app.text.axis import Axis
 from headlight.app.text.formats import escaped
 from headlight.model.analysis.domain import Domain
 from headlight.model.analysis.reading import as_table

@@ -4,7 +4,8 @@ import numpy as np
 
 from headlight.app import charts, selection
 from headlight.app.components.figure import figure
-from headlight.app.components.matrices import Matrix, matrices
+from headlight.app.components.matrices import matrices
+from headlight.app.components.matrix import Matrix
 from headlight.app.results import word_results
 from headlight.app.shell import frame, layout, sweeps
 from headlight.app.state import session, widgets

@@ -7,7 +7,8 @@ import streamlit as st
 
 from headlight.app import selection
 from headlight.app.components.controls import walk
-from headlight.app.components.matrices import Matrix, matrices, on_one_scale
+from headlight.app.components.matrices import matrices
+from headlight.app.components.matrix import Matrix, on_one_scale
 from headlight.app.results import head_results
 from headlight.app.shell import frame
 from headlight.app.state import session, widgets

@@ -7,7 +7,8 @@ import numpy as np
 import streamlit as st
 
 from headlight.app import selection
-from headlight.app.components.matrices import Matrix, matrices
+from headlight.app.components.matrices import matrices
+from headlight.app.components.matrix import Matrix
 from headlight.app.results import position_results
 from headlight.app.shell import frame
 from headlight.app.state import session, widgets

@@ -6,7 +6,8 @@ import streamlit as st
 
 from headlight.app import selection
 from headlight.app.charts import blank_empty_rows
-from headlight.app.components.matrices import compared, matrices
+from headlight.app.components.matrices import matrices
+from headlight.app.components.matrix import compared
 from headlight.app.results import head_results, system_results
 from headlight.app.shell import frame
 from headlight.app.state import messages, session

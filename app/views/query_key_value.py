@@ -6,7 +6,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from headlight.app import selection
-from headlight.app.charts import Axis
 from headlight.app.components import plane
 from headlight.app.components.colour_key import PRIMARY_COLOUR, Swatch, colour_key
 from headlight.app.results import head_results
@@ -14,6 +13,7 @@ from headlight.app.shell import frame, running_lesson
 from headlight.app.state import messages, session, widgets
 from headlight.app.state.options import CLEAREST_ROW, WORDS
 from headlight.app.text import exercises, part_names
+from headlight.app.text.axis import Axis
 from headlight.app.theme import FOCUS
 from headlight.model.analysis.projection import Answer, Plane, answer, principal_plane
 from headlight.model.rounding import percent

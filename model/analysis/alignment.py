@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from headlight.model.analysis.reading import words
-from headlight.model.by_value import ByValue
+from headlight.model.by_value import ByValue, OneLine
 from headlight.model.probing import sweeps
 from headlight.model.probing.applying import PatchInputs
 from headlight.model.probing.run import Run
@@ -32,7 +32,7 @@ Links = frozenset[tuple[int, int]]  # (source word, target word), from 0
 Head = tuple[int, int]  # (layer, head) of the kind that aligns, from 0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class WordWeights(ByValue):
     """A weight for each pair of words, (.., target word, source word), without special tokens."""
 
@@ -54,8 +54,8 @@ class WordWeights(ByValue):
         return replace(self, weights=shares)
 
 
-@dataclass(frozen=True)
-class HeadAlignment:
+@dataclass(frozen=True, repr=False)
+class HeadAlignment(OneLine):
     """How well the cross-attention heads align.
 
     agreement  (shift, layer, head): the share of target words whose most attended source word is

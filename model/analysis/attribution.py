@@ -58,7 +58,7 @@ ALIKE = 0.8  # rank correlations from here on count as similar rankings
 SURE = 1.96  # standard errors; by chance, one of a rank correlation is 1 / √(n - 1)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Attribution(ByValue):
     """A number for each source word by each method, (word,), read-only, without special tokens.
     "gradient" and "removal" have a sign: below zero a word speaks against the token."""

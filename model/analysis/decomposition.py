@@ -60,7 +60,7 @@ class Term:
     head: int | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Decomposition(ByValue):
     """The logit of a token, or the difference of two, and what each term adds to it.
 

@@ -2,7 +2,7 @@
 probabilities of every next token."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -34,13 +34,21 @@ CONTINUATION = 20  # tokens that a decoder alone adds to its prompt, where nobod
 
 @dataclass(frozen=True)
 class Greedy:
-    """Greedy decoding: always the most probable next token."""
+    """Greedy decoding: always the most probable next token.
+
+    >>> load("reverse").generate("a b c", Greedy()).text
+    'c b a'
+    """
 
 
 @dataclass(frozen=True)
 class Beam:
     """The best of `width` targets grown side by side (section 6.1); `alpha` of the length penalty
-    (Wu et al. 2016, equation 14)."""
+    (Wu et al. 2016, equation 14).
+
+    >>> load("reverse").generate("a b c", Beam(width=5)).text
+    'c b a'
+    """
 
     width: int = 4
     alpha: float = 0.6
@@ -53,7 +61,11 @@ class Beam:
 class Sampling:
     """Tokens drawn from the softmax at a `temperature`; with `top_k`, of the k most probable ones;
     with `top_p`, of the fewest of these that together have the probability p (Holtzman et al.
-    2020)."""
+    2020).
+
+    >>> load("copy").generate("a b c", Sampling(temperature=0.5, top_k=1)).text
+    'a b c'
+    """
 
     temperature: float = 1.0
     top_k: int = 0
@@ -70,7 +82,7 @@ class Sampling:
 How = Greedy | Beam | Sampling
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Generation(ByValue):
     """The generated text, with the probabilities of each step. Arrays are read-only.
 
@@ -82,6 +94,7 @@ class Generation(ByValue):
     drawn          (step, vocab_size): what each token was drawn from; the same unless sampled
     score          natural logarithm of the probability of it all, eos included
     beams          of a beam search the candidates of each step, best first
+    text           what was written, as text
     """
 
     run: Run
@@ -91,7 +104,8 @@ class Generation(ByValue):
     probabilities: np.ndarray
     drawn: np.ndarray
     score: float
-    beams: tuple[tuple[Candidate, ...], ...] = ()
+    beams: tuple[tuple[Candidate, ...], ...] = field(default=(), repr=False)
+    text: str = ""
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -216,6 +230,7 @@ def generated(
         sampling_probabilities,
         score,
         tuple(beams),
+        tokenizer.target.decode(ids),
     )
 
 

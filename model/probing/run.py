@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from types import NoneType
 
 from headlight.model.arguments import kind_of, whole
+from headlight.model.by_value import OneLine
 from headlight.model.masks import Masks
 from headlight.model.probing.changes import Change
 from headlight.model.tokenizer import Encoding
@@ -11,9 +12,13 @@ from headlight.model.tokenizer import Encoding
 FINAL = "final"  # the training step that a checkpoint ends with
 
 
-@dataclass(frozen=True)
-class Run:
+@dataclass(frozen=True, repr=False)
+class Run(OneLine):
     """One pass of one model over its texts. Equal runs give equal traces.
+
+    >>> copy = load("copy")
+    >>> copy.trace_run(copy.run("a b c")) == copy.trace("a b c")
+    True
 
     texts       what each side of the model reads, in the order of `model.sides()`, without special
                 tokens and padding

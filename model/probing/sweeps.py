@@ -18,6 +18,7 @@ from torch import Tensor
 from headlight.model.arguments import whole
 from headlight.model.by_value import ByValue
 from headlight.model.card import parameter_count
+from headlight.model.extras import of_extra
 from headlight.model.pause import pause
 from headlight.model.probing.applying import PatchInputs, applied_by_row
 from headlight.model.probing.changes import (
@@ -88,7 +89,7 @@ class Score:
 Changes = list[tuple[Change, ...]]  # several that are made at once are one
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Sweep(ByValue):
     """The `score` of a run, and the effect of each of the changes, (change,); several that are made
     at once are one. Of a score of each row both have an axis more, (row,). `missing`: how many
@@ -120,7 +121,8 @@ class Sweep(ByValue):
     def to_dataframe(self) -> "pandas.DataFrame":
         """One row for each change: change (its line), attention (a kind, or another part), layer,
         head, position, effect. They count from 1; what does not apply is missing."""
-        import pandas as pd  # here alone
+        with of_extra("A table"):
+            import pandas as pd
 
         def counted(number):
             return None if number is None else number + 1

@@ -12,8 +12,10 @@ from torch import nn
 
 from headlight.model.arguments import kind_of, whole
 from headlight.model.by_value import ByValue, NamedArrays
+from headlight.model.extras import of_extra
 from headlight.model.masks import Masks
 from headlight.model.memory import available
+from headlight.model.messages import short
 from headlight.model.probing.applying import PatchInputs, applied
 from headlight.model.probing.capture import outputs_of
 from headlight.model.probing.rows import kind_weights, rows
@@ -34,6 +36,7 @@ from headlight.model.transformer import Config, MultiHeadAttention
 
 if TYPE_CHECKING:
     import pandas
+    import xarray
 
 NO_ID = -1  # in place of an id
 # Scores, and weights twice while those of a kind are put together.
@@ -110,7 +113,7 @@ class Pass(ByValue):
 
     def __repr__(self) -> str:
         """The tokens alone: the arrays would fill screens."""
-        texts = " → ".join(" ".join(text.tokens) for text in self.texts.values())
+        texts = short(" → ".join(" ".join(text.tokens) for text in self.texts.values()), 300)
         return f"<{type(self).__name__} of {texts}>"
 
     @property
@@ -175,6 +178,23 @@ class Pass(ByValue):
             self.predicted.predicts, (None,)
         )
 
+    def row(self, *, reading: str = "", predicting: str = "") -> int:
+        """The first row of the side that is predicted that reads a token, or predicts it, from 0.
+        Raises ValueError where there is none.
+
+        >>> trace = load("en-fr").trace("A red car.")
+        >>> trace.row(predicting="rouge"), trace.row(reading="voiture")
+        (2, 2)
+        """
+        if bool(reading) == bool(predicting):
+            raise ValueError("Name the token that the row is reading, or the one it is predicting.")
+        tokens = self.texts[self.predicted.name].tokens if reading else self.next_tokens
+        if (token := reading or predicting) not in tokens:
+            does = "reads" if reading else "predicts"
+            there = ", ".join(dict.fromkeys(tokens))
+            raise ValueError(f"No row {does} {short(token)!r}. There are {short(there, 200)}.")
+        return tokens.index(token)
+
     def row_words(self, kind: str, layer: int, head: int) -> tuple[str, ...]:
         """The token that a head follows at each row: the one read there, or the next one."""
         query, _ = self.sides_of(kind)
@@ -187,6 +207,9 @@ class Pass(ByValue):
 @dataclass(frozen=True, repr=False, eq=False)
 class Trace(Pass):
     """The trace of one run, with every number behind attention.
+
+    >>> load("copy").trace("a b").attention["cross"].shape  # (layers, heads, query, key)
+    (2, 2, 3, 3)
 
     attention     kind → (layers, heads, query, key), after the mask; a layer for each site of the
                   kind, in the order of `kinds`
@@ -241,7 +264,8 @@ class Trace(Pass):
         Layers, heads and positions count from 1, as on the screen, and weights that a mask
         hides are there, as 0. Text is categorical: about 16 bytes a row.
         """
-        import pandas as pd  # here alone: to look inside a model takes no pandas
+        with of_extra("A table"):  # to look inside a model takes no pandas
+            import pandas as pd
 
         columns, names = rows(list(kind_weights([self], [1])))
         del columns["sentence"]
@@ -249,6 +273,22 @@ class Trace(Pass):
             name: pd.Categorical.from_codes(columns[name], texts) for name, texts in names.items()
         }
         return pd.DataFrame({**columns, **categorical}, copy=False)
+
+    def to_xarray(self, kind: str) -> "xarray.DataArray":
+        """The weights of a kind as (layer, head, query, key), with the numbers of layers and heads
+        on the screen, from 1, and the tokens as coordinates. Raises ValueError for another kind."""
+        with of_extra("An array of xarray"):
+            import xarray
+
+        query, key = self.texts_of(kind)
+        weights = self.attention[kind]
+        coordinates = {
+            "layer": [site.layer + 1 for site in self.kinds[kind]],
+            "head": np.arange(1, weights.shape[1] + 1),
+            "query_token": ("query", list(query.tokens)),
+            "key_token": ("key", list(key.tokens)),
+        }
+        return xarray.DataArray(weights, coordinates, ("layer", "head", "query", "key"), kind)
 
     @property
     def nbytes(self) -> int:
@@ -406,6 +446,10 @@ def trace(model: ProbedModel, run: Run, given: PatchInputs = PatchInputs()) -> T
 
     `model` must be the caller's own view. Raises CannotRead before any tensor is made, and
     CannotChange.
+
+    >>> copy = load("copy")
+    >>> trace(view(copy.model), copy.run("a b")).logits.shape
+    (3, 285)
     """
     texts = read_of(model, run)
     sides, sites = sides_of(model), model.sites()

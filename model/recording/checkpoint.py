@@ -102,7 +102,7 @@ def _by_line(recordings: Iterable[Recording], side: int) -> dict[str, Recording]
     return known
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Recorded(Checkpoint):
     """Recordings, as a checkpoint. `by_line`: each by its text, as one types it."""
 
@@ -131,7 +131,8 @@ class Recorded(Checkpoint):
     ) -> Encoding:
         """The recorded target."""
         self.encode(text)  # raises for another text
-        return list(self.by_line[text].texts.values())[-1]
+        written = list(self.by_line[text].texts.values())[-1]
+        return replace(written, text=self.decode(written))
 
     def parts(self) -> list[Part]:
         return []
@@ -187,13 +188,21 @@ def title_of(origin: str) -> str:
     return f"recording of {origin}" if origin else "recording"
 
 
-def load(name: str | Path, progress: Progress = lambda count, total: None) -> Checkpoint:
+def load(
+    name: str | Path,
+    progress: Progress = lambda count, total: None,
+    device: str | torch.device = "cpu",
+) -> Checkpoint:
     """As `checkpoint.load`, and a file of recordings, which ends in .safetensors, as a model that
-    knows only its own texts: raises CannotRecord for one that is broken."""
+    knows only its own texts: raises CannotRecord for one that is broken.
+
+    >>> load("en-fr").translate("A dog runs.").text
+    'Un chien court.'
+    """
     if isinstance(name, nn.Module):
         raise TypeError(
             "load opens a name, a folder or a file. For a model in memory, use record(model, …) "
             "for its weights, show(model, …) for a picture, or open(model, …) for the dashboard."
         )
     is_file = Path(name).suffix == ENDING and Path(name).is_file()
-    return load_recorded(name) if is_file else checkpoint.load(name, progress)
+    return load_recorded(name) if is_file else checkpoint.load(name, progress, device)

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain
-from typing import Any
+from typing import Any, overload
 
 import torch
 from torch import Tensor, nn
@@ -333,9 +333,29 @@ def _one_hidden(own: Any, read: Read, row: int) -> tuple[Read, list[int | None]]
 # Recording
 
 
+@overload
+def record(
+    what: nn.Module, tokenizer: Any = ..., text: Any = ..., target: Any = ..., *,
+    inputs: Any = ..., tokens: Words = ..., target_tokens: Words = ...,
+    changes: str | Sequence[Change] = ..., row: int = ...,
+) -> Recording: ...  # fmt: skip
+@overload
+def record(what: Trace, origin: str = ..., notes: Sequence[str] = ...) -> Recording: ...
+@overload
+def record(
+    what: Any, tokens: Words = ..., target: Words = ..., *, row: int = ..., kind: str = ...,
+    origin: str = ..., partial: bool = ...,
+) -> Recording: ...  # fmt: skip
+
+
 def record(what, *given, **more) -> Recording:
     """The attention of a model (see `record_model`), weights that are there already (see
-    `forms.read`), or those of a trace, as a recording."""
+    `forms.read`), or those of a trace, as a recording.
+
+    >>> import numpy
+    >>> record(numpy.full((1, 1, 2, 2), 0.5), ["a", "b"]).attention
+    {'encoder': array(1, 1, 2, 2)}
+    """
     if isinstance(what, nn.Module):
         return record_model(what, *given, **more)
     if isinstance(what, Trace):

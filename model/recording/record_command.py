@@ -15,6 +15,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from headlight.model.arguments import add_device
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.messages import LONGEST_MESSAGE, MOST_OF_REASON, reason, short
 from headlight.model.probing import changes
@@ -69,7 +70,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--half", action="store_true", help="weights in float16: half the size, within 0.0005"
     )
-    parser.add_argument("--device", default="cpu", help="cpu (default), cuda …")
+    add_device(parser)
     args = parser.parse_args(arguments)
     check_texts(parser, args, [ENDING])
     return args

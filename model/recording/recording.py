@@ -203,7 +203,12 @@ def recording_of(
 def save(path: str | Path, recordings: Trace | Iterable[Trace], half: bool = False) -> None:
     """Write recordings, or traces, to a .safetensors file that `load` reads. The file holds their
     texts. With `half`, weights are stored in float16: half the size, each within 0.0005. Raises
-    CannotRecord where recordings have different heads, and OSError."""
+    CannotRecord where recordings have different heads, and OSError.
+
+    >>> save("ab.safetensors", load("copy").trace("a b"))
+    >>> load("ab.safetensors").trace("a b").attention["cross"].shape
+    (2, 2, 3, 3)
+    """
     path = Path(path)
     if path.suffix != ENDING:
         raise CannotRecord(f"A recording is saved as {ENDING}, not as {short(path.name)}.")

@@ -23,8 +23,9 @@ import argparse
 import shutil
 from pathlib import Path
 
-from headlight.model.arguments import may_change_shipped, parser_of
+from headlight.model.arguments import add_device, may_change_shipped, parser_of
 from headlight.model.checkpoint import Checkpoint, folder_of, keep_shipped, parameters_sha256
+from headlight.model.extras import missing
 from headlight.model.memory import keep_freed_memory
 from headlight.model.messages import reason
 from headlight.model.surveys.importance import ACCURACY, BLEU, EXACT_MATCH, examples_of
@@ -60,7 +61,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--seed", type=int, default=0, help="random seed of the bootstrap and the test"
     )
-    parser.add_argument("--device", default="cpu", help="cpu (default), cuda …")
+    add_device(parser)
     may_change_shipped(parser)
     args = parser.parse_args(arguments)
     if args.file and args.data:
@@ -152,7 +153,7 @@ def main(arguments: list[str] | None = None) -> None:
     except (DataError, FileNotFoundError) as error:
         stop(str(error))
     except ImportError as error:
-        stop(f"{error.name} is not installed. Run: pip install {error.name}")
+        stop(missing(error.name))
     except OSError as error:
         stop(f"The survey cannot be written: {reason(error)}.")
     except KeyboardInterrupt:

@@ -26,8 +26,9 @@ from typing import Any, TypeVar
 import torch
 
 from headlight.model.analysis.finite import parameters_not_finite
-from headlight.model.arguments import parser_of
+from headlight.model.arguments import add_device, parser_of
 from headlight.model.checkpoint import Checkpoint, load
+from headlight.model.extras import missing
 from headlight.model.files import replacing
 from headlight.model.memory import keep_freed_memory
 from headlight.model.messages import LONGEST_MESSAGE, MOST_OF_REASON, reason, short
@@ -179,7 +180,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         metavar="LINE",
         help="changes to the model, such as cross.1.2=off (see model/probing/changes.py)",
     )
-    parser.add_argument("--device", default="cpu", help="cpu (default), cuda …")
+    add_device(parser)
     args = parser.parse_args(arguments)
     check_texts(parser, args, TABLE_FILES)
     return args
@@ -189,7 +190,7 @@ def opened(name: str, device: str | torch.device) -> Checkpoint:
     """A checkpoint on a device; DataError where there is no such thing, or with weights that are no
     numbers: there would be none in a file either."""
     try:
-        checkpoint = load(name).on(device)
+        checkpoint = load(name, device=device)
     except (FileNotFoundError, CannotLoad) as error:
         raise DataError(str(error)) from None
     if spoilt := parameters_not_finite(checkpoint.model):
@@ -216,7 +217,7 @@ def main(arguments: list[str] | None = None) -> None:
     except (DataError, CannotChange) as error:
         stop(str(error))
     except ImportError as error:
-        stop(f"{error.name} is not installed. Run: pip install {error.name}")
+        stop(missing(error.name))
     except OSError as error:
         stop(f"{short(args.out, MOST_OF_REASON)} cannot be written: {reason(error)}.")
     except KeyboardInterrupt:

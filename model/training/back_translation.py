@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from headlight.model.arguments import parser_of
+from headlight.model.arguments import add_device, parser_of
 from headlight.model.checkpoint import Checkpoint, load
 from headlight.model.decoding.generate import Sampling, truncated
 from headlight.model.decoding.search import greedy_decode
@@ -76,7 +76,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--samples", type=int, default=1, metavar="N", help="samples for each text")
     parser.add_argument("--temperature", type=float, default=1.0, metavar="T")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", default="cpu")
+    add_device(parser)
     args = parser.parse_args(arguments)
     if args.samples < 1:
         parser.error("--samples must be at least 1")
@@ -88,7 +88,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 def main(arguments: list[str] | None = None) -> None:
     args = parse(arguments)
     try:
-        checkpoint = load(args.checkpoint).on(args.device)
+        checkpoint = load(args.checkpoint, device=args.device)
         card = checkpoint.card
         task = tasks.of_card(card, args.data)
         if task.score != "bleu":

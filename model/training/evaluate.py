@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from headlight.model.arguments import Parser, may_change_shipped
+from headlight.model.arguments import Parser, add_device, may_change_shipped
 from headlight.model.card import with_scores
 from headlight.model.checkpoint import Checkpoint, is_shipped, load, write_card
 from headlight.model.decoding.search import beam_search, greedy_decode
@@ -153,7 +153,7 @@ def main(arguments: list[str] | None = None) -> None:
         "--data", type=Path, metavar="DIR", help="data of its task (for pairs: FILE.tsv)"
     )
     parser.add_argument("--beam", type=int, default=1, help="1: greedy search (default)")
-    parser.add_argument("--device", default="cpu")
+    add_device(parser)
     parser.add_argument("--validation", action="store_true",
                         help="use the validation data; the card is not changed")  # fmt: skip
     may_change_shipped(parser)
@@ -168,7 +168,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def run(args) -> None:
-    checkpoint = load(args.checkpoint).on(args.device)
+    checkpoint = load(args.checkpoint, device=args.device)
     card = checkpoint.card
     task = tasks.of_card(card, args.data)
     scores = []

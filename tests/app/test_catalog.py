@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,6 +10,7 @@ import pytest
 from streamlit.delta_generator import DeltaGenerator
 from tokenizers import Regex, Tokenizer, pre_tokenizers
 
+from headlight.app import command
 from headlight.app.state import catalog
 from tests.app.common import forget_all, plain_text
 from tests.model.pretrained.folders import write
@@ -206,3 +208,10 @@ def test_a_text_that_the_tokenizer_fails_on_is_told(page, view):
     assert "Your text is still in the box." in plain_text(page.error[0].value)
     page.text_area(key="source").set_value("the dog").run()
     assert not page.exception and not page.error
+
+
+def test_the_command_says_where_models_compute_unless_a_session_chooses(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["main.py", "--device", "cuda:1"])
+    assert (catalog.device_of("auto"), catalog.device_of("cpu")) == ("cuda:1", "cpu")
+    assert command.main(["--device", "bird"]) == 2
+    assert "Device bird cannot be used" in capsys.readouterr().err

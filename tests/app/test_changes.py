@@ -58,7 +58,7 @@ def test_a_head_is_switched_off_and_on(changed, models):
     assert page.session_state["changes"] == "cross.2.3=off"
     uneven = load(models / "uneven")
     after = uneven.translate("the dog sees the cat", changes="cross.2.3=off")
-    plain = uneven.tokenizer.decode(uneven.translate("the dog sees the cat").ids)
+    plain = uneven.translate("the dog sees the cat").text
     parts = formats.differences(plain, uneven.tokenizer.decode(after.ids))
     shown = "".join(f"{formats.MARKS[tag]}{text}{formats.MARKS[tag]}" for text, tag in parts)
     assert (shown if len(parts) > 1 else "The translation stays the same.") in words(page)
@@ -417,7 +417,7 @@ def test_another_step_is_compared_and_patched_from(changed, models):
     assert not page.exception and not page.error
 
     en_fr, early = load("en-fr"), catalog.view_of("en-fr", "16", "cpu").checkpoint
-    target = en_fr.tokenizer.decode(en_fr.translate(MAN).ids)
+    target = en_fr.translate(MAN).text
     layer, head = (page.session_state[key] - 1 for key in ("layer", "head"))
     assert "With step 16 instead, " in words(page)
     page.segmented_control(key="shows").set_value("Comparison").run()
@@ -638,8 +638,8 @@ def test_a_sweep_of_a_long_text_is_not_made(changed):
 
 def test_one_click_makes_the_new_translation_the_target_and_undo_takes_it_back(changed, en_de):
     line = "all=hide:2"
-    new = en_de.tokenizer.decode(en_de.translate(MAN, changes=line).ids)
-    assert new != en_de.tokenizer.decode(en_de.translate(MAN).ids)
+    new = en_de.translate(MAN, changes=line).text
+    assert new != en_de.translate(MAN).text
     page = changed(model="en-de", source=MAN)
 
     def use():

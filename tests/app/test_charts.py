@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from headlight.app import charts
-from headlight.app.charts import Axis, Points
+from headlight.app.charts import Points
 from headlight.app.components.figure import _darken
+from headlight.app.text.axis import Axis
 from headlight.app.theme import DIFFERENCES, INKED, PAPER, ramp
 
 RANDOM = np.random.default_rng(0)

@@ -7,7 +7,8 @@ import pytest
 
 from headlight.app import theme
 from headlight.app.components.colour_key import Scale, Swatch
-from headlight.app.components.matrices import Matrix, scales
+from headlight.app.components.matrices import scales
+from headlight.app.components.matrix import Matrix
 from headlight.app.state.pages import PAGES
 from tests.app.common import finished
 

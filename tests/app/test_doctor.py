@@ -50,7 +50,7 @@ def no_psutil(monkeypatch):
     [
         (lambda m: m.setattr(sys, "version_info", (3, 10)), 1, "Python 3.11 or newer"),
         (lambda m: m.setattr(torch, "__version__", "2.5.1+cpu"), 2, "2.5.1.*too old.*>=2.6"),
-        (no_packages, 3, "streamlit, plotly.*missing"),
+        (no_packages, 3, "streamlit, plotly.*missing.*attention.app"),
         (
             lambda m: m.setattr(
                 psutil, "virtual_memory", lambda: SimpleNamespace(available=3e8, total=2e9)

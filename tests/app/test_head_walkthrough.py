@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.app.components.matrices import Matrix, on_one_scale, pack
+from headlight.app.components.matrix import Matrix, on_one_scale, pack
 from headlight.app.state.options import STEPS
 from headlight.app.views._by_hand import by_hand
 from headlight.app.views._head_walkthrough import MOST_TERMS, Walkthrough

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from headlight.app.charts import Axis
 from headlight.app.text import formats, head_card, notices, part_names
+from headlight.app.text.axis import Axis
 from headlight.app.views import _head_table, residual_stream
 from headlight.model import load, presets
 from headlight.model.analysis.head_metrics import measure, tokens_of

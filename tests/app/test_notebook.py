@@ -7,6 +7,7 @@ import sys
 import tomllib
 
 import nbformat
+import numpy as np
 import pytest
 from nbclient import NotebookClient
 
@@ -14,6 +15,8 @@ from headlight.app.components.packing import pack_trace
 from headlight.app.export.notebook import show
 from headlight.app.theme import PRIMARY
 from headlight.model.analysis.reading import Reading
+from headlight.model.checkpoint import load
+from headlight.model.decoding.generate import Beam
 from tests.conftest import ROOT
 from tests.markup import Markup
 from tests.model.common import encoding, random_ids, random_model, traced
@@ -22,7 +25,9 @@ LESSON = ROOT / "assets" / "headlight.ipynb"
 
 
 @pytest.mark.long
-def test_the_lesson_runs_and_is_shipped_without_its_outputs():
+def test_the_lesson_runs_and_is_shipped_without_its_outputs(monkeypatch):
+    """Where the package is installed, as `PYTHONPATH` has it here."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     lesson = nbformat.read(LESSON, as_version=4)
     cells = [cell for cell in lesson.cells if cell.cell_type == "code"]
     assert not any(cell.outputs or cell.execution_count for cell in cells)
@@ -112,7 +117,7 @@ def test_a_widget_has_only_heads_that_are_there(en_de):
 def test_a_notebook_needs_no_streamlit_and_what_is_not_installed_is_asked_for_when_it_is_needed():
     code = """
 import sys
-for name in ("streamlit", "anywidget", "traitlets", "IPython", "transformers"):
+for name in ("streamlit", "anywidget", "traitlets", "IPython", "transformers", "plotly", "PIL"):
     sys.modules[name] = None  # an import of it fails
 import numpy as np
 from headlight import load, record, show
@@ -122,7 +127,7 @@ show(np.full((1, 1, 2, 2), 0.5), ["a", "b"])
 try:
     shown.widget
 except ImportError as error:
-    assert str(error) == "A widget needs anywidget: pip install anywidget"
+    assert str(error).startswith("A widget needs anywidget. Run: ")
 else:
     raise AssertionError
 """
@@ -137,3 +142,60 @@ def test_readings_and_classifiers_are_packed():
     assert '"kind": "encoder"' in show(seen).page
     hidden = pack_trace(seen, Reading(special="hide", average="both", least=0.5))
     assert b"</s>" in pack_trace(seen, Reading()) and b"</s>" not in hidden
+
+
+@pytest.fixture(scope="module")
+def en_fr():
+    return load("en-fr")
+
+
+def test_arrays_count_from_0_and_what_is_named_as_on_the_screen_from_1(en_fr, tmp_path):
+    trace = en_fr.trace("A red car.")
+    head = trace.attention["cross"][2, 1]
+    table = trace.to_dataframe()
+    here = table[(table.attention == "cross") & (table.layer == 3) & (table["head"] == 2)]
+    assert np.array_equal(here.weight.to_numpy().reshape(head.shape), head)
+    labelled = trace.to_xarray("cross")
+    assert np.array_equal(labelled.sel(layer=3, head=2), head)
+    assert labelled.query_token.values.tolist() == [*trace.tgt.tokens]
+    figure = show(trace, "cross", 3, 2)
+    assert figure.selected == ("cross", 3, 2)
+    assert np.array_equal(np.array(figure.to_plotly().data[0].z), head)
+    assert "layer 3, head 2" in figure.save(tmp_path / "heads.html")
+    assert (tmp_path / "heads.html").read_text(encoding="utf-8") == figure.page
+    swept = en_fr.sweep(trace.run)
+    line = swept[(swept.attention == "cross") & (swept.layer == 3) & (swept["head"] == 2)]
+    assert line.change.tolist() == ["cross.3.2=off"]
+
+
+def test_a_figure_of_plotly_shows_a_difference(en_fr):
+    target = "Une voiture rouge."
+    before = en_fr.trace("A red car.", target)
+    after = en_fr.trace("A red car.", target, changes="cross=temperature:3")
+    figure = show(after, "cross", 3, 2, minus=before).to_plotly()
+    apart = after.attention["cross"][2, 1] - before.attention["cross"][2, 1]
+    assert np.array_equal(np.array(figure.data[0].z), apart)
+    assert -figure.layout.coloraxis.cmin == figure.layout.coloraxis.cmax == np.abs(apart).max()
+
+
+def test_rows_are_named_by_what_they_read_or_predict(en_fr):
+    trace = en_fr.trace("A red car.")
+    row = trace.row(predicting="rouge")
+    assert trace.tgt.tokens[row : row + 2] == ("voiture", "rouge")
+    assert row == trace.row(reading="voiture")
+    for wrong in ({"reading": "rouge "}, {"predicting": "<s>"}, {}):
+        with pytest.raises(ValueError, match=r"No row (reads|predicts) .*There are|Name the token"):
+            trace.row(**wrong)
+
+
+def test_what_one_gets_is_one_line_when_it_is_printed(en_fr):
+    run = en_fr.run("A red car.")
+    trace, token = en_fr.trace_run(run), run.texts[1].ids[0]
+    written = en_fr.generate("A red car.", Beam(2))
+    values = [
+        en_fr, run, trace, trace.attention, trace.scores, trace.src, written, en_fr.swept(run),
+        en_fr.align("A red car."), en_fr.alignment, en_fr.attribution(run, 0, token),
+        en_fr.decomposition(run, 0, token), show(trace), en_fr.model.config, run.masks,
+    ]  # fmt: skip
+    assert [text for text in map(repr, values) if "\n" in text or len(text) > 400] == []
+    assert written.text == str(en_fr.translate("A red car.")) == "Une voiture rouge."

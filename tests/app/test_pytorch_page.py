@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from headlight.app import theme
-from headlight.app.components.matrices import Matrix, compared, on_one_scale, scales
+from headlight.app.components.matrices import scales
+from headlight.app.components.matrix import Matrix, compared, on_one_scale
 
 
 def rows_of_weights(seed: int) -> np.ndarray:

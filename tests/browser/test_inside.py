@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from headlight.app.components.matrices import Matrix, matrices
+from headlight.app.components.matrices import matrices
+from headlight.app.components.matrix import Matrix
 from headlight.app.state.options import STEPS
 from headlight.model import checkpoint
 from tests.browser.test_head_grid import NOTE_TEXTS

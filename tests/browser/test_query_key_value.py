@@ -7,8 +7,8 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from headlight.app.charts import Axis
 from headlight.app.components import plane
+from headlight.app.text.axis import Axis
 from headlight.app.views.query_key_value import KEYS, QUERY, VALUES
 from headlight.model.analysis.projection import answer, principal_plane
 from tests.model import family

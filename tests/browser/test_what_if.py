@@ -163,7 +163,7 @@ def test_what_the_changes_do_is_in_view(page):
     said = page.page.locator(".message")
     moved = page.of_grid("grid.look.moved.target")
     en_fr = load("en-fr")
-    target = en_fr.tokenizer.decode(en_fr.translate(SENTENCE).ids)
+    target = en_fr.translate(SENTENCE).text
     ids = en_fr.tokenizer.encode(target).ids
 
     def shares(line):

@@ -10,6 +10,8 @@ import venv
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ from tests.servers import free_port, serving
 
 pytestmark = pytest.mark.long
 LARGEST = 75 * 2**20  # bytes
+LARGEST_CORE = 50 * 2**20  # of what the core needs beside PyTorch and NumPy, installed
 SHIPPED = {  # folder → patterns of the files in it that are installed
     "app": (
         "**/*.py",
@@ -33,6 +36,7 @@ SHIPPED = {  # folder → patterns of the files in it that are installed
     ),
     "model": ("**/*.py",),
     "assets": ("*.svg", "checkpoints/**/*", "examples/*", "vendor/*"),
+    "docs": ("commands.md",),
 }
 USERS_OWN = "raise SystemExit('a file of the user was imported')"
 
@@ -200,9 +204,47 @@ def test_installed_into_an_empty_environment_it_opens_the_app(wheel, desk, conte
     folder = desk / "environment"
     venv.create(folder, with_pip=True)
     scripts = folder / ("Scripts" if os.name == "nt" else "bin")
-    subprocess.run([scripts / "python", "-m", "pip", "install", "-q", wheel], check=True)
+    subprocess.run([scripts / "python", "-m", "pip", "install", "-q", f"{wheel}[app]"], check=True)
     with _running([scripts / "headlight"], desk) as (address, _):
         _expect_first_model(context, address)
+
+
+OF_TORCH = ("torch", "sympy", "networkx", "mpmath", "Jinja2", "MarkupSafe", "filelock", "fsspec")
+CORE = """
+from headlight import check, load, show
+trace = load("copy").trace("a b c")
+assert "<iframe" in show(trace)._repr_html_() and str(check.verdict("scores", lambda q, k: q))
+trace.to_dataframe()
+"""
+
+
+def test_beside_pytorch_the_core_is_small_and_names_the_extra_that_is_missing(wheel, tmp_path):
+    """What one has who has PyTorch: links to it and to what it needs."""
+    linked = tmp_path / "torch"
+    linked.mkdir()
+    for name in (*OF_TORCH, "typing_extensions", "setuptools"):
+        distribution = metadata.distribution(name)
+        tops = {file.parts[0] for file in distribution.files or ()} - {"..", "__pycache__"}
+        for top in tops:
+            (linked / top).symlink_to(distribution.locate_file(top))
+    venv.create(tmp_path / "environment", with_pip=True)
+    packages = _packages(tmp_path / "environment")
+    (packages / "linked.pth").write_text(str(linked))
+    scripts = tmp_path / "environment" / ("Scripts" if os.name == "nt" else "bin")
+    subprocess.run([scripts / "python", "-m", "pip", "install", "-q", wheel], check=True)
+    brought = sum(
+        file.stat().st_size
+        for top in packages.iterdir()
+        if not top.name.startswith(("headlight", "numpy", "pip"))
+        for file in ([top] if top.is_file() else top.rglob("*.*"))
+    )
+    assert brought <= LARGEST_CORE
+    run = partial(subprocess.run, cwd=tmp_path, capture_output=True, text=True)
+    told = 'Run: pip install "headlight-attention[notebook]"\n'
+    assert run([scripts / "python", "-c", CORE]).stderr.endswith(f"A table needs pandas. {told}")
+    done = run([scripts / "headlight"])
+    told = 'The app needs streamlit. Run: pip install "headlight-attention[app]"\n'
+    assert (done.returncode, done.stderr) == (1, told)
 
 
 @contextmanager

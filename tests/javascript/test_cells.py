@@ -8,7 +8,8 @@ import pytest
 from plotly.colors import find_intermediate_color, unlabel_rgb
 
 from headlight.app import theme
-from headlight.app.components import matrices, packing
+from headlight.app.components import matrix as matrices
+from headlight.app.components import packing
 from headlight.app.components.packing import PICTURE_CELLS, GridText, PackedAttention
 from tests.app.test_packing import weights_of as weights_seen
 

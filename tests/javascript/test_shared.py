@@ -140,3 +140,21 @@ def test_a_place_has_one_picture_which_draws_what_is_new(node):
         "made in first", "shows 1", "old hears at 1", "again 1", "shows 2", "new hears at 2",
         "made in second", "shows 2", "other hears at 2",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("event", "means"),
+    [
+        ({"key": "h", "code": "KeyH"}, "h"),
+        ({"key": "H", "code": "KeyH"}, "h"),  # Caps Lock
+        ({"key": "H", "code": "KeyH", "shiftKey": True}, "H"),
+        ({"key": "h", "code": "KeyH", "shiftKey": True}, "H"),  # both
+        ({"key": "р", "code": "KeyH"}, "h"),  # a Russian layout
+        ({"key": "h", "code": "KeyJ"}, "h"),  # Dvorak
+        ({"key": "?", "code": "KeyM", "shiftKey": True}, "M"),
+        ({"key": "+", "code": "BracketRight"}, "+"),
+        ({"key": "Enter", "code": "Enter", "shiftKey": True}, "Enter"),
+    ],
+)
+def test_a_letter_is_heard_with_caps_lock_and_on_other_layouts(node, event, means):
+    assert node.scope("app/components/shared/keys.js")("(event) => keyOf(event)", event) == means

@@ -6,6 +6,7 @@ from safetensors.torch import load_file, save_file
 
 from headlight.model.checkpoint import Checkpoint, load, save, write_card
 from headlight.model.masks import Masks
+from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.probing.trace import TooLong
 from tests.devices import current
 from tests.model.common import CHECKPOINTS, PRESETS, random_model, traced
@@ -21,7 +22,7 @@ def saved(request, tokenizer, tmp_path):
 
 def test_what_was_saved_is_loaded(saved, tokenizer):
     model, folder = saved
-    loaded = load(folder).on(current())
+    loaded = load(folder, device=current())
     assert loaded.model.config == model.config
     assert loaded.card == {"task": "test"}
     assert loaded.tokenizer.encode("the dog 🙂") == tokenizer.encode("the dog 🙂")
@@ -111,3 +112,21 @@ def test_a_model_that_cannot_begin_a_target_is_given_one(tokenizer):
 @pytest.mark.parametrize("folder", CHECKPOINTS, ids=lambda folder: folder.name)
 def test_a_shipped_checkpoint_is_found_by_name(folder):
     assert load(folder.name).model.config == load(folder).model.config
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("en-fR", "en-fr"), ("EN_DE", "en-de"), ("sorts", "sort")]
+)
+def test_a_wrong_name_is_answered_with_all_names_the_closest_first(typed, meant):
+    with pytest.raises(FileNotFoundError) as error:
+        load(typed)
+    listed = str(error.value).rpartition("first: ")[2].rstrip(".").split(", ")
+    assert listed[0] == meant and {*listed} == {each.name for each in CHECKPOINTS}
+
+
+@pytest.mark.parametrize("device", ["meta", "bird", "cuda:77", "mps:9", "", "cpu:x"])
+def test_a_device_that_cannot_be_used_is_refused_in_a_short_sentence(device):
+    with pytest.raises(CannotLoad, match=rf"^Device {device} cannot be used: .*\.$") as error:
+        load("copy", device=device)
+    assert len(str(error.value)) < 250 and "\n" not in str(error.value)
+    assert load("copy").to(current()).trace("a b") == load("copy", device=current()).trace("a b")

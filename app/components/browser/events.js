@@ -6,6 +6,7 @@
 
 import { attempt } from "../shared/attempt.js";
 import { onRecolour } from "../shared/dom.js";
+import { keyOf } from "../shared/keys.js";
 import { keysSheet } from "../shared/keys_sheet.js";
 
 const PATIENCE = 20_000; // ms in which a page is drawn
@@ -103,7 +104,8 @@ let isMenuOpen = false; // when the key was pressed; Streamlit closes it
 
 function hearKey(event) {
   const leave = document.querySelector(".st-key-leave_present button");
-  const { key, ctrlKey, metaKey, altKey, defaultPrevented } = event;
+  const { ctrlKey, metaKey, altKey, defaultPrevented } = event;
+  const key = keyOf(event);
   if (ctrlKey || metaKey || altKey) return;
   const [target] = event.composedPath();
   const isText = target.matches?.(TEXT);

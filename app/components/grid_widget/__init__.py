@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import cache
 
 from headlight.app.components.scripts import read
+from headlight.model.extras import of_extra
 
 
 @cache
@@ -19,11 +20,9 @@ def widget_class() -> type:
     """The page of a figure, with what is selected in it. `head`: kind, layer and head; `cell`: row
     and column, 0 where none is selected. Its first argument raises ValueError for a head that is
     not there. Raises ImportError without anywidget."""
-    try:
+    with of_extra("A widget"):
         import anywidget
         from traitlets import Int, Tuple, Unicode, validate
-    except ImportError:
-        raise ImportError("A widget needs anywidget: pip install anywidget") from None
 
     class GridWidget(anywidget.AnyWidget):
         _esm = read("grid_widget/index.js")

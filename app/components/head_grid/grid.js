@@ -6,6 +6,7 @@ import { element, onRecolour, outwards, painted, roomBelow } from "../shared/dom
 import {
   cellUnder, cross, hatching, pixelSheet, pointIn, sized, veiled, writeTurned,
 } from "../shared/heatmap.js";
+import { keyOf } from "../shared/keys.js";
 import { minus } from "../shared/numbers.js";
 import {
   holds, isFaded, merged, neighbour, paintTiles, placeOf, placesOf, rowOf, select, tileAt,
@@ -497,8 +498,9 @@ export class Grid extends GridState {
   }
 
   /** What is done to the selected head, a token or a cell; whether the key means anything. */
-  actByKey({ key }) {
+  actByKey(event) {
     if (!this.act) return false;
+    const key = keyOf(event);
     if (key === "l") this.widen(SCOPES[(SCOPES.indexOf(this.scope) + 1) % 3], this.look.focus);
     else {
       const what = this.actOf(key);

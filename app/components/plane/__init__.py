@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import streamlit as st
 
-from headlight.app.charts import Axis
 from headlight.app.components.registered import registered
+from headlight.app.text.axis import Axis
 from headlight.app.theme import FOCUS
 from headlight.model.analysis.projection import Answer, Plane
 from headlight.model.rounding import percent

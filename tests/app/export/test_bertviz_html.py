@@ -162,7 +162,7 @@ def test_another_bertviz_is_refused_in_words(seen, monkeypatch):
     with pytest.raises(CannotDraw, match=r"head_view\.js has “const nowhere” 0 times"):
         page(seen, "head", "cross", [0], 0, 0)
     monkeypatch.setattr(bertviz_html, "find_spec", lambda name: None)
-    with pytest.raises(CannotDraw, match="not installed"):
+    with pytest.raises(CannotDraw, match="needs bertviz"):
         page(seen, "head", "cross", [0], 0, 0)
 
 

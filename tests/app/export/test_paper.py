@@ -43,7 +43,7 @@ MORE_WIDE = [pytest.param(*each, marks=pytest.mark.long) for each in (
 @pytest.mark.parametrize(("width", "inches", "whole"), [*WIDE, *MORE_WIDE])
 def test_it_is_as_wide_as_asked(trace, width, inches, whole, tmp_path):
     shown, file = show(trace, "cross", 3, 2), tmp_path / "one.pdf"
-    shown.figure(file, width, whole)
+    shown.save(file, width, whole)
     (page,) = PdfReader(file).pages
     assert abs(float(page.mediabox.width) / 72 - inches) < 0.01
     words = page.extract_text().split()
@@ -51,11 +51,11 @@ def test_it_is_as_wide_as_asked(trace, width, inches, whole, tmp_path):
     for font in page["/Resources"]["/Font"].values():  # in the file, as TrueType
         (inner,) = font.get_object()["/DescendantFonts"]
         assert "/FontFile2" in inner.get_object()["/FontDescriptor"]
-    shown.figure(tmp_path / "one.png", width, whole)
+    shown.save(tmp_path / "one.png", width, whole)
     image = Image.open(tmp_path / "one.png")
     assert image.info["dpi"][0] >= 299
     assert abs(image.width / image.info["dpi"][0] - inches) < 0.01
-    shown.figure(tmp_path / "one.SVG", width, whole)
+    shown.save(tmp_path / "one.SVG", width, whole)
     root = ElementTree.parse(tmp_path / "one.SVG").getroot()
     assert abs(float(root.get("width").removesuffix("pt")) / 72 - inches) < 0.01
 
@@ -139,7 +139,7 @@ def test_a_difference_is_more_in_blue_and_less_in_red(trace, changed):
 
 
 def test_the_caption_says_what_is_shown(trace, changed, tmp_path):
-    said = show(changed, "cross", 3, 2).figure(tmp_path / "one.pdf")
+    said = show(changed, "cross", 3, 2).save(tmp_path / "one.pdf")
     title = load("en-de").card["title"]
     for part in ("Weights of cross-attention, layer 3, head 2, of", title, f"“{TARGET}”",
                  "with cross.3.2=temperature:0.5", "queries (target)", "(source)"):  # fmt: skip
@@ -151,13 +151,13 @@ def test_the_caption_says_what_is_shown(trace, changed, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "width", "says"),
-    [("one.gif", "column", r"one\.gif must end in \.svg, \.pdf, \.png"),
+    [("one.gif", "column", r"one\.gif must end in \.html, \.svg, \.pdf, \.png"),
      ("one.pdf", "wide", "“wide” is no width"), ("one.pdf", "nanin", "“nanin” is no width"),
      ("no/one.pdf", "page", "cannot be written: No such file"), ("", "page", "must end in")],
 )  # fmt: skip
 def test_what_cannot_be_drawn_gets_a_sentence(trace, tmp_path, name, width, says):
     with pytest.raises(ValueError, match=says) as told:
-        show(trace).figure(tmp_path / name, width)
+        show(trace).save(tmp_path / name, width)
     assert len(str(told.value)) <= 300 and not [*tmp_path.iterdir()]
 
 

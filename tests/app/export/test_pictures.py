@@ -16,10 +16,10 @@ from PIL import Image
 from pypdf import PdfReader
 
 from headlight.app import theme
-from headlight.app.charts import Axis
 from headlight.app.components.packing import order
 from headlight.app.export import figures, pictures
 from headlight.app.text import part_names
+from headlight.app.text.axis import Axis
 from headlight.model import load
 from headlight.model.analysis.reading import Reading
 from headlight.model.masks import Masks
@@ -101,7 +101,7 @@ import sys
 import headlight.app.export.bundle
 assert not {"streamlit", "matplotlib"} & {*sys.modules}
 import numpy as np
-from headlight.app.charts import Axis
+from headlight.app.text.axis import Axis
 from headlight.app.export import figures
 for ending in ("svg", "png", "pdf"):
     axes = Axis("query", "ab"), Axis("key", "ab")

@@ -456,7 +456,7 @@ def test_the_file_is_our_own(tmp_path, monkeypatch):
 
 def test_without_redis_a_sentence_says_what_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "redis", None)
-    with pytest.raises(OSError, match=r"pip install 'headlight-attention\[rooms\]'"):
+    with pytest.raises(OSError, match="--rooms redis://localhost needs redis"):
         room_stores.open_store("redis://localhost")
 
 

@@ -139,7 +139,7 @@ def test_sources_that_are_none(folder, tmp_path, monkeypatch):
     with pytest.raises(CannotAdd, match="contains no model: no safetensors"):
         add("pypi:tiny", tmp_path)
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(CannotAdd, match="pip install huggingface_hub"):
+    with pytest.raises(CannotAdd, match="hf:… needs huggingface_hub"):
         add("hf:owner/tiny", tmp_path)
     (tmp_path / "tiny").mkdir()
     with pytest.raises(CannotAdd, match="already exists"):

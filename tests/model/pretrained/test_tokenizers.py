@@ -219,7 +219,7 @@ def test_default_ids_beyond_the_vocabulary_are_those_of_no_token(tmp_path):
 def test_without_sentencepiece(tmp_path, monkeypatch):
     write(tmp_path, "marian")
     monkeypatch.setitem(sys.modules, "sentencepiece", None)
-    with pytest.raises(CannotLoad, match="pip install sentencepiece"):
+    with pytest.raises(CannotLoad, match="needs sentencepiece"):
         load(tmp_path)
 
 

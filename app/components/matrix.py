@@ -1,0 +1,115 @@
+"""A matrix that is drawn as a heatmap, and the bytes that its script reads."""
+
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from headlight.app import theme
+
+SMALLEST = 1e-9  # the end of the scale of a difference where there is none
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A matrix (row, column). `row_name`, `column_name`: what rows and columns are; `rows`,
+    `columns`: their labels, empty if they have none. `bands`, `band`: the number of heads that
+    share the columns (or, unless `across`, the rows), and the selected one. NaN is hatched: `blank`
+    says what it is."""
+
+    title: str
+    values: np.ndarray
+    row_name: str
+    column_name: str
+    rows: Sequence[str] = ()
+    columns: Sequence[str] = ()
+    weights: bool = False  # from 0 to 1, or to `largest`, on the scale of weights
+    numbers: bool = True  # in the cells, where they fit
+    scale: str = ""  # the name of its scale, if it is not the title
+    ends: tuple[str, str] = ("value {}", "{}")  # what the ends of another scale are
+    blank: str = "masked"
+    labelled: bool = True  # whether rows have labels; not, where those of another stand beside them
+    first: int = 1  # the number of the first row or column without a label
+    bands: int = 1
+    band: int = 0
+    across: bool = True
+    follow: int = -1  # the highlighted row
+    chooses: str = ""  # what a click on a row chooses, if anything
+    column: int = -1  # the highlighted column
+    chooses_column: str = ""  # what a click on a cell chooses too, if anything
+    single: bool = False  # only cells are chosen and highlighted; a second click lets one go (-1)
+    pinned: bool = False  # the highlighted cell was chosen: Esc lets it go, too
+    choice: Mapping[str, int] = field(default_factory=dict)  # what any choice says besides
+    largest: float = 0.0  # the value with the strongest colour; 0: the matrix's own maximum
+
+
+def on_one_scale(*groups: Sequence[Matrix]) -> list[list[Matrix]]:
+    """The same groups, with one colour scale for matrices of the same title; that of weights is
+    the same anyway."""
+    largest: dict[str, float] = {}
+    for matrix in itertools.chain(*groups):
+        most = float(np.nanmax(np.abs(matrix.values), initial=0))
+        largest[matrix.title] = max(most, largest.get(matrix.title, 0))
+    return [
+        [
+            matrix if matrix.weights else replace(matrix, largest=largest[matrix.title])
+            for matrix in group
+        ]
+        for group in groups
+    ]
+
+
+def compared(two: Mapping[str, np.ndarray], difference: str, **options: Any) -> list[Matrix]:
+    """Two versions of the same weights, by title, and the first minus the second on a scale of its
+    own, symmetric around zero. `options`: of every Matrix. Rows are labelled once."""
+    first, second = two.values()
+    apart = first - second
+    largest = float(np.nanmax(np.abs(apart), initial=0)) or SMALLEST
+    return [
+        *(
+            Matrix(title, values, weights=True, scale="weight", labelled=values is first, **options)
+            for title, values in two.items()
+        ),
+        Matrix(
+            difference,
+            apart,
+            numbers=False,
+            labelled=False,
+            largest=largest,
+            scale="difference",
+            ends=("{}", "{}"),
+            **options,
+        ),
+    ]
+
+
+def palette_of(weights: bool, palette: theme.Palette) -> theme.Palette:
+    return palette if weights else theme.DIFFERENCES
+
+
+def pack(
+    shown: Sequence[Matrix], fills: bool = True, palette: theme.Palette = theme.INKED
+) -> bytes:
+    """Length of the header (4 bytes, little-endian), header (JSON), then float32 values, matrix
+    by matrix."""
+    header = {
+        "focus": theme.FOCUS,
+        "lines": theme.LINES,
+        "fills": fills,
+        "matrices": [
+            vars(matrix)
+            | {
+                "values": matrix.values.shape,
+                "rows": list(matrix.rows),
+                "columns": list(matrix.columns),
+                "palette": palette_of(matrix.weights, palette),
+            }
+            for matrix in shown
+        ],
+    }
+    head = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+    cells = [np.ascontiguousarray(matrix.values, np.float32).tobytes() for matrix in shown]
+    return b"".join([len(head).to_bytes(4, "little"), head, *cells])
