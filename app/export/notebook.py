@@ -13,7 +13,7 @@ from headlight.app.components.grid_page import grid_page
 from headlight.app.components.grid_widget import widget_class
 from headlight.app.components.packing import GridOptions, answers_of, pack_trace
 from headlight.app.export import paper
-from headlight.app.theme import DIFFERENCES, FOCUS, WEIGHTS
+from headlight.app.theme import DIFFERENCES, FOCUS, WEIGHTS, stops_of
 from headlight.model.analysis.reading import Reading
 from headlight.model.checkpoint import Changes, Checkpoint
 from headlight.model.extras import of_extra
