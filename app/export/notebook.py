@@ -67,8 +67,8 @@ class NotebookFigure:
         """The selected head as a figure of Plotly. Raises ImportError without it."""
         with of_extra("A figure of Plotly"):
             from headlight.app import charts
-        palette = None if self.printed.minus else WEIGHTS[self.printed.colours]
-        return charts.attention(*self.printed.cells(), palette and stops_of(palette))
+        stops = None if self.printed.minus else stops_of(WEIGHTS[self.printed.colours])
+        return charts.attention(*self.printed.cells(), stops)
 
     def _repr_html_(self) -> str:
         # A frame isolates figures from each other and from the notebook's style.
