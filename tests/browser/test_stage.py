@@ -172,7 +172,7 @@ def test_a_question_asked_without_a_server_is_answered_by_the_next_one(models, c
         expect(finding(visit)).to_contain_text("attends most to my")
         port = int(address.rpartition(":")[2])
     press(visit, "1", "ArrowLeft", "3")  # depths work; the scores of another head are wanted
-    expect(finding(visit)).to_contain_text("of its attention")
+    expect(finding(visit)).to_contain_text("are on their way")
     with serve(models, port=port):
         page = visit.page
         connected = "[data-testid=stApp][data-test-connection-state=CONNECTED]"

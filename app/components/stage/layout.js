@@ -24,9 +24,12 @@ export function shownColumns(state) {
   return all.filter((at) => best.has(at));
 }
 
-/** Where the bars stand: the columns that have one, and the width of each. */
+/** Where the bars stand: the columns that have one, the width of each, and the room for their names
+ * `below` them, which slant where they are wide. */
 export function rowPlace(state, camera) {
-  const place = matrixPlace(state, camera), columns = shownColumns(state);
-  const room = camera.W - place.x - (camera.isNarrow ? 0 : camera.s * SIDE);
-  return { ...place, w: room, columns, each: room / columns.length };
+  const place = matrixPlace(state, camera), columns = shownColumns(state), { W, s, isNarrow } = camera;
+  const x = isNarrow ? 0 : place.x, room = W - x - (isNarrow ? 0 : s * SIDE), each = room / columns.length;
+  const names = state.keyNames(), longest = Math.max(...columns.map((at) => camera.width(names[at], camera.m, 650)));
+  const isTilted = longest > each - 4, below = isTilted ? longest * 0.85 + 8 : camera.m * 1.6;
+  return { ...place, x, w: room, columns, each, isTilted, below };
 }

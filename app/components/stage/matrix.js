@@ -13,41 +13,41 @@ const NARROW = 22, MIDDLE = 36, WIDE = 64; // px of a cell for a number, for its
 /** Every how many labels there is room for one. */
 const every = (size, letters) => Math.max(1, Math.ceil((letters * 1.1) / size));
 
-/** The names of the rows; `isDim`: where only the selected one counts. */
-export function drawRowNames(state, camera, box, alpha, isDim = false) {
+/** The names of the rows; `alone`: how far only the selected one counts, whose bars are seen. */
+export function drawRowNames(state, camera, box, alpha, alone = 0) {
   const { s, m, colours, isNarrow } = camera, names = state.rowNames(), high = box.h / names.length;
   const row = state.row(), gap = s * (isNarrow ? 0.5 : 0.9), px = high * 0.92 < m ? s : m, step = every(high, px);
   const left = matrixPlace(state, camera).x;
   names.forEach((name, at) => {
     const isOn = at === row, isNear = Math.abs(at - row) < step;
-    if (!isOn && (at % step || isNear)) return;
+    if (isOn ? alone === 1 && camera.isNarrow : at % step || isNear) return;
     camera.text(name, left - gap, box.y + high * (at + 0.5), { align: "right", px, weight: isOn ? 650 : 400,
-      colour: isOn ? colours.selected : isDim ? colours.pale : colours.soft, most: left - gap,
-      alpha: alpha * (isDim && !isOn ? 0.55 : 1) });
+      colour: isOn ? colours.selected : colours.soft, most: left - gap, alpha: alpha * (isOn ? 1 : 1 - alone) });
   });
 }
 
-/** The names of the columns, `wide` px each from `x` on; `columns`: those that are shown. */
-export function drawKeyNames(state, camera, x, wide, alpha, columns = null) {
+/** The names of the columns, `wide` px each from `x` on, above the matrix; or of those that have a `bar`,
+ * below it. */
+export function drawKeyNames(state, camera, x, wide, alpha, bars = null) {
   const { s, m, cx, colours } = camera, place = matrixPlace(state, camera), names = state.keyNames(), chosen = state.column();
   const part = state.part(), gone = state.mix > 0.5 ? state.look.hidden?.[part.key] ?? [] : [];
-  const shown = columns ?? names.map((_, at) => at), step = every(wide, s);
-  const isTilted = columns ? shown.some((at) => camera.width(names[at], m, 650) > wide - 4) : place.isTilted;
+  const shown = bars?.columns ?? names.map((_, at) => at), step = every(wide, s), { isTilted } = bars ?? place;
+  const top = bars ? camera.H - bars.below : place.y;
   shown.forEach((at, i) => {
     const isOn = at === chosen;
     if (!isOn && (i % step || Math.abs(i - shown.indexOf(chosen)) < step)) return;
     const middle = x + wide * (i + 0.5), isGone = gone.includes(at * state.sides(part)[1].every);
     const look = { weight: isOn ? 650 : 400, colour: isGone ? colours.pale : isOn ? colours.ink : colours.soft, alpha };
     if (!isTilted) {
-      const y = place.y - m * 0.85, long = camera.width(names[at], m, look.weight);
+      const y = top + (bars ? m * 0.85 : -m * 0.85), long = camera.width(names[at], m, look.weight);
       camera.text(names[at], middle, y, { ...look, px: m, align: "center" });
       if (isGone) camera.fill({ x: middle - long / 2 - 2, y: y - 0.75, w: long + 4, h: 1.5 }, colours.pale, alpha, 0);
       return;
     }
     cx.save();
-    cx.translate(middle + s * 0.35, place.y - 7);
+    cx.translate(middle + s * 0.35, top + (bars ? 8 : -7));
     cx.rotate(-Math.PI / 2.35);
-    camera.text(names[at], 0, 0, look);
+    camera.text(names[at], 0, 0, { ...look, align: bars ? "right" : "left" });
     cx.restore();
   });
 }
@@ -158,7 +158,7 @@ function drawLines(state, camera, alpha) {
 
 /** z from 0, the head, to 1, the bars of one row; `lines` from 0, its matrix, to 1, its lines. */
 export function drawHead(state, camera, z, lines) {
-  const place = matrixPlace(state, camera), { W, H, cx } = camera, part = state.part(), row = state.row();
+  const place = matrixPlace(state, camera), { W, H, cx } = camera, row = state.row();
   if (z <= 0) {
     if (lines < 1) drawMatrix(state, camera, place, 1 - lines);
     if (lines > 0) drawLines(state, camera, lines);
@@ -173,13 +173,10 @@ export function drawHead(state, camera, z, lines) {
     drawCells(state, camera, { ...place, y: middle - (middle - place.y) * taller, h: place.h * taller }, alpha, alpha * 0.6, row);
     cx.restore();
   }
-  drawRowNames(state, camera, place, 1, true);
-  const { columns, each } = rowPlace(state, camera), isAll = columns.length === part.columns;
-  if (isAll) drawKeyNames(state, camera, place.x, lerp(place.each[0], each, u), 1, u > 0.5 ? columns : null);
-  else {
-    drawKeyNames(state, camera, place.x, place.each[0], alpha);
-    drawKeyNames(state, camera, place.x, each, clamp(2 * z - 1), columns);
-  }
+  drawRowNames(state, camera, place, 1, u);
+  const bars = rowPlace(state, camera);
+  drawKeyNames(state, camera, place.x, place.each[0], alpha);
+  drawKeyNames(state, camera, bars.x, bars.each, clamp(2 * z - 1), bars);
   drawBars(state, camera, u, clamp(3 * z - 2));
 }
 

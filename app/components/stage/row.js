@@ -2,7 +2,7 @@
 // head, which come when they are asked for; until then the bars are weights.
 
 import { ramp, stopsOf } from "../shared/colours.js";
-import { one, rowOf, share, two } from "./arithmetic.js";
+import { one, power, rowOf, share, two } from "./arithmetic.js";
 import { between, clamp, ease, lerp, written } from "./camera.js";
 import { matrixPlace, rowPlace } from "./layout.js";
 
@@ -40,9 +40,9 @@ export function drawBars(state, camera, u, near) {
   const stop = numbers ? state.stopShown ?? state.stop : 2, isAllowed = (at) => !state.isMasked(part, tile, row, at);
   const isOwn = state.isScaled || !numbers; // else the weights are none of the model's
   const weights = columns.map((at) => (!isAllowed(at) ? null : isOwn ? state.weight(part, tile, row, at) : numbers.weights[at]));
-  const top = place.y + m * 1.9, foot = H - s * 0.6, tall = foot - top;
+  const top = m * 1.9, foot = H - place.below - s * (numbers && state.stop >= 2 ? 1.6 : 0.2), tall = foot - top;
   const known = numbers ? columns.filter((at) => isAllowed(at)).map((at) => numbers.raw[at]) : [0];
-  const [most, least] = [Math.max(1, ...known), Math.min(0, ...known)], scale = (H - m * 1.4 - top) / (most - least);
+  const [most, least] = [Math.max(1, ...known), Math.min(0, ...known)], scale = (H - place.below - m * 1.4 - top) / (most - least);
   const given = { columns, numbers, weights, zero: top + most * scale, foot, tall, scale };
   const [low, high] = [Math.floor(stop), Math.ceil(stop)], way = ease(stop - low), mix = clamp(stop - 2);
   const [a, b] = [heights(low, given), heights(high, given)];
@@ -63,13 +63,28 @@ export function drawBars(state, camera, u, near) {
     if (mix > 0) drawValue(state, camera, at, weight, bar, top, tall, mix);
     if (ghosts) camera.dotted({ ...bar, y: Math.min(...ghosts[i]), h: Math.abs(ghosts[i][1] - ghosts[i][0]) }, near * 0.55);
     const text = !numbers || stop > 1.5 ? (isOwn ? written(weight) : share(weight)) : stop < 0.5 ? one(numbers.raw[at]) : two(numbers.scaled[at]);
-    const isUp = to <= from, y = stop > 2.5 ? place.y + m * 0.9 : isUp ? to - m * 0.75 : to + m * 0.8, isOn = at === chosen;
+    const isUp = to <= from, y = stop > 2.5 ? top - m * 0.8 : isUp ? to - m * 0.75 : to + m * 0.8, isOn = at === chosen;
     if (!isOn && place.each < camera.width(text, isNarrow ? 13 : m)) return;
     camera.text(text, bar.x + bar.w / 2, y, { align: "center", px: isNarrow ? 13 : isOn ? l * 0.86 : m, weight: isOn ? 650 : 400,
       colour: isOn ? colours.ink : weight < LITTLE ? colours.pale : colours.soft, alpha: near });
     if (state.key === at && u === 1) camera.box(bar, 0.9);
   });
+  const powers = numbers ? near * clamp(1 - Math.abs(stop - 2)) : 0, room = place.each - 6;
+  if (powers > 0) drawPowers(state, camera, { place, columns, numbers, weights, foot, room, alpha: powers });
   if (!isNarrow) drawSide(state, camera, { ...given, place, top, near, mix, chosen, stop });
+}
+
+/** Below the bars, what softmax divides: e to the power of each score; at the right their sum. */
+function drawPowers(state, camera, { place, columns, numbers, weights, foot, room, alpha }) {
+  const { s, colours, isNarrow } = camera, y = foot + s * 1.1, look = { colour: colours.soft, alpha };
+  columns.forEach((at, i) => {
+    const text = power(numbers.scaled[at]);
+    if (weights[i] !== null && camera.width(text, s) < room)
+      camera.text(text, place.x + place.each * (i + 0.5), y, { ...look, align: "center", weight: at === state.column() ? 650 : 400 });
+  });
+  if (isNarrow) return;
+  camera.text("e^score", place.x - s * 0.9, y, { ...look, align: "right" });
+  camera.text(`sum ${power(numbers.logSum)}`, place.x + place.w + s * 1.2, y, look);
 }
 
 /** The value of a key, number by number, as visible as its weight. */
@@ -115,7 +130,7 @@ function drawSide(state, camera, { columns, weights, numbers, place, top, foot, 
   numbers.output.forEach((value, i) => camera.fill({ x: left + wide * 0.28, y: top + i * high, w: wide * 0.42, h: Math.max(1, high - 1) },
     `rgb(${colour(0.5 + value / (2 * SPREAD)).map(Math.round)})`, near * mix, 0));
   camera.text("=", left + wide * 0.1, (top + foot) / 2, { px: l, colour: colours.soft, alpha: near * mix });
-  camera.text("output", left + wide * 0.49, place.y - m * 0.85, { align: "center", px: m, weight: 650, alpha: near * mix });
+  camera.text("output", left + wide * 0.49, foot + m * 1.1, { align: "center", px: m, weight: 650, alpha: near * mix });
 }
 
 /** The column whose bar is at a point; null beside them. */

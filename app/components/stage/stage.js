@@ -21,6 +21,7 @@ const KEPT = 100; // ms after news: Streamlit (1.67) writes the address from wha
 const NAMED = 2; // acts in the finding; further ones are counted
 const HERE = "stage"; // path of the page
 const VIEW_NAMES = { layer: "By layer", habit: "By habit", effect: "By effect", matrix: "Matrix", lines: "Lines" };
+const HINTS = ["Click a head to enlarge it.", "Click a row; click it again to see how its weights arise.", "Up and down: another row."];
 const PENCIL = "✎";
 const POWER = "M8 1.5v6M4.2 4a5.6 5.6 0 1 0 7.6 0"; // the sign of a switch
 
@@ -59,7 +60,7 @@ export class Stage {
     const again = element("input", { class: "again", "aria-label": "Sentence", placeholder: "Type a sentence" });
     const tools = element("div", { class: "tools" }), spoken = element("div", { class: "spoken", "aria-live": "polite" });
     const learn = element("a", {}, "Learn"), present = button("Present"), more = button("More", { "aria-haspopup": "dialog" });
-    const legend = element("div", { class: "legend", "aria-hidden": "true" }, element("span"), "0%", element("i"), "100%");
+    const legend = element("div", { class: "legend", "aria-hidden": "true" }, element("span"), element("span"), "0%", element("i"), "100%");
     this.parts = { canvas, rail, words, outcome, bar, next, slider, under, finding, views, tools, spoken, present, more, legend, again };
     this.root = element("div", { class: "stage" },
       element("header", { class: "top" }, element("b", { class: "logo", translate: "no" }, "Headlight"), rail,
@@ -403,19 +404,22 @@ export class Stage {
 
   /** Rail, finding, views, and what can be done in the picture. */
   bands() {
-    const { state } = this;
+    const { state, camera } = this;
     this.drawRail();
     this.drawFinding();
     this.drawViews();
     this.drawTools();
-    this.parts.legend.firstChild.textContent = state.depth === 1 ? this.axes() : "";
+    const [hint, axes] = this.parts.legend.children;
+    hint.textContent = camera.isNarrow ? "" : HINTS[state.depth];
+    axes.textContent = state.depth === 1 ? this.axes() : "";
   }
 
   /** What the rows are, and the columns. */
   axes() {
     const { state } = this, part = state.part(), [rows, columns] = state.view ? ["below", "above"] : ["rows", "columns"];
     const words = state.rowsAre(), of = `${part.query}${words ? `, ${words}` : ""}`;
-    return `${rows}: ${of} · ${columns}: ${part.key} · hatched: masked`;
+    const isMasked = !state.view && part.cells.subarray(...state.bytesOf(part)).includes(0);
+    return `${rows}: ${of} · ${columns}: ${part.key}${isMasked ? " · hatched: masked" : ""}`;
   }
 
   drawRail() {
@@ -479,7 +483,7 @@ export class Stage {
     tools.drawn = drawn;
     tools.replaceChildren(...wanted.map(({ name, act, isDone }) => {
       const sign = shape("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, shape("path", { d: POWER }));
-      return this.actButton(act, isDone, { class: "tool", title: `Switch ${state.name()} ${name} (O)` }, sign, ` ${name}`);
+      return this.actButton(act, isDone, { class: "tool", title: `Switch ${state.name()} ${name} (O)` }, sign, ` switch ${name}`);
     }));
   }
 

@@ -222,6 +222,12 @@ export class StageState {
     return part.cells[(tile * part.rows + row) * part.columns + column];
   }
 
+  /** Where the bytes of the selected head begin and end. */
+  bytesOf(part) {
+    const size = part.rows * part.columns, tile = this.tileOf(part);
+    return [tile * size, (tile + 1) * size];
+  }
+
   formerOf(part) {
     return this.run.former?.parts.find(({ kind }) => kind === part.kind) ?? null;
   }
