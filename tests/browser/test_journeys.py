@@ -201,8 +201,8 @@ def test_on_a_phone_the_menu_is_one_button(phone):
     menu = phone.open().page.locator(".st-key-menu")
     expect(menu.get_by_role("link", name="Learn")).to_be_hidden()
     menu.get_by_role("button", name="Attention").click()
-    menu.get_by_role("link", name="Inside a head").click()
-    expect(phone.page.get_by_role("heading", name="Inside a head", exact=True)).to_be_visible()
+    menu.get_by_role("link", name="Generate").click()
+    expect(phone.page.get_by_role("heading", name="Generate", exact=True)).to_be_visible()
     expect(menu.get_by_role("link", name="Learn")).to_be_hidden()
     for node in menu.locator("button").all():
         assert node.bounding_box()["height"] >= 44

@@ -142,7 +142,7 @@ def test_every_public_function_is_tried(calls):
         "progress", "device", "ids", "preceding", "written", "state_dict", "sizes", "model",
         "wanted", "given", "known", "self", "config", "reading", "theme",
         "tokenizer", "browser", "wait", "minus", "more",
-        "recordings", "path", "half",
+        "recordings", "path", "half", "colours",
     }  # fmt: skip
     functions = [getattr(headlight, name) for name in headlight.__all__]
     functions += [f for name, f in vars(checkpoint.Checkpoint).items() if inspect.isfunction(f)
