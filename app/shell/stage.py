@@ -37,6 +37,7 @@ from headlight.app.state import catalog, session
 from headlight.app.state.messages import NothingToShow
 from headlight.app.state.settings import SETTINGS
 from headlight.app.text import formats, head_card
+from headlight.model.analysis.alignment import aligning_kind
 from headlight.model.analysis.head_metrics import HABITS
 from headlight.model.analysis.reading import Reading
 from headlight.model.probing.changes import CannotChange, written
@@ -116,8 +117,16 @@ def _shown(shown: Shown) -> dict[str, Any]:
         "cards": palette.cards(),
         "done": _done(),
         "question": class_remote.question(),
+        "best": _best(shown),
         "differences": theme.DIFFERENCES,
     }
+
+
+def _best(shown: Shown) -> dict[str, Any] | None:
+    """The heads that together align words best, by the model's card; None where it knows none."""
+    known = shown.view.checkpoint.alignment
+    kind = aligning_kind(shown.trace.sites, shown.trace.sides.values())
+    return {"kind": kind, "heads": [*map(list, known.heads)]} if known and kind else None
 
 
 def _done() -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ PLACE = {
     "depth": r"heads|head|row",
     "cell": r"(\w+)\.(\d+)\.(\d+)(?:\.(\d+))?(?:\.(\d+))?",
     "heads": r"habit|effect",
-    "view": r"lines",
+    "view": r"lines|best",
     "stop": r"scores|scaled|weights|output",
     "scaling": r"off",
 }

@@ -37,9 +37,21 @@ export function findingOf(state) {
     return [`${state.count} heads in ${new Set(state.run.parts.flatMap(({ numbers }) => numbers)).size} layers. `,
       name(state.name()), " is selected: from ", query(state.rowNames()[row]), ` it attends most to `, key(names[best]),
       ` (${percent(weights[best])}).`, ...off];
+  if (state.view === 2 && state.bestTiles(part).length) return ofBest(state);
   const isEven = state.mix === 1 && state.isEven();
   return [...rowStart(state), name(state.name()), isEven ? " attends to all about evenly, most to " : " attends most to ",
     key(names[best]), ` (${percent(weights[best])}).`, ...off];
+}
+
+/** What the heads that align best say together of the selected row. */
+function ofBest(state) {
+  const part = state.part(), { names, weight, own } = state.linesOf(2), tiles = state.bestTiles(part);
+  const which = tiles.flatMap((tile, at) => [at ? at === tiles.length - 1 ? " and " : ", " : "",
+    name(state.name({ kind: part.kind, layer: Math.floor(tile / part.heads), head: tile % part.heads }))]);
+  const of = ["The heads that align words best, ", ...which];
+  if (!names[own]) return [...of, ", in one picture."];
+  const weights = Array.from({ length: part.columns }, (_, at) => weight(own, at)), best = weights.indexOf(Math.max(...weights));
+  return [...of, ", link ", query(names[own]), " to ", key(state.keyNames()[best]), ` (${percent(weights[best])}).`];
 }
 
 /** What the order of the heads says of the selected one. */

@@ -21,7 +21,8 @@ export function drawRowNames(state, camera, box, alpha, alone = 0) {
   names.forEach((name, at) => {
     const isOn = at === row, isNear = Math.abs(at - row) < step;
     if (isOn ? alone === 1 && camera.isNarrow : at % step || isNear) return;
-    camera.text(name, left - gap, box.y + high * (at + 0.5), { align: "right", px, weight: isOn ? 650 : 400,
+    const y = box.y + high * (at + 0.5), foot = camera.H - camera.m * 0.75; // beside the names of the keys
+    camera.text(name, left - gap, isOn ? lerp(y, foot, alone) : y, { align: "right", px, weight: isOn ? 650 : 400,
       colour: isOn ? colours.selected : colours.soft, most: left - gap, alpha: alpha * (isOn ? 1 : 1 - alone) });
   });
 }
@@ -124,19 +125,20 @@ export function drawMatrix(state, camera, box, alpha) {
 }
 
 /** Queries below, keys above, a line for each weight. */
-function drawLines(state, camera, alpha) {
-  const { W, H, s, m, cx, colours } = camera, place = matrixPlace(state, camera), part = state.part(), tile = state.tileOf(part);
-  const names = state.rowNames(), wide = (W - place.x) / names.length, [top, bottom] = [place.y + 4, H - m * 2.1], selected = state.row();
+function drawLines(state, camera, alpha, view) {
+  const { W, H, s, m, cx, colours } = camera, place = matrixPlace(state, camera), part = state.part();
+  const { names, weight: weightOf, own: selected } = state.linesOf(view);
+  const wide = (W - place.x) / names.length, [top, bottom] = [place.y + 4, H - m * 2.1], middle = lerp(bottom, top, 0.5);
   drawKeyNames(state, camera, place.x, place.each[0], alpha);
   cx.save();
   cx.lineCap = "round";
   for (const isOwn of [false, true])
-    for (let row = 0; row < part.rows; row++) {
-      if ((row === selected) !== isOwn || state.isCovered(part, tile, row)) continue;
+    for (let row = 0; row < names.length; row++) {
+      if ((row === selected) !== isOwn) continue;
       for (let column = 0; column < part.columns; column++) {
-        const weight = state.isMasked(part, tile, row, column) ? 0 : state.weight(part, tile, row, column);
+        const weight = weightOf(row, column);
         if (weight < WRITTEN) continue;
-        const [from, to] = [place.x + wide * (row + 0.5), place.x + place.each[0] * (column + 0.5)], middle = lerp(bottom, top, 0.5);
+        const [from, to] = [place.x + wide * (row + 0.5), place.x + place.each[0] * (column + 0.5)];
         cx.globalAlpha = alpha * (isOwn ? 1 : 0.25 + 0.6 * weight);
         cx.strokeStyle = isOwn ? colours.frame : camera.colour(0.25 + 0.75 * weight);
         cx.lineWidth = 1 + weight * s * 0.75;
@@ -156,12 +158,14 @@ function drawLines(state, camera, alpha) {
   });
 }
 
-/** z from 0, the head, to 1, the bars of one row; `lines` from 0, its matrix, to 1, its lines. */
+/** z from 0, the head, to 1, the bars of one row; `lines` from 0, its matrix, over 1, its lines, to
+ * 2, those of the best heads. */
 export function drawHead(state, camera, z, lines) {
   const place = matrixPlace(state, camera), { W, H, cx } = camera, row = state.row();
   if (z <= 0) {
     if (lines < 1) drawMatrix(state, camera, place, 1 - lines);
-    if (lines > 0) drawLines(state, camera, lines);
+    if (lines > 0 && lines < 2) drawLines(state, camera, lines > 1 ? 2 - lines : lines, 1);
+    if (lines > 1) drawLines(state, camera, lines - 1, 2);
     return;
   }
   const u = ease(z), alpha = clamp(1 - 2 * z), taller = 1 + 5 * u, middle = place.y + (row + 0.5) * place.each[1];

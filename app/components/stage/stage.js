@@ -20,8 +20,8 @@ const REST = 1500; // ms after an act without previews
 const KEPT = 100; // ms after news: Streamlit (1.67) writes the address from what it knew when a run began
 const NAMED = 2; // acts in the finding; further ones are counted
 const HERE = "stage"; // path of the page
-const VIEW_NAMES = { layer: "By layer", habit: "By habit", effect: "By effect", matrix: "Matrix", lines: "Lines" };
-const HINTS = ["Click a head to enlarge it.", "Click a row; click it again to see how its weights arise.", "Up and down: another row."];
+const VIEW_NAMES = { layer: "By layer", habit: "By habit", effect: "By effect", matrix: "Matrix", lines: "Lines", best: "Best heads" };
+const HINTS = ["Click a head to enlarge it.", "Click a row, and again to see how its weights arise.", "↑ ↓ another row"];
 const PENCIL = "✎";
 const POWER = "M8 1.5v6M4.2 4a5.6 5.6 0 1 0 7.6 0"; // the sign of a switch
 
@@ -67,7 +67,7 @@ export class Stage {
         element("div", { class: "quiet" }, learn, present, more)),
       element("h1", { class: "spoken" }, "What each attention head attends to"), again, words, under,
       element("div", { class: "line" }, finding, views),
-      element("div", { class: "picture" }, canvas, tools), legend, spoken);
+      element("div", { class: "picture" }, canvas), element("div", { class: "foot" }, tools, legend), spoken);
     this.camera = new Camera(canvas);
     leadsTo(learn, () => `${fromRoot("learn", HERE)}${location.search}`, true);
     present.onclick = () => this.engine.choose({ projector: !this.state.look.projector });
@@ -389,7 +389,6 @@ export class Stage {
     camera.clear();
     if (shown < 1) drawHeads(state, camera, shown, this.pointed, this.orders);
     else drawHead(state, camera, shown - 1, this.lines);
-    for (const tool of this.parts.tools.children) tool.hidden = !Number.isInteger(shown);
   }
 
   all() {
@@ -404,13 +403,13 @@ export class Stage {
 
   /** Rail, finding, views, and what can be done in the picture. */
   bands() {
-    const { state, camera } = this;
+    const { state } = this;
     this.drawRail();
     this.drawFinding();
     this.drawViews();
     this.drawTools();
     const [hint, axes] = this.parts.legend.children;
-    hint.textContent = camera.isNarrow ? "" : HINTS[state.depth];
+    hint.textContent = HINTS[state.depth];
     axes.textContent = state.depth === 1 ? this.axes() : "";
   }
 
@@ -459,7 +458,8 @@ export class Stage {
   drawViews() {
     const { state, parts: { views } } = this, [, head, row] = DEPTHS.keys();
     const root = `÷ √${state.vectors?.v?.columns || "d"}`, isRow = state.depth === row && !state.look.lacks;
-    const named = state.depth === head ? VIEWS : state.depth < head ? ORDERS : [];
+    const ofHead = state.bestTiles().length ? VIEWS : VIEWS.slice(0, 2);
+    const named = state.depth === head ? ofHead : state.depth < head ? ORDERS : [];
     const names = isRow ? ["q · k", root, "softmax", "mix"] : named.map((view) => VIEW_NAMES[view]);
     const now = [state.order, state.view, state.stop][state.depth];
     views.replaceChildren(...names.map((name, at) => {
@@ -476,14 +476,14 @@ export class Stage {
 
   /** Beside what they act on: the head's switch in the corner of its matrix, the mask in its hatch. */
   drawTools() {
-    const { state, camera, parts: { tools } } = this;
-    const wanted = state.depth === 1 && !camera.isNarrow ? state.acts().filter(({ key }) => key === "o") : [];
+    const { state, parts: { tools } } = this;
+    const wanted = state.depth === 1 ? state.acts().filter(({ key }) => key === "o") : [];
     const drawn = JSON.stringify([wanted, this.run.id]);
     if (tools.drawn === drawn) return; // one that is pointed at stays
     tools.drawn = drawn;
     tools.replaceChildren(...wanted.map(({ name, act, isDone }) => {
       const sign = shape("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, shape("path", { d: POWER }));
-      return this.actButton(act, isDone, { class: "tool", title: `Switch ${state.name()} ${name} (O)` }, sign, ` switch ${name}`);
+      return this.actButton(act, isDone, { class: "tool", title: `Switch ${state.name()} ${name} (O)` }, sign, ` switch ${name} ${state.name()}`);
     }));
   }
 

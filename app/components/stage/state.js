@@ -8,7 +8,7 @@ import {
 export const DEPTHS = ["heads", "head", "row"]; // as in the address
 export const STOPS = ["scores", "scaled", "weights", "output"]; // of a row, likewise
 export const ORDERS = ["layer", "habit", "effect"]; // of all heads, likewise
-export const VIEWS = ["matrix", "lines"]; // of a head, likewise
+export const VIEWS = ["matrix", "lines", "best"]; // of a head, likewise
 const WORD = /[\p{L}\p{N}]/u; // what a word has
 const SPECIAL = /^(<.+>|\[.+\])$/; // tokens that are no words
 const EVEN = 2; // times the weight of an even row, at most, where all count as even
@@ -260,6 +260,30 @@ export class StageState {
 
   isOff({ kind, layer, head }) {
     return this.mix > 0.5 && Boolean(this.look.off?.[kind]?.includes(layer * this.part(kind).heads + head));
+  }
+
+  /** The tiles of a part that align best together, where that is known. */
+  bestTiles(part = this.part()) {
+    const { best } = this.look;
+    const isWhole = best?.kind === part.kind && hasFollowing(this.sides(part)[0]) && !part.veil?.length;
+    return isWhole ? best.heads.map(([layer, head]) => layer * part.heads + head) : [];
+  }
+
+  /** The lines of the selected head; or of the mean over the heads that align best, row by row by the
+   * word about to be written, which some follow one row later: { names, weight(row, column), own }. */
+  linesOf(view) {
+    const part = this.part(), own = this.tileOf(part);
+    if (view < 2) {
+      const weight = (row, column) => (this.isMasked(part, own, row, column) || this.isCovered(part, own, row) ? 0
+        : this.weight(part, own, row, column));
+      return { names: this.rowNames(), weight, own: this.row() };
+    }
+    const tiles = this.bestTiles(part).map((tile) => [tile, 1 - this.shift(part, tile)]);
+    const weight = (row, column) => {
+      const known = tiles.filter(([, later]) => row + later < part.rows);
+      return known.reduce((sum, [tile, later]) => sum + this.weight(part, tile, row + later, column), 0) / (known.length || 1);
+    };
+    return { names: this.sides(part)[0].following, weight, own: this.row() - (1 - this.shift()) };
   }
 
   /** The weights of a row of the selected head. */
