@@ -6,7 +6,6 @@ import { one, power, rowOf, share, two } from "./arithmetic.js";
 import { between, clamp, ease, lerp, written } from "./camera.js";
 import { matrixPlace, rowPlace } from "./layout.js";
 
-const FLOWS = 0.02; // a weight from which on its bar is led to the stack
 const LITTLE = 0.03; // a weight whose bar has no colour
 const APART = 1e-3; // of the model's weights from the softmax of its scores
 const SPREAD = 3; // of a value, from which on its colour is that of the largest
@@ -50,7 +49,6 @@ export function drawBars(state, camera, u, near) {
   const ghosts = !numbers ? null : stop === 1 ? heights(0, given) : stop === 2 && !state.isScaled
     ? heights(2, { ...given, weights: columns.map((at) => state.weight(part, tile, row, at)) }) : null;
   camera.fill({ x: place.x, y: lerp(low < 2 ? given.zero : foot, high < 2 ? given.zero : foot, way) - 0.75, w: place.w, h: 1.5 }, colours.line, near, 0);
-  if (!isNarrow && numbers && near > 0) drawFlow(state, camera, { place, columns, weights, foot, tall, alpha: near * clamp(1 - Math.abs(stop - 2)) });
   columns.forEach((at, i) => {
     const [from, to] = [lerp(a[i][0], b[i][0], way), lerp(a[i][1], b[i][1], way)], weight = weights[i];
     const cell = { x: matrix.x + at * matrix.each[0] + 1, y: matrix.y + row * matrix.each[1] + 1, w: matrix.each[0] - 2, h: matrix.each[1] - 2 };
@@ -76,42 +74,19 @@ export function drawBars(state, camera, u, near) {
   if (!isNarrow) drawSide(state, camera, { ...given, place, top, near, mix, chosen, stop });
 }
 
-/** How the bars pile up to 100%: from each to its part of the stack at the right, on one scale. */
-function drawFlow(state, camera, { place, columns, weights, foot, tall, alpha }) {
-  if (alpha <= 0) return;
-  const { cx, W, s } = camera, left = place.x + place.w + s * 1.2;
-  const parts = columns.map((at, i) => [weights[i] ?? 0, i]).toSorted(([p], [q]) => q - p);
-  let y = foot;
-  for (const [weight, i] of parts) {
-    const high = weight * tall, from = place.x + place.each * (i + 0.82), middle = (from + Math.min(left, W)) / 2;
-    if (weight >= FLOWS) {
-      cx.globalAlpha = alpha * 0.16;
-      cx.fillStyle = camera.colour(weight);
-      cx.beginPath();
-      cx.moveTo(from, foot - high);
-      cx.bezierCurveTo(middle, foot - high, middle, y - high, left, y - high);
-      cx.lineTo(left, y - 2);
-      cx.bezierCurveTo(middle, y - 2, middle, foot, from, foot);
-      cx.fill();
-      cx.globalAlpha = 1;
-    }
-    y -= high;
-  }
-}
-
 /** Below the bars, what softmax divides: e to the power of each score; at the right their sum. */
 function drawPowers(state, camera, { place, columns, numbers, weights, foot, room, alpha }) {
   const { s, colours, isNarrow } = camera, y = foot + s * 1.1, look = { colour: colours.soft, alpha };
-  const isWhole = columns.every((at, i) => weights[i] === null || camera.width(power(numbers.scaled[at]), s) < room);
-  if (isNarrow && !isWhole) return; // one alone would say nothing
+  const chosen = state.column(), sum = power(numbers.logSum), { W } = camera;
   columns.forEach((at, i) => {
-    const text = power(numbers.scaled[at]);
-    if (weights[i] !== null && camera.width(text, s) < room)
-      camera.text(text, place.x + place.each * (i + 0.5), y, { ...look, align: "center", weight: at === state.column() ? 650 : 400 });
+    const isOn = at === chosen, text = power(numbers.scaled[at]), middle = place.x + place.each * (i + 0.5);
+    if (weights[i] === null || (!isOn && (isNarrow || camera.width(text, s) > room))) return;
+    const said = isOn ? `${text} ÷ ${sum}` : text, half = camera.width(said, s, isOn ? 650 : 400) / 2;
+    camera.text(said, Math.max(half, Math.min(W - half, middle)), y, { ...look, align: "center", weight: isOn ? 650 : 400 });
   });
   if (isNarrow) return;
   camera.text("e^score", place.x - s * 0.9, y, { ...look, align: "right" });
-  camera.text(`sum ${power(numbers.logSum)}`, place.x + place.w + s * 1.2, y, look);
+  camera.text(`sum ${sum}`, place.x + place.w + s * 1.2, y, look);
 }
 
 /** The value of a key, number by number, as visible as its weight. */

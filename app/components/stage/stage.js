@@ -22,6 +22,7 @@ const NAMED = 2; // acts in the finding; further ones are counted
 const HERE = "stage"; // path of the page
 const VIEW_NAMES = { layer: "By layer", habit: "By habit", effect: "By effect", matrix: "Matrix", lines: "Lines", best: "Best heads" };
 const HINTS = ["Click a head to enlarge it.", "Click a row, and again to see how its weights arise.", "↑ ↓ another row"];
+const TOUCHED = ["Tap a head.", "Tap a row, and again.", ""]; // the same on a phone
 const PENCIL = "✎";
 const POWER = "M8 1.5v6M4.2 4a5.6 5.6 0 1 0 7.6 0"; // the sign of a switch
 
@@ -409,7 +410,7 @@ export class Stage {
     this.drawViews();
     this.drawTools();
     const [hint, axes] = this.parts.legend.children;
-    hint.textContent = HINTS[state.depth];
+    hint.textContent = (this.camera.isNarrow ? TOUCHED : HINTS)[state.depth];
     axes.textContent = state.depth === 1 ? this.axes() : "";
   }
 
