@@ -60,13 +60,14 @@ def draw(shown: Shown, former: Shown | None) -> None:
     if former:
         packed += head_results.packed_of(former, Reading())
     stage_run(packed)
-    _look(_shown(shown) | {"run": id_of(packed)})
+    name = id_of(packed)
+    _look(_shown(shown) | {"run": name})
     answers(session.memo().page)
     told = frame.effect()
     if not running_lesson.veils():
         # What the model writes now stands in the texts.
         said = list(told.rest if told.now else told.said)
-        stage_said({"run": id_of(packed), "said": said, "now": list(told.now)})
+        stage_said({"run": name, "said": said, "now": list(told.now)})
 
 
 def begin() -> None:
@@ -109,7 +110,6 @@ def _shown(shown: Shown) -> dict[str, Any]:
         "lacks": bool(shown.view.checkpoint.lacks),
         "focus": session.focus()._asdict(),
         "cell": session.chosen_cell(),
-        "opened": session.memo().opened,
         "off": grid_display.off_tiles(run),
         "hidden": grid_display.hidden(run),
         "veil": [vars(veil) for veil in veils],

@@ -128,7 +128,7 @@ def test_nothing_is_seen_where_the_server_covers_it(visit):
         ("/stage?model=en-fr&changes=nonsense", "nonsense"),
         (f"/{MA}", ""),
         ("/stage?model=en-fr&source=&line=", "Type a sentence"),
-        (f"/{MA}&lesson=shares&step=3", ""),
+        ("/stage?lesson=1-shares&step_of_lesson=3", "Covered until you answer"),
     ):
         page.evaluate(OPEN, address)
         visit.settle()
