@@ -1,14 +1,13 @@
 """Arrays and labels in, Plotly figures out. Query is the row, key is the column, always."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from headlight.app.text.axis import MOST_LABELS, Axis, plain
-from headlight.app.theme import DIFFERENCES, FOCUS, FONT, INKED, LINES, ink_on, ramp
+from headlight.app.theme import DIFFERENCES, FONT, INKED, LINES, ink_on, ramp
 
 STOPS = INKED["light"]  # of other numbers than weights
 MOST_NAMED_CELLS = 128 * 128  # cells whose hover text names both tokens
@@ -183,58 +182,6 @@ def inks(stops: Sequence[str], shares: Sequence[float] | np.ndarray) -> np.ndarr
     """Black or white, whichever is readable at each share of a scale."""
     places = np.rint(255 * np.clip(np.nan_to_num(shares), 0, 1)).astype(int)
     return ink_on(ramp(stops, 256)[places])
-
-
-@dataclass(frozen=True)
-class Points:
-    """Points of one colour: their names, the numbers that identify them in a click, and for each
-    axis value, low and high, (3, point)."""
-
-    names: Sequence[str]
-    numbers: Sequence[int]
-    x: np.ndarray
-    y: np.ndarray
-
-
-def scatter(
-    groups: Mapping[str, Points], across: str, up: str, selected: int | None, height: int
-) -> go.Figure:
-    """Points with error bars from low to high, one colour per group; a ring around the `selected`
-    point."""
-    traces = []
-    for i, (group, points) in enumerate(groups.items()):
-        (x, *of_x), (y, *of_y) = points.x, points.y
-        bars = {"type": "data", "thickness": 1.5, "width": 3}
-        ring = [4 if number == selected else 0 for number in points.numbers]
-        traces.append(
-            {
-                "type": "scatter",
-                "x": x,
-                "y": y,
-                "error_x": bars | {"array": of_x[1] - x, "arrayminus": x - of_x[0]},
-                "error_y": bars | {"array": of_y[1] - y, "arrayminus": y - of_y[0]},
-                "name": plain(group),
-                "text": [plain(name) for name in points.names],
-                "customdata": points.numbers,
-                "mode": "markers",
-                "marker": {
-                    "color": LINES[i % len(LINES)],
-                    "symbol": MARKERS[i % len(MARKERS)],
-                    "size": 11,
-                    "line": {"width": ring, "color": FOCUS},
-                },
-                "hovertemplate": f"%{{text}}<br>{plain(across)} %{{x:.4g}}<br>{plain(up)} "
-                "%{y:.4g}<extra></extra>",
-            }
-        )
-    legend = {"font": {"size": FONT}, "orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
-    axes = {
-        name: {"title": {"text": plain(title), "font": {"size": FONT}}, "tickfont": {"size": FONT}}
-        for name, title in (("xaxis", across), ("yaxis", up))
-    }
-    # Built in one call: a figure validates itself at every change.
-    figure = go.Figure(traces, axes | {"showlegend": True, "legend": legend})
-    return _finish(figure, height, top=40)
 
 
 def turn(points: np.ndarray, k: int, matrix: np.ndarray, sides: tuple[str, str]) -> go.Figure:

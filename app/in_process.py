@@ -76,11 +76,12 @@ class _Server:
             import uvicorn
 
             from headlight.app.main import app
-        from headlight.app.server import ports
+        from headlight.app.server import first_screen, ports
         from headlight.app.server.streamlit_internals import config
 
         if why := ports.problem(port):
             raise CannotOpen(why)
+        first_screen.Opened.model = ""  # the model that is handed over opens, not ours
         config.set_option("server.headless", True)
         config.set_option("server.port", port)
         config.set_option("server.address", HOST)

@@ -98,10 +98,6 @@ TOOLBAR = 26  # pixels: of Plotly, above a figure
 TABLE_TOOLBAR = 38  # pixels: of a table, above it
 CONTROL = 32  # pixels: the height of a control in the bar
 FINDING_LETTERS = 20  # pixels
-# A long table fills what is below the bar and a finding.
-ROOM = f"max(500px, calc(100vh - {BAR + STATE + ROW_OF_PAGE + FINDING + 12}px))"
-# The scatter plot fills what is left below the choice of its axes.
-SCATTER = f"calc({ROOM} - 100px)"
 # The cards below the finding of the grid (head_grid/style.css): where they begin, also on a phone,
 # how high they are, and how much room they leave for the last one.
 CARDS_TOP, CARDS_TOP_NARROW, CARD, MORE = "3.247rem", "5.48rem", "2.6rem", 44
@@ -303,16 +299,12 @@ STYLE = f"""
   padding-bottom: 0.6rem;
 }}
 .stVerticalBlock.st-key-panel {{ gap: 0.5rem; }}
-.stElementContainer.st-key-gallery_heads {{ position: absolute; width: 1px; }}
-.st-key-content:has(.st-key-gallery, .st-key-lesson_cards, .st-key-model_map)
+.st-key-content:has(.st-key-lesson_cards, .st-key-model_map)
   .st-key-finding:not(:empty) {{
   min-height: 0;
 }}
-.st-key-all_heads {{ margin-top: -10px; }}
-.st-key-all_heads details {{ border: 0; }}
-.st-key-all_heads summary {{ min-height: 0; padding: 0; font-size: {SMALL}; }}
 /* These take the window's width, but for a lesson or a notice beside them. */
-.st-key-body:has(.st-key-gallery, .st-key-model_map) > :has(> .st-key-panel):not(
+.st-key-body:has(.st-key-model_map) > :has(> .st-key-panel):not(
   :has(.st-key-lesson_region, .st-key-room_panel > *, .st-key-notices > *)) {{ display: none; }}
 /* Above a picture that has the window's width. */
 .st-key-page > :is(.st-key-switches, :has(> .st-key-switches)) {{
@@ -402,14 +394,10 @@ STYLE = f"""
 /* Plotly's toolbar stands above its figure, on nothing that is to be read. */
 .stElementContainer:has(.stPlotlyChart) {{ padding-top: {TOOLBAR}px; box-sizing: content-box; }}
 /* So does a table's, where words stand close above it. */
-.st-key-alignment_table, .st-key-heads_table, .st-key-sentences_table,
+.st-key-alignment_table,
 .st-key-panel .stElementContainer:has(.stDataFrame) {{
   padding-top: {TABLE_TOOLBAR}px;
 }}
-:has(> .st-key-heads_box) {{ flex-basis: {ROOM} !important; }}
-.st-key-heads_box {{ height: {ROOM} !important; }}
-:has(> .st-key-scatter_box) {{ flex-basis: {SCATTER} !important; }}
-.st-key-scatter_box {{ height: {SCATTER} !important; }}
 .js-plotly-plot {{ overflow: visible !important; }}
 .js-plotly-plot .modebar-container {{ transform: translateY(-{TOOLBAR}px); }}
 """
@@ -533,6 +521,20 @@ STAGE_STYLE = f"""
   box-shadow: -24px 0 60px rgb(0 0 0 / 0.12);
 }}
 .st-key-drawer {{ --hl-wrap: wrap; }}
+/* What the document has of the stage, see server/first_screen.py and stage/style.css. */
+#hl-first {{
+  position: fixed; inset: 0; z-index: 4; padding: 0 32px; color-scheme: light dark;
+  background: light-dark({STAGE_PAPER["light"]}, {STAGE_PAPER["dark"]});
+  color: light-dark(#1b1d22, #eceae4); font: 25px/1.5 "Source Sans", system-ui, sans-serif;
+}}
+#hl-first.present {{ font-size: 32px; }}
+#hl-first b {{ display: block; font-size: 17px; line-height: 53px; }}
+#hl-first p {{ margin: 4px 0 0; }}
+#hl-first :is(i, p + p) {{ color: light-dark(#5d6068, #a9abb2); }}
+#hl-first i {{ font-size: 14px; font-style: normal; }}
+#hl-first p + p {{ margin-top: 35px; line-height: 1.25; }}
+@media (max-width: 640px) {{ #hl-first {{ padding: 0 16px; font-size: 17.5px; }} }}
+:root:has(.stException, [data-testid="stConnectionStatus"]) #hl-first {{ display: none; }}
 .st-key-drawer :is(p, label, input, textarea, button) {{ font-size: 0.9rem; }}
 .st-key-drawer p {{ margin: 0 0 0.2rem; }}
 .st-key-drawer .st-key-close_drawer {{ position: absolute; right: 0.6rem; top: 0.4rem; }}

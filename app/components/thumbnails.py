@@ -1,4 +1,4 @@
-"""Each head's weights as a small PNG in a data: URL, for a table."""
+"""Weights and other numbers as small PNGs in data: URLs."""
 
 import base64
 import io
@@ -9,27 +9,9 @@ import numpy as np
 from PIL import Image
 
 from headlight.app import theme
-from headlight.app.components.packing import shrink, to_bytes
 
-SIDE = 64  # pixels of the longer side, about; also the most cells along it
+SIDE = 64  # pixels of the longer side, about
 MASKED, STRIPE = 0, 1  # indices in the palette; weights use the others
-
-
-def thumbnails(
-    attention: dict[str, np.ndarray], stops: Sequence[str]
-) -> dict[str, list[list[str]]]:
-    """Kind → a picture of each head's weights, given as (layers, heads, query, key). Masked cells
-    are transparent and hatched. `stops`: of the scale, as in theme.py."""
-    return {
-        kind: [[thumbnail(head, stops) for head in layer] for layer in _shrunk(weights)]
-        for kind, weights in attention.items()
-    }
-
-
-def _shrunk(weights: np.ndarray) -> np.ndarray:
-    *_, rows, columns = weights.shape
-    every = max(1, -(-max(rows, columns) // SIDE))
-    return to_bytes(shrink(weights, every, every))
 
 
 def thumbnail(cells: np.ndarray, stops: Sequence[str]) -> str:

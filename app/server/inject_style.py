@@ -7,6 +7,7 @@ from pathlib import Path
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from headlight.app.server.first_screen import first_screen
 from headlight.app.server.manifest import MANIFEST_PATH
 from headlight.app.theme import DOCUMENT_STYLE, EMBED_STYLE
 
@@ -36,6 +37,7 @@ class InjectStyle:
             await self.app(scope, receive, send)
             return
         style = STYLE + IN_A_FRAME * (b"embed=true" in scope.get("query_string", b"").split(b"&"))
+        first = first_screen(scope["path"], scope.get("query_string", b""))
         start, body = None, b""
 
         async def styled(message: Message) -> None:
@@ -54,7 +56,9 @@ class InjectStyle:
             if ROOT in body:
                 body = body.replace(LANGUAGE, LANGUAGE + b' translate="no"', 1)
                 body = body.replace(HEAD_END, MANIFEST + HEAD_END, 1)
-                body = body.replace(ROOT, style + b"<script>" + SCRIPT + b"</script>" + ROOT, 1)
+                body = body.replace(
+                    ROOT, style + b"<script>" + SCRIPT + b"</script>" + first + ROOT, 1
+                )
                 headers = MutableHeaders(raw=start["headers"])
                 headers["content-length"] = str(len(body))
                 del headers["etag"], headers["last-modified"]  # they describe the original file

@@ -5,7 +5,17 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from headlight.app.shell import bar, output, page_row, panel, stage, state_strip
+from headlight.app.shell import (
+    bar,
+    effect_numbers,
+    errors,
+    head_numbers,
+    output,
+    page_row,
+    panel,
+    stage,
+    state_strip,
+)
 from headlight.app.shell.layout import concerns, draw_settings
 from headlight.app.state import session, widgets
 from headlight.app.state.pages import Page
@@ -42,6 +52,9 @@ def draw(page: Page, logo: str) -> None:
                 state_strip.draw_undo()
         with _part("Picture"):
             widgets.draw("colours")
+        with _part("Numbers"), errors.errors_as_messages():
+            head_numbers.draw()
+            effect_numbers.draw()
         with st.container(horizontal=True):
             bar.draw_share()
             bar.draw_more()

@@ -20,7 +20,7 @@ from headlight.app.shell.layout import (
 )
 from headlight.app.state import catalog, messages, session, widgets
 from headlight.app.state.options import ABLATION, CLEAREST_ROW, LARGEST_WEIGHT, PATCHING
-from headlight.app.state.pages import GROUPS, HOME, Page
+from headlight.app.state.pages import GROUPS, MATRIX, Page
 from headlight.model.probing.changes import VERBS, CannotChange
 from headlight.model.probing.trace import CannotRead
 
@@ -37,7 +37,7 @@ The comparison reads the same target. To patch heads or compare weights, both te
 same number of tokens.
 """.format("\n".join(f"| `{verb.example}` | {verb.help} |" for verb in VERBS.values() if verb.help))
 
-OF_A_CELL = HOME, "lines", "compare"  # pages where a query is clicked in the picture
+OF_A_CELL = MATRIX, "compare"  # pages where a query is clicked in the picture
 READING = ("pattern", "show", "scale", "colours", "order", "average", "special", "words", "least")
 
 

@@ -28,7 +28,7 @@ from headlight.app.server import arguments
 from headlight.app.shell import class_remote
 from headlight.app.state import catalog, session
 from headlight.app.state.cache import once
-from headlight.app.state.pages import HOME, PAGES
+from headlight.app.state.pages import MATRIX, PAGES
 from headlight.app.state.settings import OF_ROOMS, SETTINGS
 from headlight.app.text import formats
 from headlight.model.analysis.reading import Reading
@@ -346,7 +346,7 @@ def covers(page: str) -> bool:
     hidden = {veil.what for veil in veils()} if running() else ()
     if not hidden or page == LEARN_PAGE:
         return False
-    if page != HOME or session.reading() != Reading() or hidden - GRID_COVERS - NOT_IN_GRID:
+    if page != MATRIX or session.reading() != Reading() or hidden - GRID_COVERS - NOT_IN_GRID:
         return True
     return any(session.values().get(key) != value for key, value in _as_in_the_step().items())
 

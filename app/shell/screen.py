@@ -30,7 +30,7 @@ from headlight.app.shell.layout import is_picture_alone, row, shows_head
 from headlight.app.shell.output import draw_not_finite
 from headlight.app.shell.state_strip import draw_state
 from headlight.app.state import catalog, session, widgets
-from headlight.app.state.pages import HOME, Page
+from headlight.app.state.pages import MATRIX, Page
 from headlight.app.state.settings import MASKS, SETTINGS
 from headlight.app.text import formats, notices
 from headlight.app.text.keys import BY_PAGE, EVERYWHERE
@@ -69,7 +69,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
         line = page_row.draw_title(page)
     body = st.container(key="body", horizontal=True, wrap=False, gap="small")
     with room_acts.share(), room_acts.turn() as picture_is_drawn, session.running(page.key):
-        has_effect = page.key != HOME and "switches" not in page.idle
+        has_effect = page.key != MATRIX and "switches" not in page.idle
         page = room_acts.as_led(page)
         places = frame.make(
             line.controls,
@@ -123,7 +123,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                         panel.draw_change(page)
                     with state:
                         draw_state(page)
-                    with places.finding if page.key == HOME else line.row:
+                    with places.finding if page.key == MATRIX else line.row:
                         page_row.draw_what_if(page)
                     with line.row:
                         page_row.draw_display(page)

@@ -20,7 +20,7 @@ from headlight.app.components.stage import (
     stage_said,
 )
 from headlight.app.results import head_results, memoize
-from headlight.app.results.gallery import gallery_heads
+from headlight.app.results.habits import head_habits
 from headlight.app.results.shown import Shown
 from headlight.app.server.garbage import collect_garbage
 from headlight.app.shell import (
@@ -216,11 +216,10 @@ def _habits(_asked: Mapping[str, Any]) -> dict[str, Any]:
     measured = (
         head_results.surveyed_of(shown, survey) if survey else head_results.measured_of(shown)
     )
-    heads = gallery_heads(measured, shown.trace, survey)
-    told = ("kind", "layer", "head", "habit", "caption", "missed", "finding")
+    heads = head_habits(measured, shown.trace, survey)
     habits = dict.fromkeys(head.habit for head in heads)
     return {
-        "heads": [{name: getattr(head, name) for name in told} for head in heads],
+        "heads": [*map(vars, heads)],
         "groups": [
             [habit, head_card.HABIT_TITLES[habit][0]] for habit in (*HABITS, "") if habit in habits
         ],

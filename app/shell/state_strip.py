@@ -22,7 +22,7 @@ from headlight.app.shell.layout import (
 from headlight.app.shell.output import draw_output
 from headlight.app.state import catalog, session, widgets
 from headlight.app.state.options import AFTER, DIFFERENCE, TO_OTHER
-from headlight.app.state.pages import HOME, Page
+from headlight.app.state.pages import MATRIX, Page
 from headlight.app.text import formats, part_names
 from headlight.model.probing.changes import CannotChange, Scope, written
 
@@ -49,14 +49,14 @@ def draw_state(page: Page) -> None:
         st.markdown(f"**{name}**", width="content")
     if concerns("shows"):
         look: dict[str, Any] = {"label_visibility": "collapsed", "width": "content"}
-        if page.key == HOME and not running_lesson.veils():
+        if page.key == MATRIX and not running_lesson.veils():
             look["format_func"] = lambda shown: {AFTER: BOTH}.get(shown, shown)
         shows = widgets.draw("shows", widget_options=look)
-        if shows in (DIFFERENCE, TO_OTHER) and page.key != HOME:
+        if shows in (DIFFERENCE, TO_OTHER) and page.key != MATRIX:
             st.caption(NO_DIFFERENCE, width="content")
     st.space("stretch")
     if not running_lesson.veils():
-        draw_output(is_on_page=page.key == HOME)
+        draw_output(is_on_page=page.key == MATRIX)
     if len(session.history().states) > 1 and "undo" not in page.idle:
         draw_undo()
     if concerns("step") and "step" not in page.idle:
@@ -78,7 +78,7 @@ def draw_state(page: Page) -> None:
 def names_head(page: Page) -> bool:
     """In Present and in frames, where the picker is hidden. On Attention the sentence above the
     picture does, if it does not say what a change did."""
-    is_said = page.key == HOME and not concerns("shows")
+    is_said = page.key == MATRIX and not concerns("shows")
     return is_picture_alone() and not is_said and shows_head(page)
 
 
@@ -126,11 +126,11 @@ def draw_badges(page: Page) -> None:
     elif not badges:
         as_it_is = "As trained" if session.context().can_change else "As recorded"
         st.caption(as_it_is, width="content")
-        is_offered = page.key == HOME and "lesson_offer" not in page.idle
+        is_offered = page.key == MATRIX and "lesson_offer" not in page.idle
         if is_offered and not (session.context().lacks or is_picture_alone()):
             lesson.draw_offer()
     visible = PRESENTED_BADGES if session.values()["projector"] else VISIBLE_BADGES
-    if len(badges) > visible and (names_head(page) or page.key == HOME):
+    if len(badges) > visible and (names_head(page) or page.key == MATRIX):
         visible -= 1
     for badge in badges[:visible]:
         badge()

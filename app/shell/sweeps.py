@@ -1,15 +1,13 @@
-"""Sweeps: one change at a time, its effect on a score, drawn as heatmaps and as a table."""
+"""Sweeps: one change at a time, and its effect on a score."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import count
 
 import numpy as np
 import streamlit as st
 
-from headlight.app.components.matrix import Matrix
 from headlight.app.results import sweep_results
 from headlight.app.results.shown import Shown
 from headlight.app.state import progress, session, widgets
@@ -167,30 +165,8 @@ def by_head(shown: Shown, name: str, score: Score = Score()) -> dict[str, np.nda
     return sweep_of(shown, name, score).by_head(shown.trace.kinds)
 
 
-@dataclass(frozen=True)
-class Panel:
-    """A heatmap of effects, (row, column), NaN where there is nothing, with the labels of its rows
-    and columns, and the place of each change among those of the sweep, or -1."""
-
-    title: str
-    rows: Sequence[str]
-    columns: Sequence[str]
-    values: np.ndarray
-    numbers: np.ndarray
-
-
-def panels(swept: Sweep, trace: Pass) -> list[Panel]:
-    """One panel for each kind of part that was changed."""
-    cells: dict[str, dict] = {}
-    parts = parts_of(trace.sites, trace.sides.values())
-    for number, changes in enumerate(swept.changes):
-        title, row, column = _place(changes[0], trace, parts)
-        cells.setdefault(title, {})[row, column] = swept.effects[number], number
-    return [_panel(title, effects) for title, effects in cells.items()]
-
-
 def _place(change: Change, trace: Pass, parts: Sequence[Part]) -> tuple[str, str, str]:
-    """The panel of a change, and the labels of its row and column."""
+    """The kind of part that is changed, and which of its rows and columns."""
     scope = change.scope
     part = next(p for p in parts if p.what in change.parts and scope.holds(p))
     if isinstance(change, Hidden):
@@ -210,48 +186,6 @@ def _place(change: Change, trace: Pass, parts: Sequence[Part]) -> tuple[str, str
 def token_at(trace: Pass, side: str, positions: Sequence[int]) -> str:
     (position,) = positions
     return f"{position + 1} {trace.texts[side].tokens[position]}"
-
-
-def _panel(title: str, effects: Mapping[tuple[str, str], tuple[float, int]]) -> Panel:
-    rows, columns = (list(dict.fromkeys(names)) for names in zip(*effects, strict=True))
-    values = np.full((len(rows), len(columns)), np.nan)
-    numbers = np.full(values.shape, -1)
-    for (row, column), (effect, number) in effects.items():
-        place = rows.index(row), columns.index(column)
-        values[place], numbers[place] = effect, number
-    return Panel(title, rows, columns, values, numbers)
-
-
-def pictures(
-    panels: Sequence[Panel], measure: str, selected: int | None, chooses: bool
-) -> list[Matrix]:
-    """The panels on one colour scale; the cell of the `selected` change is framed. `chooses`:
-    whether a cell can be clicked."""
-    largest = max(float(np.nanmax(np.abs(panel.values), initial=0)) for panel in panels)
-    found = [np.argwhere(panel.numbers == selected) for panel in panels]
-    cells = [tuple(map(int, cell[0])) if len(cell) else (-1, -1) for cell in found]
-    return [
-        Matrix(
-            panel.title,
-            panel.values,
-            "row",
-            "column",
-            panel.rows,
-            panel.columns,
-            largest=largest,
-            scale=measure,
-            ends=("falls: the output needs this part {}", "{} rises"),
-            blank="not measured",
-            labelled=number == 0 or panel.rows != panels[0].rows,
-            follow=row,
-            column=column,
-            single=True,
-            choice={"panel": number},
-            chooses="row" if chooses else "",
-            chooses_column="column" if chooses else "",
-        )
-        for number, (panel, (row, column)) in enumerate(zip(panels, cells, strict=True))
-    ]
 
 
 def is_probability(trace: Pass, score: Score) -> bool:

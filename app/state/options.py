@@ -50,7 +50,6 @@ BERTVIZ = ("head", "model", "neuron")
 DRAWN_AT_ONCE = 40  # tokens up to which BertViz draws at once
 ALL, ONE = "all heads", "selected head"
 MEASURED_ON = THIS_SENTENCE, EXAMPLES, SURVEY = "This sentence", "Example sentences", "Survey"
-TABLE, SCATTER, SENTENCES = HEADS_AS = ("Table", "Scatter", "Sentences")
 THIS, BEFORE, AFTER, DIFFERENCE = "Current", "Before", "After", "Difference"
 OTHER, TO_OTHER = "Comparison", "Difference from it"
 WORDS, SELECTED_HEAD = "Three words", "Query–key plane"

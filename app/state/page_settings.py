@@ -88,29 +88,40 @@ ALIGNMENT_CONTROLS = (
         options=options.AT_ROWS,
     ),
 )
-HEADS_CONTROLS = (
+
+
+def _sweeps(context: Context) -> Sequence[str]:
+    return [
+        title
+        for title, name in options.SWEEPS.items()
+        if context.has_other or name not in NEED_ANOTHER
+    ]
+
+
+STAGE_CONTROLS = (
+    FOLLOW,
+    KEY,
     Setting(
         "measured_on",
         "Measured on",
         options.SURVEY,
         "select",
         "Source of the numbers: this sentence, the model's examples, or its survey of many "
-        "sentences, with 95% intervals. Pictures always show this sentence.",
+        "sentences, with 95% intervals.",
         options=options.MEASURED_ON,
     ),
+    Setting("all_heads", "Every head in numbers", False, "expander"),
+    Setting("clearest", "Sentences that show this head best", False, "expander"),
+    Setting("all_effects", "What each part is needed for", False, "expander"),
     Setting(
-        "heads_as",
-        "Show as",
-        options.TABLE,
+        "sweep",
+        "Change one at a time",
+        "Heads off",
         "segmented",
-        "A sortable table, a scatter plot of two numbers, or the sentences that show the "
-        "selected head's pattern best.",
-        options=_known(options.HEADS_AS, options.SENTENCES),
-        among=options.HEADS_AS,
+        "Choose a comparison under *More changes* to patch heads or the residual stream from it.",
+        options=_sweeps,
+        among=tuple(options.SWEEPS),
     ),
-    Setting("all_heads", "All numbers: table, scatter plot, sentences", False, "expander"),
-    Setting("across", "Horizontal axis", "entropy", "select"),
-    Setting("up", "Vertical axis", "ablation", "select"),
 )
 GENERATE_CONTROLS = (
     Setting(
@@ -208,26 +219,6 @@ LOOKUP_CONTROLS = (
 )
 
 
-def _sweeps(context: Context) -> Sequence[str]:
-    return [
-        title
-        for title, name in options.SWEEPS.items()
-        if context.has_other or name not in NEED_ANOTHER
-    ]
-
-
-ABLATION_CONTROLS = (
-    Setting(
-        "sweep",
-        "Change one at a time",
-        "Heads off",
-        "segmented",
-        "Choose a comparison under “What if” to patch heads or the residual stream from it.",
-        options=_sweeps,
-        among=tuple(options.SWEEPS),
-        look={"label_visibility": "collapsed"},
-    ),
-)
 RESIDUAL_CONTROLS = (
     FOLLOW,
     Setting(

@@ -52,7 +52,7 @@ class Page:
         import_module(f"headlight.app.views.{self.module}").page()
 
 
-HOME, EXPORT, STAGE = "attention", "take-away", "stage"
+HOME, EXPORT, MATRIX = "stage", "take-away", "attention"
 PADDING_MASKS = "src_padding", "tgt_padding", "memory_padding"
 CHANGES = "what_if", "shows"
 OUTPUT_SETTINGS = "output", "use_new_translation"  # in the state line
@@ -72,29 +72,29 @@ MENU = (
         settings=(PICTURE,),
     ),
     Page(
+        title="Heads",
+        group=ATTENTION,
+        view="Heads",
+        module="heads",
+        path="",
+        picture=".st-key-stage_place",
+        head=True,
+        weights=True,
+        stage=True,
+        settings=page_settings.STAGE_CONTROLS,
+    ),
+    Page(
         title="Attention",
         group=ATTENTION,
         view="Matrix",
         module="attention",
-        path="",
+        path=MATRIX,
         picture=".st-key-head_grid",
         head=True,
         reading=True,
         weights=True,
         alone=True,
         settings=page_settings.ATTENTION_CONTROLS,
-    ),
-    Page(
-        title="Lines",
-        group=ATTENTION,
-        view="Lines",
-        module="lines",
-        path="lines",
-        picture=".st-key-word_lines",
-        head=True,
-        reading=True,
-        weights=True,
-        settings=(FOLLOW, KEY),
     ),
     Page(
         title="Alignment",
@@ -108,18 +108,6 @@ MENU = (
         settings=page_settings.ALIGNMENT_CONTROLS,
     ),
     Page(
-        title="Heads",
-        group=ATTENTION,
-        view="Find a head",
-        module="heads",
-        path="heads",
-        picture=".st-key-gallery",
-        head=True,
-        idle=("importance",),  # stands behind “?”
-        weights=True,
-        settings=page_settings.HEADS_CONTROLS,
-    ),
-    Page(
         title="Generate",
         group=GENERATE,
         module="generate",
@@ -128,18 +116,6 @@ MENU = (
         head=True,
         idle=("hold", *OUTPUT_SETTINGS),
         settings=page_settings.GENERATE_CONTROLS,
-    ),
-    Page(
-        title="Head and row",
-        group=INSIDE,
-        view="Head and row",
-        module="head_and_row",
-        path=STAGE,
-        picture=".st-key-stage_place",
-        head=True,
-        weights=True,
-        stage=True,
-        settings=(FOLLOW, KEY),
     ),
     Page(
         title="Inside a head",
@@ -160,15 +136,6 @@ MENU = (
         picture=".st-key-look_up",
         head=True,
         settings=page_settings.LOOKUP_CONTROLS,
-    ),
-    Page(
-        title="Ablation",
-        group=EXPERIMENTS,
-        view="Without it",
-        module="ablation",
-        path="ablation",
-        picture=".st-key-effects",
-        settings=page_settings.ABLATION_CONTROLS,
     ),
     Page(
         title="Attribution",
@@ -308,8 +275,13 @@ PAGES = {page.key: page for page in MENU if page.key != YOURS_PATH or checked_fi
 # place.
 _titles = {re.sub(r"\W+", "-", page.title.lower()): page for page in PAGES.values()}
 ALIASES = {name: page.key for name, page in _titles.items() if name != page.path}
-ALIASES |= {"family": "lineage", "row": STAGE}
-FORMER_PLACES = {"row": {"depth": "row"}}  # of the stage, where a former page was
+FORMER_PLACES = {  # of the stage, where a former page was
+    "row": {"depth": "row"},
+    "lines": {"depth": "head", "view": "lines"},
+    "heads": {"depth": "heads", "heads": "habit"},
+    "ablation": {"depth": "heads", "heads": "effect"},
+}
+ALIASES |= {"family": "lineage", HOME: HOME} | dict.fromkeys(FORMER_PLACES, HOME)
 GROUPS = {  # entry of the menu → its views
     group: [page for page in PAGES.values() if page.group == group]
     for group in dict.fromkeys(page.group for page in MENU)

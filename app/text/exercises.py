@@ -103,46 +103,6 @@ def changes_last(after: Sequence[str], depth: str, moved: bool) -> Exercise:
     )
 
 
-def most_focused(
-    heads: Sequence[tuple[str, int, int, float]], depths: Mapping[str, int]
-) -> Exercise:
-    """Those with the lowest entropies: kind, layer, head, entropy in bits. `depths`: kind → number
-    of layers."""
-    low = sum(layer <= depths[kind] / 2 for kind, layer, _, _ in heads)
-    names = [f"{kind} {layer}.{head} ({bits:.2f} bits)" for kind, layer, head, bits in heads]
-    return Exercise(
-        "sort by entropy. Are the most focused heads in the first layers?",
-        f"Of the {len(heads)} most focused, {low} {'is' if low == 1 else 'are'} in the first half "
-        f"of the layers: {listed(names)}.",
-    )
-
-
-def focus_and_loss(correlation: float, count: int) -> Exercise:
-    """The rank correlation of the entropy of `count` heads with how much changes without them."""
-    if abs(correlation) < CLEAR:
-        verdict = "Not clearly"
-    else:
-        verdict = "They tend to" if correlation < 0 else "No, broad heads tend to matter more"
-    return Exercise(
-        "plot ablation against entropy. Do focused heads matter more?",
-        f"{verdict}: over {count} heads, the rank correlation of a head's entropy with the size of "
-        f"the change without it is {signed(correlation)}.",
-    )
-
-
-def first_and_last(pattern: str, first: str, last: str, uniform: str) -> Exercise:
-    """How strongly the first and the last of the listed sentences show a pattern, and a uniform
-    head in the last one."""
-    return Exercise(
-        "click the first sentence, then the last. Does the head do the same in both?",
-        f"“{pattern.capitalize()}” is {first} in the first and {last} in the last, where a head "
-        f"with uniform weights has {uniform}.",
-    )
-
-
-# The steps of one head
-
-
 def same_word_twice(adds_positions: bool, is_first_layer: bool) -> Exercise:
     task = "type a word twice. Does it enter as the same vector both times?"
     if not is_first_layer:

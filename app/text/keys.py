@@ -26,12 +26,7 @@ BY_PAGE: dict[str, Keys] = {
         ("+ −", "more or less weight for the cell"),
         ("U, Y, X", "undo, redo, back to the model as trained"),
     ),
-    "lines": WORDS,
     "alignment": WORDS,
-    "heads": (
-        ("arrows", "another map; Home and End: the first, the last"),
-        ("Enter", "open the head in the matrix"),
-    ),
     "generate": (
         ("← →", "one token back or on"),
         ("Home, End", "the first token, the last"),

@@ -20,7 +20,7 @@ TERMS = (
     "Everything that writes to the residual stream adds to the logit: the token, its position, "
     "every head and every feed-forward sublayer. All biases form one part. Each norm's scale "
     "is frozen at its current value, so the parts add up exactly. To see what happens without "
-    "a part, choose Without it. Click a head to select it."
+    "a part, choose *By effect* on Heads. Click a head to select it."
 )
 
 ANSWERS = 4  # most probable ones

@@ -19,7 +19,7 @@ from headlight.app.export.view import View
 from headlight.app.results import memoize, sweep_results
 from headlight.app.results.shown import Shown
 from headlight.app.state import cache, catalog
-from headlight.app.state.pages import PAGES
+from headlight.app.state.pages import HOME, MATRIX, PAGES
 from headlight.app.state.settings import SETTINGS, shared
 from headlight.app.text.formats import MARKS
 from headlight.model.analysis.reading import Reading
@@ -43,6 +43,7 @@ class App(AppTest):
 
     def __init__(self, root: Path = ROOT, timeout: int = 60):
         super().__init__(root / "app" / "router.py", default_timeout=timeout)
+        self.switch_page(MATRIX)  # its bar has all settings
 
     def run(self, *, timeout: float | None = None) -> "App":
         for menu in self.menus:
@@ -86,6 +87,15 @@ def view_of(trace, kind="cross", layer=2, head=1, reading=Reading(), **looks) ->
 def files_of(bundle: bytes) -> dict[str, bytes]:
     with zipfile.ZipFile(io.BytesIO(bundle)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
+
+
+def unfold(page, *folds):
+    """The stage with its drawer open, and these parts of it."""
+    page.switch_page(HOME).run()
+    page.session_state["_memo"].drawer = True
+    for fold in folds:
+        page.session_state[fold] = True
+    return page.run()
 
 
 def output(page) -> str:

@@ -18,7 +18,7 @@ from headlight.model.probing import sweeps
 from headlight.model.probing.changes import written
 from headlight.model.probing.run import FINAL, Run
 from headlight.model.surveys.survey import FILE, Survey
-from tests.app.common import finished, forget_all, plain_text, words
+from tests.app.common import finished, forget_all, plain_text, unfold, words
 from tests.conftest import long_but
 
 
@@ -405,8 +405,8 @@ def test_shipped_pairs_have_as_many_tokens(name):
 def test_heads_of_a_long_text_are_not_all_tried_unasked(changed):
     for length, tried in ((3, True), (450, False)):
         page = changed(model="en-de", source="dog " * length, target="Hund",
-                       measured_on="This sentence", all_heads="true")  # fmt: skip
-        page.switch_page("heads").run()
+                       measured_on="This sentence")  # fmt: skip
+        unfold(page, "all_heads")
         assert not page.exception and ("ablation" in page.dataframe[0].value) == tried
         page.text_area(key="source").set_value("dog " * 450)
 
@@ -526,7 +526,7 @@ def most_harmful(checkpoint, run: Run, name: str, score=sweeps.Score()) -> str:
 )
 def test_a_sweep_is_drawn_and_listed(changed, name):
     page = changed(model="en-de", source=MAN, other=WOMAN, sweep=name)
-    page = finished(page.switch_page("ablation").run())
+    page = finished(unfold(page, "all_effects"))
     assert not page.exception and not page.error
     en_de = load("en-de")
     run = en_de.run(MAN)
@@ -551,14 +551,14 @@ def test_a_sweep_is_drawn_and_listed(changed, name):
 
 def test_without_another_run_nothing_can_be_patched(changed):
     page = changed(model="en-de", source=MAN)
-    page.switch_page("ablation").run()
+    unfold(page, "all_effects")
     assert page.segmented_control(key="sweep").options == list(SWEPT)[:3]
     assert "To patch heads or the residual stream, choose a comparison" in words(page)
 
 
 def test_a_score_may_be_of_one_token_or_of_two(changed):
     page = changed(model="en-de", source=MAN)
-    page.switch_page("ablation").run()
+    unfold(page, "all_effects")
     page.selectbox(key="score_at").set_value(2).run()
     page.text_input(key="score_token").set_value("Mann").run()
     page.text_input(key="score_against").set_value("Frau").run()
@@ -593,8 +593,8 @@ def passes(monkeypatch):
 
 def test_a_long_sweep_is_made_pass_by_pass_and_can_be_stopped(changed, passes):
     source = "A woman stops in the middle of the road."
-    page = changed(model="en-de", source=source, all_heads="true")
-    page.switch_page("ablation").run()
+    page = changed(model="en-de", source=source)
+    unfold(page, "all_effects")
     assert len(passes) == 1 and len(page.dataframe[0].value) == passes[0] < 48
     assert page.get("progress") and page.get("progress")[0].proto.text.startswith(f"{passes[0]} of")
     page.button(key="stop_heads").click().run()
@@ -603,21 +603,18 @@ def test_a_long_sweep_is_made_pass_by_pass_and_can_be_stopped(changed, passes):
     page.segmented_control(key="sweep").set_value("Sublayers skipped").run()
     assert "of 48 measured" not in words(page) and page.get("progress")
     page.segmented_control(key="sweep").set_value("Heads off").run()
-    for view in ("heads", "attention"):
-        page.switch_page(view).run()
-        if view == "heads":
-            page.selectbox(key="measured_on").set_value(options_module.THIS_SENTENCE).run()
-            assert page.dataframe[0].value["ablation"].count() == passes[0]
-        else:
-            page.selectbox(key="order").set_value("ablation").run()
-        assert not page.exception and "of 48 measured" in words(page), view
+    page.session_state["all_effects"] = False
+    unfold(page, "all_heads")
+    page.selectbox(key="measured_on").set_value(options_module.THIS_SENTENCE).run()
+    assert page.dataframe[0].value["ablation"].count() == passes[0]
+    assert not page.exception and "of 48 measured" in words(page)
     page.button(key="go_on_heads").click().run()
     assert page.get("progress") and "of 48 measured" not in words(page)
 
 
 def test_a_sweep_goes_on_where_it_was(changed, passes):
     page = changed(model="en-de", source="A man stops in the middle of the street.")
-    page.switch_page("ablation").run()
+    unfold(page, "all_effects")
     finished(page)
     assert len(page.dataframe[0].value) == sum(passes) == 48 and len(passes) > 3
     assert not page.get("progress") and not [b for b in page.button if b.label == "Stop"]
@@ -630,7 +627,7 @@ def test_a_sweep_of_a_long_text_is_not_made(changed):
         other="A cat runs. " * 40,
         target="Ein Hund. " * 40,
     )
-    page.switch_page("ablation").run()
+    unfold(page, "all_effects")
     assert not page.error
     page.segmented_control(key="sweep").set_value("Heads patched, per token").run()
     assert any("tokens through the model" in info.value for info in page.info)

@@ -10,7 +10,7 @@ from allpairspy import AllPairs
 
 from headlight.app.shell.state_strip import NO_DIFFERENCE
 from headlight.app.state.options import AFTER, BEFORE, DIFFERENCE, OTHER, THIS, TO_OTHER
-from headlight.app.state.pages import HOME, PAGES, STAGE
+from headlight.app.state.pages import HOME, MATRIX, PAGES
 from headlight.app.state.settings import SETTINGS
 from headlight.model import checkpoint, load
 from headlight.model.presets import PRESETS
@@ -137,5 +137,5 @@ def test_a_page_is_drawn(new_page, models, name, renders):
         assert now["other"] == other and (now["shows"] == shows or shows == THIS), (key, chosen)
         assert page.session_state["changes"] == chosen["changes"]
         told = any(text.value == NO_DIFFERENCE for text in page.caption)
-        is_said = shows in (DIFFERENCE, TO_OTHER) and key not in (HOME, STAGE)
+        is_said = shows in (DIFFERENCE, TO_OTHER) and key not in (MATRIX, HOME)
         assert told == is_said, (key, chosen)

@@ -6,16 +6,13 @@ import re
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from headlight.app.state.options import SCATTER, SENTENCES, STEPS, TABLE
+from headlight.app.state.options import STEPS
 from headlight.app.text import exercises
 from headlight.app.text.formats import escaped
 from headlight.app.views import generate, inside_a_head
-from headlight.app.views._head_table import on_focus, on_focus_and_loss
 from headlight.model import load
-from headlight.model.checkpoint import SHIPPED
 from headlight.model.probing.head_steps import head_steps
 from tests.app.common import components
 
@@ -23,10 +20,6 @@ TEXT = "A little girl climbs a wooden playhouse."
 NAME = "en-fr"
 VIEWS = [
     *({"view": "inside", "at": step} for step in STEPS),
-    *(
-        {"view": "heads", "heads_as": shown, "all_heads": "true"}
-        for shown in (TABLE, SCATTER, SENTENCES)
-    ),
     {"view": "generate"},
     {"view": "generate", "how": "Beam search"},
     {"view": "lineage"},
@@ -103,38 +96,6 @@ def test_the_largest_part(answer, checkpoint):
     largest = max(sizes, key=sizes.get)
     share = sizes[largest] / sum(sizes.values())
     assert f"The largest share, {share:.0%}, belongs to “{largest}”" in answer("model")
-
-
-def test_the_most_focused_heads(answer):
-    survey = pd.read_parquet(SHIPPED / NAME / "survey.parquet")
-    entropies = survey[(survey.part == "head") & (survey.measure == "entropy")]
-    three = entropies.sort_values("value").head(3)
-    named = [f"{row.kind} {row.layer:.0f}.{row.head:.0f} ({row.value:.2f} bits)"
-             for row in three.itertuples()]  # fmt: skip
-    low = int((three.layer <= 2).sum())  # of four
-    said = answer("heads", heads_as=TABLE, all_heads="true")
-    assert said.startswith(f"Of the 3 most focused, {low} ")
-    assert said.endswith(f"layers: {named[0]}, {named[1]} and {named[2]}.")
-
-
-def test_half_of_the_layers_is_half_of_the_model():
-    """Whichever of its heads are listed, as by a filter of the table."""
-    rows = [{"attention": "encoder", "layer": 2, "head": head, "entropy": 0.1} for head in (1, 2)]
-    rows.append({"attention": "cross", "layer": 3, "head": 1, "entropy": 0.2})
-    answer = on_focus(rows, {"encoder": 6, "cross": 6}).answer
-    assert answer.startswith("Of the 3 most focused, 3 are in")
-    answer = on_focus(rows, {"encoder": 2, "cross": 6}).answer
-    assert answer.startswith("Of the 3 most focused, 1 is in")
-
-
-def test_focus_and_what_is_lost():
-    rows = [{"entropy": 0.5 * i, "ablation": (-1) ** i / (i + 1.0)} for i in range(9)]
-    assert on_focus_and_loss(rows).answer.endswith(" is −1.00.")
-    assert on_focus_and_loss(rows).answer.startswith("They tend to: over 9 heads")
-    for row, up in zip(rows, range(9), strict=True):
-        row["ablation, loss"] = float(up)  # the finer measure
-    assert on_focus_and_loss(rows).answer.startswith("No, broad heads tend to matter more")
-    assert on_focus_and_loss([{"entropy": 1.0}] * 9) is None
 
 
 def softmax(scores):

@@ -9,14 +9,14 @@ from headlight.app.results import memoize, sweep_results
 from headlight.app.results import shown as shown_module
 from headlight.app.results.shown import Shown
 from headlight.app.state import catalog
-from headlight.app.state.pages import PAGES
+from headlight.app.state.pages import HOME, PAGES
 from headlight.model import load
 from headlight.model.analysis import head_metrics, leak
 from headlight.model.analysis.reading import Reading
 from headlight.model.masks import Masks
 from headlight.model.probing.long_trace import attention_of
 from headlight.model.probing.trace import bytes_of_weights, read_of
-from tests.app.common import plain_text
+from tests.app.common import plain_text, unfold
 from tests.conftest import long_but
 from tests.model.pretrained.folders import write
 
@@ -58,6 +58,8 @@ def pages(page, monkeypatch):
         found = {}
         for key in only:
             page.switch_page(key).run()
+            if "all_heads" in more and key == HOME:
+                unfold(page)
             assert not page.exception, (key, page.exception)
             found[key] = said_by(page)
         return found
@@ -100,8 +102,8 @@ def test_what_takes_all_weights_at_once_says_so(pages, folder, name, monkeypatch
 def test_what_peeks_is_said_where_not_all_weights_fit(pages, folder, monkeypatch):
     free = needed("en-de", folder, True) + needed("en-de", folder, False)
     monkeypatch.setattr("headlight.model.probing.trace.available", lambda: free)
-    (said,) = pages("en-de", True, only=("heads",), causal="false").values()
-    assert any(" peeks" in sentence for sentence in said), said
+    (said,) = pages("en-de", True, only=("attention",), causal="false").values()
+    assert any("Decoder self-attention puts" in sentence for sentence in said), said
 
 
 READINGS = [Reading(), Reading(words=True), Reading(special="hide and renormalise", words=True)]
@@ -128,17 +130,16 @@ def test_what_is_drawn_and_measured_is_the_same(folder, name):
 
 def test_a_large_model_is_not_run_for_an_hour(pages, monkeypatch):
     """What takes one pass for each head or token is told how much that would be."""
-    some = "ablation", "attribution", "heads"
-    said = pages("gpt2", False, some, all_heads="true", picture="Source words")
+    some = HOME, "attribution"
+    shown = dict(all_effects="true", all_heads="true", picture="Source words")
+    said = pages("gpt2", False, some, **shown)
     monkeypatch.setattr(sweep_results, "MAX_SWEEP_WORK", 10**4)
     monkeypatch.setattr(sweep_results, "UNNOTICED_WORK", 10**4)
-    less = pages("gpt2", False, some, all_heads="true", picture="Source words")
-    for key in ("ablation", "attribution"):
+    less = pages("gpt2", False, some, **shown)
+    for key in some:
         assert not any("tokens through the model" in str(one) for one in said[key])
         assert any("tokens through the model; the limit is" in str(one) for one in less[key])
-    measured, unmeasured = (
-        any("ablation" in str(one) for one in of["heads"]) for of in (said, less)
-    )
+    measured, unmeasured = (any("ablation" in str(one) for one in of[HOME]) for of in (said, less))
     assert measured and not unmeasured
 
 

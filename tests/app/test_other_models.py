@@ -10,13 +10,13 @@ import pytest
 
 from headlight.app.export import pictures, tables
 from headlight.app.state.options import LAB, STEPS
-from headlight.app.state.pages import HOME, PAGES
+from headlight.app.state.pages import HOME, MATRIX, PAGES
 from headlight.model import checkpoint, load
 from headlight.model.presets import PRESETS
 from headlight.model.probing.head_steps import ABLATIONS
 from headlight.model.tokenizer import Tokenizer
 from tests import odd
-from tests.app.common import view_of, words
+from tests.app.common import unfold, view_of, words
 from tests.conftest import LINES
 from tests.model.common import random_model
 
@@ -53,7 +53,7 @@ def opened(page, view, name):
     page.query_params.update(model=name, source=TEXT)
     page.switch_page(view).run()
     assert well(page)
-    assert page.session_state["model"] == name
+    assert page.settings["model"] == name
     return page
 
 
@@ -93,8 +93,8 @@ def test_every_step_and_every_section(page, name):
 
 @every_model
 def test_the_heads_are_listed_by_the_layers_they_stand_in(page, name):
-    page.query_params["all_heads"] = "true"
-    opened(page, "heads", name)
+    opened(page, HOME, name)
+    unfold(page, "all_heads")
     table = page.dataframe[0].value
     _, kinds = SHAPES[name]
     for kind, layers in kinds.items():
@@ -160,7 +160,7 @@ def test_a_model_that_cannot_write_says_so_and_reads_a_target_that_is_typed(page
     for entry in PAGES.values():
         page.switch_page(entry.key).run()
         assert not page.exception, entry
-    page.switch_page(HOME).run()
+    page.switch_page(MATRIX).run()
     assert "no token that starts a target" in page.error[0].value
     page.button(key="translate_again").click().run()
     assert not page.exception and page.text_area(key="source").value == TEXT

@@ -115,7 +115,7 @@ def check_page() -> None:
     """In the menu, under its address, with its setting in the address, and in what is exported."""
     entry = PAGES["token-count"]
     assert GROUPS["Experiments"][-1] == entry and entry.path == "token-count"
-    page = opened("ablation")
+    page = opened("attribution")
     links = [link["label"] for each in components(page, "page_links") for link in each["links"]]
     assert "Token count" in links
     trace = load("en-de").trace(TEXT)
@@ -247,12 +247,12 @@ def test_what_is_not_planted_is_absent():
 
 
 def test_a_module_without_a_row_is_named_and_a_row_without_a_module():
-    page = PAGES["lines"]
-    check_modules([page], [Path("lines.py")])
+    page = PAGES["alignment"]
+    check_modules([page], [Path("alignment.py")])
     with pytest.raises(ValueError, match=r"token_count\.py has no row in MENU") as error:
-        check_modules([page], [Path("lines.py"), Path("token_count.py")])
+        check_modules([page], [Path("alignment.py"), Path("token_count.py")])
     assert "\n" not in str(error.value) and len(str(error.value)) <= 300
-    with pytest.raises(ValueError, match=r"names app/views/lines\.py, which does not exist"):
+    with pytest.raises(ValueError, match=r"names app/views/alignment\.py, which does not exist"):
         check_modules([page], [])
 
 

@@ -11,8 +11,8 @@ import transformers as tf
 
 from headlight import record, save
 from headlight.app.state import dropped
-from headlight.app.state.options import ALIGNED_BY, BERTVIZ, HEADS_AS, MEASURED_ON
-from headlight.app.state.pages import PAGES
+from headlight.app.state.options import ALIGNED_BY, BERTVIZ, MEASURED_ON
+from headlight.app.state.pages import HOME, PAGES
 from headlight.app.text import notices
 from headlight.app.views import export
 from headlight.model.recording.checkpoint import NO_MODEL
@@ -62,7 +62,7 @@ WAYS = {  # page → what it draws otherwise, by its settings
         {"order": "distance", "show": "one kind", "words": True, "scale": "per row"},
         {"order": "ablation", "other": "x", "pattern": "broad", "numbers": True, "zoom": True},
     ],
-    "heads": [{"heads_as": how, "measured_on": on} for how in HEADS_AS for on in MEASURED_ON],
+    HOME: [{"all_heads": True, "measured_on": on} for on in MEASURED_ON],
     "alignment": [{"aligned_by": by} for by in ALIGNED_BY],
     "bertviz": [{"bertviz": view, "draw": True} for view in BERTVIZ],
 }
@@ -171,7 +171,7 @@ def test_a_dropped_recording_is_one_sessions_own(new_page, models, monkeypatch):
     assert name not in options(other) and other.settings["model"] != name
     other.query_params.update(model=name)
     assert other.run().settings["model"] != name
-    for key in ("attention", "lines", "heads", "alignment", "bertviz", "generate"):
+    for key in (HOME, "attention", "alignment", "bertviz", "generate"):
         app.switch_page(key).run()
         assert not app.exception and not app.error and app.settings["model"] == name
     pack = export_of(app, monkeypatch)["Evidence pack (ZIP)"]()

@@ -9,15 +9,16 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from headlight.app.results.head_table import head_table, surveyed_on
 from headlight.app.state.options import SURVEY, THIS_SENTENCE
 from headlight.app.text import head_card
-from headlight.app.views import _head_table
 from headlight.model.analysis.head_metrics import measured
 from headlight.model.checkpoint import SHIPPED, load
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.probing.sites import Place
 from headlight.model.surveys.clearest import surveyed_habit
 from headlight.model.surveys.survey import CARD, FILE, Survey
+from tests.app.common import unfold
 
 MUTATIONS = 150
 ODD = [None, True, -1, 0, 1.5, 10**9, 1e300, float("nan"), float("inf"), "", "head", "x" * 1000,
@@ -57,9 +58,8 @@ def replaced(rows, number, name, value):
 def show(survey, checkpoint, trace):
     """Everything that is told of a survey."""
     kinds = survey.measured(checkpoint.model.sites())
-    pictures = {kind: [[""] * 4] * 2 for kind in kinds}
-    _head_table.head_table(kinds, trace, pictures, survey=survey)
-    texts = [_head_table.surveyed_on(survey, True)]
+    head_table(kinds, trace, survey=survey)
+    texts = [surveyed_on(survey, True)]
     for site in checkpoint.model.sites():
         for head in range(site.n_heads):
             place = Place(site.kind, site.layer, head)
@@ -139,10 +139,10 @@ def folder(models):
 def test_pages_say_it_and_work_on_without(folder, page, whole, fault):
     make, why = FAULTS[fault]
     write(folder / FILE, *make(*whole))
-    page.query_params.update(model="copied", source="a b c", all_heads="true")
+    page.query_params.update(model="copied", source="a b c")
     page.run()
     assert not page.exception and not page.error
-    page.switch_page("heads").run()
+    unfold(page, "all_heads")
     assert not page.exception and not page.error
     assert page.selectbox(key="measured_on").value == THIS_SENTENCE
     assert len(page.dataframe) == 1

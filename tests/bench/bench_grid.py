@@ -80,7 +80,7 @@ def big() -> checkpoint.Checkpoint:
 @functools.cache
 def page(length: int):
     """The app with the big model, a target of `length` tokens typed."""
-    opened = page_at(f"?model=big&source=a+dog&target={text_of(length - 1)}", "grid")
+    opened = page_at(f"attention?model=big&source=a+dog&target={text_of(length - 1)}", "grid")
     opened.get_by_label("Source sentence", exact=True).wait_for()  # the sidebar comes last
     opened.wait_for_selector(SETTLED)
     return opened

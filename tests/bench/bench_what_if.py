@@ -50,7 +50,7 @@ ANOTHER = """async ({ kind, layer, head }) => {
 
 @functools.cache
 def shown(query: str):
-    return page_at(f"?model=en-de&source={text_of(TOKENS - 1)}&{query}", "grid")
+    return page_at(f"attention?model=en-de&source={text_of(TOKENS - 1)}&{query}", "grid")
 
 
 def each_head(act: str, first: int):

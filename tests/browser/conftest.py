@@ -215,8 +215,9 @@ class Visit:
         if request.resource_type != "eventsource":  # one that a room never ends
             self.loading.add(request)
 
-    def open(self, path: str = "") -> "Visit":
-        """Go to an address of the app, in a session of its own."""
+    def open(self, path: str = pages.MATRIX) -> "Visit":
+        """Go to an address of the app, in a session of its own: of itself to the page whose bar has
+        all settings."""
         self.page.goto(f"{self.address}/{path}")
         # Before its first run a page is idle. In Present the bar is there, but hidden.
         self.page.wait_for_selector(BEGUN, state="attached", timeout=60_000)

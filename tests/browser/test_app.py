@@ -21,7 +21,7 @@ def test_the_link_is_copied(visit):
 
 
 def test_out_of_range_link_falls_back_and_is_written_back(visit):
-    visit.open("?kind=sideways&layer=99&head=0&pad_to=100000&causal=perhaps&model=nobody")
+    visit.open("attention?kind=sideways&layer=99&head=0&pad_to=100000&causal=perhaps&model=nobody")
     expect(visit.page.locator(".source span").first).to_be_visible()
     # Written back a moment after the drawing.
     visit.page.wait_for_function(
@@ -42,7 +42,7 @@ def test_the_address_of_a_page_that_is_gone_opens_the_one_in_its_place(visit, pa
 def test_a_menu_that_was_closed_brings_nothing_old_back(visit):
     """Its widgets are nowhere in the browser, which hears of no later choice and sends the old
     one."""
-    visit.open("?model=uneven&source=the+dog&target=ein+Hund&kind=cross&layer=2")
+    visit.open("attention?model=uneven&source=the+dog&target=ein+Hund&kind=cross&layer=2")
     visit.choose("kind", "encoder").expect_head("Encoder self-attention", 2, 1)
     visit.menu("what_if")
     visit.type("cross.1=off", "Changes")

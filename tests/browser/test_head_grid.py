@@ -640,7 +640,7 @@ def test_what_is_chosen_reaches_the_grid(here):
 def test_the_figure_shows_a_part_of_the_longest_text(here, uneven):
     """From tokens that are chosen."""
     text = " ".join(["dog"] * 999)
-    here.visit.open(f"?{TEXTS}&kind=encoder&layer=1&head=1").type(text)
+    here.visit.open(f"attention?{TEXTS}&kind=encoder&layer=1&head=1").type(text)
     assert here.picture("grid.data.sides.source.every") == 4
     cells = np.array(here.visit.cells("head_figure"))
     assert cells.shape == (512, 512)

@@ -210,7 +210,7 @@ def test_on_a_phone_the_menu_is_one_button(phone):
 
 def test_a_phone_shows_the_head_and_a_bar_of_three_lines_that_opens(phone):
     """That no page is wider than the screen is asked in test_walk.py."""
-    page = phone.open("?source=the+dog&kind=cross&layer=3&head=2").page
+    page = phone.open("attention?source=the+dog&kind=cross&layer=3&head=2").page
     bar, state = (page.locator(f".st-key-{key}") for key in ("top_bar", "state"))
     assert bar.bounding_box()["height"] <= BAR_OF_A_PHONE
     expect(page.get_by_role("heading", name="Attention", exact=True)).to_be_visible()

@@ -105,7 +105,7 @@ def test_a_lesson_leads_from_page_to_page_with_none_of_the_settings_before(visit
     page = visit.page
     visit.open()
     page.evaluate("localStorage.clear()")
-    visit.open("?model=en-de&source=A+dog+runs.&causal=false&pad_to=12&least=0.1")
+    visit.open("attention?model=en-de&source=A+dog+runs.&causal=false&pad_to=12&least=0.1")
     visit.go("Learn")
     page.get_by_role("button", name="Query, key, value").first.click()
     for number, path in enumerate(("/lookup", "/lookup", "/", "/", "/lookup", "/inside"), 1):

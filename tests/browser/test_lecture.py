@@ -27,7 +27,7 @@ class Lecture:
     def __init__(self, visit):
         visit.page.set_viewport_size({"width": 1280, "height": 720})
         visit.prepare(NOT_OFFERED)
-        self.visit, self.page, self.clicks = visit.open("?projector=true"), visit.page, 0
+        self.visit, self.page, self.clicks = visit.open("attention?projector=true"), visit.page, 0
 
     def go(self, title: str) -> "Lecture":
         """To a page, through the bar, which stays open."""

@@ -14,7 +14,7 @@ KNOWN = "headlight.grid.strip.known.size"
 @pytest.fixture
 def page(visit):
     visit.page.set_viewport_size({"width": 1280, "height": 720})
-    return visit.open("?model=en-fr").page
+    return visit.open("attention?model=en-fr").page
 
 
 def card(page, name):

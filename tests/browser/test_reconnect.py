@@ -34,7 +34,7 @@ CLOSE = """after => new Promise(done => setTimeout(() => {
 def test_what_was_typed_outlives_a_socket_closed_during_the_run(visit, moments):
     page = visit.page
     visit.prepare(SOCKETS)
-    visit.open("?kind=encoder&layer=2")
+    visit.open("attention?kind=encoder&layer=2")
     box = page.get_by_label("Source sentence", exact=True)
     heading = page.get_by_text("Encoder self-attention · layer 2")
     for after in moments:
@@ -54,7 +54,7 @@ def test_what_was_typed_outlives_a_socket_closed_during_the_run(visit, moments):
 
 
 def test_going_back_brings_the_view_back(visit):
-    visit.open("?kind=encoder&layer=2").go("PyTorch").choose("layer", 1)
+    visit.open("attention?kind=encoder&layer=2").go("PyTorch").choose("layer", 1)
     visit.page.go_back()
     visit.settle()
     assert urlsplit(visit.page.url).path == "/compare"
@@ -143,7 +143,7 @@ def test_a_browser_without_webgl_and_with_blocked_storage(app, chromium):
     with chromium.new_context() as context:
         visit = Visit(context.new_page(), app)
         visit.page.add_init_script(blocked)
-        visit.open("?zoom=true")
+        visit.open("attention?zoom=true")
         for title in ("Attention", "Heads", "PyTorch", "Export"):
             visit.go(title)
             visit.page.wait_for_selector(DRAWN, timeout=60_000)

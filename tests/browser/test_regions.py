@@ -42,7 +42,7 @@ def test_another_head_draws_no_element_and_no_map(visit):
     visit.page.on(
         "websocket", lambda socket: socket.on("framereceived", lambda data: frames.append(data))
     )
-    visit.open("?model=en-de")
+    visit.open("attention?model=en-de")
     frames.clear()
     painted = visit.page.evaluate(PAINTED)
     click_tile(visit.page, 0.9, 0.9)
@@ -56,7 +56,7 @@ def test_another_head_draws_no_element_and_no_map(visit):
 
 
 def test_a_sentence_left_by_a_click_on_a_map_is_read_too(visit):
-    visit.open("?model=en-de")
+    visit.open("attention?model=en-de")
     visit.page.get_by_label("Source sentence", exact=True).fill("A cat sleeps.")
     click_tile(visit.page, 0.9, 0.9)
     visit.settle()
@@ -65,7 +65,7 @@ def test_a_sentence_left_by_a_click_on_a_map_is_read_too(visit):
 
 
 def test_a_head_that_a_button_switched_off_stays_off_after_another_click(visit):
-    visit.open("?model=en-de")
+    visit.open("attention?model=en-de")
     click_tile(visit.page, 0.4, 0.16)
     visit.settle()
     visit.page.locator(".st-key-head_picker button >> visible=true").first.click()
@@ -127,7 +127,7 @@ def test_quick_acts_end_where_slow_ones_do(visit, seed):
     ]
     ends = []
     for quick in (False, True):
-        visit.open("?model=en-de")
+        visit.open("attention?model=en-de")
         for act, x, y, pause in acts:
             ACTS[act](visit.page, x, y)
             if quick:

@@ -231,10 +231,10 @@ def test_who_wrote_the_target_is_said_beside_two_chips_and_in_present(visit):
             expect(state).to_contain_text("Cross 3.3")
             expect(state.locator(".st-key-leave_present")).to_be_in_viewport(ratio=1)
         assert state.evaluate("(row) => row.scrollWidth <= row.clientWidth")
-    visit.open("?projector=true")
+    visit.open("attention?projector=true")
     expect(visit.page.locator(".st-key-state")).to_contain_text("Model en-fr wrote: Elle")
     visit.page.set_viewport_size({"width": 1920, "height": 1080})
-    visit.open(f"?projector=true&{two}")  # there is room for both
+    visit.open(f"attention?projector=true&{two}")  # there is room for both
     told = visit.page.locator(".st-key-state .st-key-output button p >> visible=true")
     expect(told).to_contain_text("Model en-fr wrote:")
 
@@ -275,7 +275,7 @@ def test_what_is_not_drawn_yet_fades_once_a_run_is_slow(visit):
 
 def test_all_tiles_and_the_head_are_in_view_when_the_bar_has_grown(visit):
     """Below a line more, in which the changes stand."""
-    small(visit).open("?pad_to=30&kind=cross&layer=1&head=2")
+    small(visit).open("attention?pad_to=30&kind=cross&layer=1&head=2")
     before = visit.page.evaluate(FIRST_VIEW)
     visit.page.mouse.click(*tile(visit, "cross", 0, 1))
     visit.page.keyboard.press("o")
@@ -332,7 +332,7 @@ def test_present_shows_a_larger_picture_and_keeps_through_pages_and_reload(visit
       const { width, height } = window.headlight.grid.selected.picture.getBoundingClientRect();
       return width * height;
     }"""
-    page = small(visit).open("?model=en-fr").page
+    page = small(visit).open("attention?model=en-fr").page
     expect_in_first_view(page, "no clear loss without it")
     visit.switch("Causal mask")
     expect_in_first_view(page, "no clear loss without it")
@@ -415,7 +415,9 @@ def expect_escape_to_go_back_step_by_step(visit):
 
 def test_the_line_of_chips_ends_within_the_window(visit):
     changes = "cross.1.2%3Doff%3B+encoder%3Dhide%3A3"
-    small(visit).open(f"?causal=false&pad_to=20&changes={changes}&memory_padding=false&step=1")
+    small(visit).open(
+        f"attention?causal=false&pad_to=20&changes={changes}&memory_padding=false&step=1"
+    )
     widths = "() => [...document.querySelectorAll('.st-key-state *')].map("
 
     def ends():

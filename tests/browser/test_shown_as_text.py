@@ -53,7 +53,7 @@ def test_every_payload_is_text_wherever_it_is_typed_or_linked(visit):
     for text in (*blocks, *lines):
         visit.type(text, LABEL)
         expect_text(alert(visit), text)
-    visit.open(f"?{urlencode(START)}")
+    visit.open(f"attention?{urlencode(START)}")
     for text in ODD:
         visit.type(text)
         assert visit.page.get_by_label("Source sentence", exact=True).input_value() == text

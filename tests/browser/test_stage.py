@@ -11,7 +11,8 @@ from tests.browser.conftest import Visit
 from tests.conftest import serve
 
 pytestmark = pytest.mark.browser
-MA = "stage?model=en-fr&kind=cross&layer=3&head=3&follow=11+ma"
+MA = "?model=en-fr&kind=cross&layer=3&head=3&follow=11+ma"
+HTML = {"accept": "text/html"}
 PLACE = ".st-key-stage_place"
 MOUNTS = "headlightStage.mounts"
 # What can be read on the stage, while it is covered, in every frame from now on.
@@ -74,10 +75,19 @@ def test_it_is_mounted_once_and_depths_take_no_message(visit):
     page.get_by_role("button", name="Present", exact=True).click()
     page.get_by_role("button", name="Leave").click()
     visit.settle().go("Architecture")
-    visit.go("Head and row")
+    visit.open("")
     expect(finding(visit)).to_contain_text("attends")
     assert page.evaluate(MOUNTS) == 1
     visit.expect_well()
+
+
+def test_the_sentence_stands_there_before_the_app(visit):
+    """In the document, until the stage has something to show or to cover."""
+    for address in ("?model=en-fr&source=A+<b>+dog.", "?model=en-fr&changes=nonsense"):
+        document = visit.page.request.get(f"{visit.address}/{address}", headers=HTML).text()
+        assert ('id="hl-first"' in document) and "A <b>" not in document
+        visit.open(address)
+        expect(visit.page.locator("#hl-first")).to_have_count(0)
 
 
 def test_the_selection_is_one_on_the_stage_and_on_other_pages(visit):
@@ -86,14 +96,14 @@ def test_the_selection_is_one_on_the_stage_and_on_other_pages(visit):
     press(visit, "1", "ArrowLeft", "2", "ArrowDown")
     name = visit.page.locator(f"{PLACE} .rail button").nth(1).inner_text()
     layer, head = map(int, re.findall(r"\d+", name))
-    visit.go("Lines")
+    visit.go("PyTorch")
     visit.menu("head_picker")
     visit.expect_head("Cross-attention", layer, head)
     followed = visit.page.locator(".st-key-follow").get_by_role("combobox")
     expect(followed).to_have_value(re.compile("^12"))
     assert "depth=" not in visit.page.url
     visit.page.reload()
-    visit.open("stage?model=en-fr&depth=row&cell=cross.2.1.4&stop=output")
+    visit.open("?model=en-fr&depth=row&cell=cross.2.1.4&stop=output")
     expect(visit.page.locator(f"{PLACE} .rail")).to_contain_text("cross 2.1")
     expect(finding(visit)).to_contain_text("The output is")
 
@@ -125,17 +135,17 @@ def test_nothing_is_seen_where_the_server_covers_it(visit):
     page = visit.page
     page.evaluate(WATCH)
     for address, said in (
-        ("/stage?model=en-fr&changes=nonsense", "nonsense"),
+        ("/?model=en-fr&changes=nonsense", "nonsense"),
         (f"/{MA}", ""),
-        ("/stage?model=en-fr&source=&line=", "Type a sentence"),
-        ("/stage?lesson=1-shares&step_of_lesson=3", "Covered until you answer"),
+        ("/?model=en-fr&source=&line=", "Type a sentence"),
+        ("/?lesson=1-shares&step_of_lesson=3", "Covered until you answer"),
     ):
         page.evaluate(OPEN, address)
         visit.settle()
         if said:
             expect(page.locator(".st-key-stage_body").get_by_text(said).first).to_be_visible()
             expect(finding(visit)).to_be_hidden()
-    page.evaluate(OPEN, "/stage?model=en-fr&source=&line=")
+    page.evaluate(OPEN, "/?model=en-fr&source=&line=")
     visit.settle()
     page.get_by_role("textbox", name="Sentence").fill("A dog runs.")
     page.keyboard.press("Enter")

@@ -62,7 +62,7 @@ def seen(page) -> list[str]:
     [["Attention"], pytest.param([page.title for page in PAGES.values()], marks=pytest.mark.long)],
 )
 def test_the_app(visit, titles):
-    visit.open("?model=en-fr")
+    visit.open("attention?model=en-fr")
     visit.page.evaluate(f"() => {{ {TRANSLATE} }}")
     expect(visit.page.locator(".st-key-output").first).to_have_attribute("lang", "fr")
     translated = 0

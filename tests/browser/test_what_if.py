@@ -20,7 +20,9 @@ PICKER = ".st-key-head_picker button >> visible=true"
 @pytest.fixture
 def page(visit):
     visit.page.set_viewport_size({"width": 1280, "height": 720})
-    return WhatIf(visit.open(f"?source={SENTENCE.replace(' ', '+')}&kind=cross&layer=2&head=3"))
+    return WhatIf(
+        visit.open(f"attention?source={SENTENCE.replace(' ', '+')}&kind=cross&layer=2&head=3")
+    )
 
 
 class WhatIf:
@@ -211,7 +213,7 @@ def test_a_long_translation_under_changes_moves_nothing_down(visit):
     bar, said = visit.page.locator(".st-key-top_bar"), visit.page.locator(".message")
     heights, lengths = [], []
     for changes in ("cross.2.3=off", "decoder.3%3Doff%3B+decoder.4%3Doff%3B+cross%3Doff"):
-        visit.open(f"?source={SENTENCE.replace(' ', '+')}&changes={changes}")
+        visit.open(f"attention?source={SENTENCE.replace(' ', '+')}&changes={changes}")
         expect(said).to_contain_text(" from ")
         expect(said).to_be_in_viewport(ratio=1)
         stage = visit.page.locator(".stage").bounding_box()["y"]

@@ -12,6 +12,7 @@ from tests.browser.conftest import SETTLED, launch
 from tests.load.student import LONGEST, PAUSE, Record
 
 DRAWN = {PAINTED: ".st-key-head_grid", ANSWERED: "#answer"}
+PATHS = {PAINTED: "attention", ANSWERED: ""}
 PATIENCE = 60_000  # ms
 
 
@@ -32,7 +33,7 @@ class Browser(threading.Thread):
                 page = chromium.new_page(viewport={"width": 1280, "height": 900})
                 page.set_default_timeout(PATIENCE)
                 page.on("pageerror", lambda error: self.record.errors.append(str(error)))
-                page.goto(self.address)
+                page.goto(f"{self.address}/{PATHS[self.done]}")
                 page.wait_for_selector(DRAWN[self.done], state="attached")
                 page.get_by_label("Source sentence", exact=True).wait_for()
                 page.wait_for_selector(SETTLED)

@@ -72,6 +72,7 @@ class Student:
         return " ".join(self.chance.choices(self.words, k=count))
 
     async def open(self) -> None:
+        self.tab.path = "attention"
         self.tab.parameters = {"model": [self.wanted.model], "source": [self.wanted.source]}
         await self.take("opening", self.tab.open())
         for menu in ("head_picker", "output"):  # the heads, and the line of the target

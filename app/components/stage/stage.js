@@ -19,7 +19,7 @@ const DEEPER = 620, STEPS = 380, VIEW = 450, ACT = 450; // ms: a depth, each of 
 const REST = 1500; // ms after an act without previews
 const KEPT = 100; // ms after news: Streamlit (1.67) writes the address from what it knew when a run began
 const NAMED = 2; // acts in the finding; further ones are counted
-const HERE = "stage"; // path of the page
+const HERE = ""; // path of the page
 const VIEW_NAMES = { layer: "By layer", habit: "By habit", effect: "By effect", matrix: "Matrix", lines: "Lines", best: "Best heads" };
 const HINTS = ["Click a head to enlarge it.", "Click a row, and again to see how its weights arise.", "↑ ↓ another row"];
 const TOUCHED = ["Tap a head.", "Tap a row, and again.", ""]; // the same on a phone
@@ -97,6 +97,7 @@ export class Stage {
     if (run) state.takeRun(run);
     const { isSeen } = state, isNew = isSeen && (!wasSeen || state.run !== before);
     this.root.toggleAttribute("data-covered", !isSeen);
+    if (isSeen || state.look?.covered) document.getElementById("hl-first")?.remove();
     document.documentElement.toggleAttribute("data-stage-covered", Boolean(state.look?.covered));
     for (const [node, name] of [[this.root, "data-present"], [document.documentElement, "data-stage-present"]])
       node.toggleAttribute(name, Boolean(state.look?.projector));

@@ -23,6 +23,7 @@ from headlight.app.export.bundle import (
     read,
 )
 from headlight.app.export.view import permalink
+from headlight.app.state.pages import HOME
 from headlight.model import load
 from headlight.model.checkpoint import parameters_sha256, untrained
 from tests.app.common import files_of, view_of
@@ -58,7 +59,7 @@ def test_a_pack_holds_everything_and_says_so(pack, files, trace):
     record = json.loads(files[RECORD])
     assert record["settings"] == view_of(trace).settings
     assert record["model"] == vars(MODEL) and record["versions"]["torch"]
-    assert record["permalink"] == permalink(record["settings"], "attention")
+    assert record["permalink"] == permalink(record["settings"], HOME)
     assert "http" not in record["permalink"]
     readme = files["README.txt"].decode()
     assert all(name in readme for name in files if name != "README.txt")

@@ -1,14 +1,13 @@
-"""The page Ablation: what is needed most, and cells that select heads."""
+"""What each part is needed for, in numbers."""
 
 import numpy as np
 import pytest
 
-from headlight.app.shell import effect, frame, sweeps
+from headlight.app.shell import effect, frame
 from headlight.app.text import findings
-from headlight.model.probing.sweeps import Score
-from tests.app.common import finished, words
+from tests.app.common import finished, unfold, words
 
-VIEW, TEXT = "ablation", "A dog runs."
+VIEW, TEXT = "stage", "A dog runs."
 
 
 def said(page) -> str:
@@ -28,7 +27,7 @@ def probability(model, text, changes="", row=None, token=None):
 @pytest.mark.parametrize("row", [None, 2])
 def test_what_is_needed_most_is_that_of_passes_of_our_own(opened, en_de, row):
     more = {} if row is None else {"score_at": str(row + 1)}
-    page = finished(opened(**more))
+    page = finished(unfold(opened(**more), "all_effects"))
     heads = [
         (kind, site.layer, head)
         for kind, sites in en_de.trace(TEXT).kinds.items()
@@ -50,12 +49,9 @@ def test_what_is_needed_most_is_that_of_passes_of_our_own(opened, en_de, row):
         f"In this text, without *{name}, layer {layer + 1}, head {head + 1}*, the {expected}"
         in said(page)
     )
-    (verdict,) = [text.value for text in page.caption if "Is this head important?" in text.value]
-    for part in ("BLEU changes by", "BLEU (0 to 100) scores only the finished translation"):
-        assert part in verdict
 
 
-@pytest.mark.parametrize("view", ["ablation", "take-away", "attention", "lines"])
+@pytest.mark.parametrize("view", ["stage", "take-away", "attention"])
 def test_what_a_change_did_is_asked_once(page, monkeypatch, view):
     """The page may ask for it, and the frame around it."""
     calls, runs, make, what = [], [], frame.make, effect.effect
@@ -75,7 +71,7 @@ def test_what_a_change_did_is_asked_once(page, monkeypatch, view):
 
 
 def test_the_table_names_a_part_before_its_effect(opened, en_de):
-    page = finished(opened())
+    page = finished(unfold(opened(), "all_effects"))
     table = page.dataframe[0].value
     assert [*table.columns] == ["part", "effect"]
     assert "Cross 4.3" in set(table["part"]) and table["effect"].is_monotonic_increasing
@@ -103,31 +99,9 @@ def test_where_all_is_improbable_log_probabilities_are_compared():
     assert findings.most_needed("a", "head", "the output", 0, 0)[0][0].startswith("No prob")
 
 
-def test_each_cell_has_the_number_of_its_change(en_de):
-    run = en_de.run(TEXT)
-    (swept,) = [*en_de.sweeping(run, "heads", Score())][-1:]
-    settings = sweeps.settings(swept)
-    for panel in sweeps.panels(swept, en_de.trace_run(run)):
-        for (row, column), number in np.ndenumerate(panel.numbers):
-            assert panel.values[row, column] == swept.effects[number]
-            chosen = settings[number]
-            assert (chosen["layer"], chosen["head"]) == (row + 1, column + 1)
-            assert chosen["kind"] in panel.title.lower()
-
-
-def test_the_cells_of_all_panels_have_one_scale_and_the_selected_one_a_frame(en_de):
-    run = en_de.run(TEXT)
-    (swept,) = [*en_de.sweeping(run, "heads", Score())][-1:]
-    panels = sweeps.panels(swept, en_de.trace_run(run))
-    number = int(panels[1].numbers[2, 3])
-    shown = sweeps.pictures(panels, "the log-probability", number, chooses=True)
-    assert {matrix.largest for matrix in shown} == {np.abs(swept.effects).max()}
-    framed = [(matrix.follow, matrix.column) for matrix in shown]
-    assert framed == [(-1, -1), (2, 3), (-1, -1)]
-
-
-def test_a_selected_cell_is_told_and_switched_off_there(opened, en_de):
-    page = finished(opened(kind="cross", layer="2", head="3"))
+def test_the_selected_head_is_told_and_a_row_selects_another(opened, en_de):
+    page = unfold(opened(kind="cross", layer="2", head="3"), "all_effects")
+    page = finished(page)
     before, after = (
         findings.percent(probability(en_de, TEXT, changes)) for changes in ("", "cross.2.3=off")
     )
@@ -135,12 +109,10 @@ def test_a_selected_cell_is_told_and_switched_off_there(opened, en_de):
     name, moves = "Cross-attention, layer 2, head 3", f"from {before} to {after}{over}"
     assert before != after
     assert f"{name}: without it, the probability of the output falls {moves}" in said(page)
-    assert page.button(key="switch_head").label == "Switch off head 2.3"
-    page = finished(page.button(key="switch_head").click().run())
-    assert page.session_state["changes"] == "cross.2.3=off" and f"{name} is off." in said(page)
-    assert page.button(key="switch_head").label == "Switch head 2.3 on again"
-    page.button(key="switch_head").click().run()
-    assert not page.session_state["changes"] and not page.exception
+    (row,) = page.session_state["effects_table"]["selection"]["rows"]
+    assert page.dataframe[0].value["part"][row] == "Cross 2.3"
+    page.text_input(key="changes").set_value("cross.2.3=off")
+    assert f"{name} is off." in said(finished(page.run()))
 
 
 def test_without_a_head_its_probability_may_stay():

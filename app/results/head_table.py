@@ -1,14 +1,10 @@
 """A table of all heads with their measures, from one sentence or from a survey with intervals."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 
 import numpy as np
-import pandas as pd
 
-from headlight.app.charts import Points
-from headlight.app.text import exercises
-from headlight.app.text.exercises import Exercise
 from headlight.app.text.formats import escaped
 from headlight.app.text.head_card import (
     INTERVAL,
@@ -18,20 +14,10 @@ from headlight.app.text.head_card import (
     why_measures_differ,
 )
 from headlight.app.text.part_names import layer_number
-from headlight.model.analysis.head_metrics import (
-    ANY,
-    THRESHOLD,
-    Measured,
-    heads_with,
-    nearest_heads,
-    nearest_names,
-)
+from headlight.model.analysis.head_metrics import Measured, nearest_names
 from headlight.model.probing.trace import Pass
-from headlight.model.rounding import percent
 from headlight.model.surveys.survey import ALIGNMENT, IN_WORDS, POSITIONAL, SIGNIFICANT, Survey
-from headlight.model.surveys.survey import SURVEY_RULES as NAMING
 
-SCORE = "match"  # the column for the pattern that filters the table
 RULED = {  # further shares of a survey → their names
     POSITIONAL: "one offset",
     ALIGNMENT: "aligned",
@@ -39,45 +25,30 @@ RULED = {  # further shares of a survey → their names
     "rare": "rarest token",
 }
 PERCENTAGES = (  # of head_table
-    SCORE,
     "nearest, match",
     "second, match",
     *SHARES.values(),
     *RULED.values(),
 )
 UNITS = {"entropy": "bits", "distance": "tokens"}
-NEAREST = 3  # heads listed where none has the pattern
 ABLATION_COLUMN = "ablation"
 
 
 def head_table(
     measured: Mapping[str, Measured],
     trace: Pass,
-    pictures: Mapping[str, Sequence[Sequence[str]]],
-    pattern: str = ANY,
     ablation: Mapping[str, np.ndarray] = MappingProxyType({}),
     survey: Survey | None = None,
 ) -> list[dict]:
     """One row for every head: its nearest pattern with its score, the effect of its ablation, kind
-    → (layers, heads), its picture, its second pattern, and its numbers. Of one pattern the heads
-    that have it, or else those nearest to it, with the score first and the best on top. Shares and
-    scores are in percent; `trace` is any of the same model. Of a survey, which `measured` is then
-    of, all numbers with their intervals."""
-    rows, matching = [], heads_with(measured, ANY if pattern == ALIGNMENT else pattern)
-    if not any(matching.values()):
-        matching = nearest_heads(measured, pattern, NEAREST)
-    for kind, heads in matching.items():
-        numbers = measured[kind]
-        for layer, head in heads:
+    → (layers, heads), its second pattern, and its numbers. Shares and scores are in percent;
+    `trace` is any of the same model. Of a survey, which `measured` is then of, all numbers with
+    their intervals."""
+    rows = []
+    for kind, numbers in measured.items():
+        for layer, head in np.ndindex(numbers.rows["entropy"].shape):
             number = layer_number(trace, kind, layer)
             row = {"attention": kind, "layer": number, "head": head + 1}
-            if pattern == ALIGNMENT:
-                share = survey and survey.head(kind, number - 1, head).get(pattern)
-                if not share:
-                    continue
-                row[SCORE] = 100 * share["value"]
-            elif pattern != ANY:
-                row[SCORE] = 100 * float(numbers.scores[pattern][layer, head])
             if survey:
                 names = survey.names(kind, number - 1, head)
                 row["named"] = ", ".join(named.name for named in names)
@@ -88,21 +59,14 @@ def head_table(
                 row[ABLATION_COLUMN] = None if np.isnan(effect) else effect
             if survey:
                 row |= _lost(survey, kind, number - 1, head)
-            row |= {"weights": pictures[kind][layer][head]} | second
-            if survey:
-                row |= _surveyed(survey.head(kind, number - 1, head))
-            else:
-                row |= _of_sentence(head_numbers(numbers, layer, head))
+            row |= second
+            row |= (
+                _surveyed(survey.head(kind, number - 1, head))
+                if survey
+                else _of_sentence(head_numbers(numbers, layer, head))
+            )
             rows.append(row)
-    rows.sort(key=lambda row: -row.get(SCORE, 0))
-    if pattern == ALIGNMENT:
-        return [row for row in rows if row[SCORE] >= 100 * least(pattern)] or rows[:NEAREST]
     return rows
-
-
-def least(pattern: str) -> float:
-    """The score from which on a head has a pattern."""
-    return NAMING[pattern].least if pattern == ALIGNMENT else THRESHOLD
 
 
 def _matches(numbers: Measured, layer: int, head: int) -> list[dict]:
@@ -157,42 +121,6 @@ def lost_name(measure: str) -> str:
     return f"{ABLATION_COLUMN}, {IN_WORDS[measure].partition(', of')[0].removeprefix('the ')}"
 
 
-def numbers_of(rows: Sequence[Mapping]) -> list[str]:
-    """The columns with comparable numbers, ablation first."""
-    names = dict.fromkeys(
-        name
-        for row in rows
-        for name, value in row.items()
-        if isinstance(value, float) and not name.endswith(P)
-    )
-    return sorted(names, key=lambda name: not name.startswith(ABLATION_COLUMN))
-
-
-def on_focus(rows: Sequence[Mapping], depths: Mapping[str, int]) -> Exercise | None:
-    """`depths`: kind → number of layers. None where no head has an entropy."""
-    heads = [
-        (row["attention"], row["layer"], row["head"], row["entropy"])
-        for row in rows
-        if row.get("entropy") is not None
-    ]
-    focused = sorted(heads, key=lambda head: head[-1])[:NEAREST]
-    return exercises.most_focused(focused, depths) if focused else None
-
-
-def on_focus_and_loss(rows: Sequence[Mapping]) -> Exercise | None:
-    """None where it is not known what changes without a head."""
-    effects = [name for name in numbers_of(rows) if is_signed(name)]
-    if not effects or "entropy" not in rows[0]:
-        return None
-    name = max(effects, key=lambda name: "loss" in name)  # the finer measure
-    both = pd.DataFrame([(row.get("entropy"), row.get(name)) for row in rows]).dropna()
-    ranks = both.abs().rank()
-    if len(ranks) < 3 or not ranks.std().all():
-        return None
-    correlation = float(ranks.corr().to_numpy()[0, 1])
-    return exercises.focus_and_loss(correlation, len(ranks))
-
-
 def interval(ends: tuple[float, float] | None, digits: int) -> str:
     if ends is None:
         return ""
@@ -209,17 +137,6 @@ def digits_of(column: str, surveyed: bool) -> int:
     return 3 if column == lost_name("loss") else 2
 
 
-def none_matches(rows: Sequence[Mapping], pattern: str) -> str:
-    """Said of the heads nearest to a pattern, if none has it; empty if one does."""
-    if pattern == ANY or not rows or rows[0][SCORE] >= 100 * least(pattern):
-        return ""
-    best = rows[0]
-    return (
-        f"No head reaches {percent(least(pattern))} for “{pattern}”. Nearest: {best['attention']} "
-        f"{best['layer']}.{best['head']}, with {percent(best[SCORE] / 100)}."
-    )
-
-
 def is_signed(column: str) -> bool:
     """Whether the numbers of a column are changes, which can be negative."""
     return column.startswith(ABLATION_COLUMN) and not column.endswith(P)
@@ -230,26 +147,6 @@ def ablated(column: str) -> str:
     if column == ABLATION_COLUMN:
         return "Change in the output's log-probability without the head."
     return "Change in the survey's metric without the head."
-
-
-def points(rows: Sequence[Mapping], across: str, up: str) -> dict[str, Points]:
-    """Kind → its heads as points, from two columns of the table; heads without a number are
-    omitted."""
-    by_kind: dict[str, list] = {}
-    for number, row in enumerate(rows):
-        if row.get(across) is None or row.get(up) is None:
-            continue
-        name = f"{row['attention']} {row['layer']}.{row['head']}"
-        sides = [
-            (row[column], *(row.get(column + INTERVAL) or (row[column],) * 2))
-            for column in (across, up)
-        ]
-        by_kind.setdefault(row["attention"], []).append((name, number, *sides))
-    return {
-        kind: Points(names, numbers, np.array(x).T, np.array(y).T)
-        for kind, heads in by_kind.items()
-        for names, numbers, x, y in [zip(*heads, strict=True)]
-    }
 
 
 def sentences_explained(habit: str, most: int) -> str:

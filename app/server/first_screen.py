@@ -1,0 +1,45 @@
+"""The sentence, in the document itself: it stands on the screen while Streamlit's scripts are
+loaded and the model reads it. The stage takes it away as soon as it has something to show."""
+
+from functools import cache
+from html import escape
+from pathlib import Path
+from urllib.parse import parse_qs
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "assets" / "examples"
+# Of a lesson or a room the address does not tell the text; a frame has no room for a header.
+UNTOLD = "lesson", "room", "alone", "embed"
+MOST = 400  # letters
+
+
+class Opened:
+    """`model`: the one that opens where an address names none, "" if it is not one of ours."""
+
+    model = "en-fr"  # catalog.DEFAULT_MODEL
+
+
+@cache
+def _first_example(model: str) -> str:
+    """ "" for a model without a file of examples. The name is compared, never made a path."""
+    for file in EXAMPLES.glob("*.txt"):
+        if file.stem == model:
+            return next(filter(None, map(str.strip, file.read_text("utf-8").split("\n"))), "")
+    return ""
+
+
+def first_screen(path: str, query: bytes) -> bytes:
+    """HTML with the sentence that an address of the app opens; empty where it does not tell."""
+    told = parse_qs(query.decode("latin-1"))
+    if path.strip("/") or any(key in told for key in UNTOLD):
+        return b""
+    model = told.get("model", [Opened.model])[-1]
+    source = told.get("line", told.get("source", [""]))[-1]
+    lines = [line.strip() for line in source.split("\n") if line.strip()]
+    text = (lines[0] if lines else _first_example(model)).partition("\t")[0]
+    if not text:
+        return b""
+    text = text if len(text) <= MOST else f"{text[:MOST]} …"
+    look = " class=present" if told.get("projector") == ["true"] else ""
+    words = f"<p>{escape(text)} <i>{escape(model)} →</i></p>"
+    wait = "<p>The model reads the sentence. The first time this takes some seconds.</p>"
+    return f'<div id="hl-first"{look}><b>Headlight</b>{words}{wait}</div>'.encode()
