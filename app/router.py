@@ -29,7 +29,7 @@ others = [st.Page(PAGES[key].draw, url_path=path) for path, key in ALIASES.items
 chosen_page = st.navigation([*pages.values(), *others], position="hidden")
 if chosen_page.url_path in ALIASES:
     wanted = FORMER_PLACES.get(chosen_page.url_path, {}) | st.query_params.to_dict()
-    st.switch_page(pages[ALIASES[chosen_page.url_path]], query_params=wanted)
+    st.switch_page(pages[PAGES[ALIASES[chosen_page.url_path]].path], query_params=wanted)
 screen.draw(PAGES[chosen_page.url_path or HOME], chosen_page.run)
 startup.settle_the_process()
 garbage.collect_garbage()

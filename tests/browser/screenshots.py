@@ -22,9 +22,9 @@ PICTURES = ROOT / "docs" / "pictures"
 SIZE, PHONE = (1280, 720), (390, 844)
 HIDDEN = "changes=encoder%3Dhide%3A3%3B+cross%3Dhide%3A3"  # the word "never"
 MORE = {  # name → address, size, scheme
-    "change": (f"?{HIDDEN}", SIZE, "light"),
-    "difference": (f"?{HIDDEN}&shows=Difference", SIZE, "light"),
-    "masks-off": ("?causal=false&kind=decoder&layer=2&head=1", SIZE, "light"),
+    "change": (f"attention?{HIDDEN}", SIZE, "light"),
+    "difference": (f"attention?{HIDDEN}&shows=Difference", SIZE, "light"),
+    "masks-off": ("attention?causal=false&kind=decoder&layer=2&head=1", SIZE, "light"),
     "present": ("?projector=true", SIZE, "light"),
     "dark": ("", SIZE, "dark"),
     "phone": ("", PHONE, "light"),
@@ -71,7 +71,7 @@ def of_pages(browser, address: str) -> None:
             if page.key == "generate":  # a step that tells more than the first
                 visit.page.locator(".written span", has_text="jamais").click()
             rest(visit.page)
-            save(visit.page.screenshot(), page.key or "attention")
+            save(visit.page.screenshot(), page.key)
     for name, (path, size, scheme) in MORE.items():
         with visiting(browser, address, size, scheme) as visit:
             visit.open(path)
@@ -82,7 +82,7 @@ def of_pages(browser, address: str) -> None:
 def of_the_cards(browser, address: str) -> None:
     """One of them pointed at, with what it would do."""
     with visiting(browser, address) as visit:
-        page = visit.open("").page
+        page = visit.open().page
         rest(page)
         page.locator(".card", has_text="No positions").hover()
         page.get_by_text("It would write").first.wait_for()

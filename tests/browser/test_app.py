@@ -78,7 +78,10 @@ def test_what_is_reserved_is_what_bar_and_grid_take(visit):
     """Else they push the page down as they arrive, or leave a hole."""
     visit.page.set_viewport_size({"width": 1280, "height": 720})
     heights = theme.BAR, theme.STATE, theme.ROW_OF_PAGE
-    for query in ("?model=uneven&source=dog", "?causal=false&changes=cross.1.1%3Doff"):
+    for query in (
+        "attention?model=uneven&source=dog",
+        "attention?causal=false&changes=cross.1.1%3Doff",
+    ):
         visit.open(query)
         boxes = [
             visit.page.locator(f".st-key-{key}").bounding_box()
@@ -86,11 +89,6 @@ def test_what_is_reserved_is_what_bar_and_grid_take(visit):
         ]
         assert [round(box["height"]) for box in boxes[:3]] == [*heights]
         assert boxes[3]["height"] >= theme.GRID and boxes[3]["y"] <= sum(heights) + 10
-
-
-def test_a_click_on_a_cell_of_a_sweep_selects_its_head(visit):
-    visit.open("ablation?model=uneven&source=the+dog&kind=cross&layer=1&head=1")
-    visit.click_cell("effects", 2, (2, 1)).go("Attention").expect_head("Cross-attention", 3, 2)
 
 
 def test_a_question_mark_opens_the_keys_of_the_page(visit):

@@ -244,7 +244,7 @@ def test_it_opens_on_the_row_that_attention_marks_or_has_selected(visit, models)
     """By default the most telling one; once a word is clicked, its row."""
     trace = checkpoint.load(models / "uneven").trace(*TEXTS)
     rows = trace.row_words("cross", 2, 1)
-    visit.open(LINK.replace("inside?", "?"))
+    visit.open(LINK.replace("inside?", "attention?"))
     marked = "headlight.grid.queries(headlight.grid.selected.told)[0].index"
     telling = visit.page.evaluate(marked)
     word = visit.page.locator(".text .target span")

@@ -98,21 +98,6 @@ def lecture(visit):
     return Lecture(visit)
 
 
-@pytest.mark.parametrize(
-    ("group", "name", "head"),
-    [
-        ("Read the neighbours", "encoder 2.4", "Encoder self-attention · layer 2 · head 4"),
-        ("Align words", "cross 1.1", "Cross-attention · layer 1 · head 1"),
-    ],
-)
-def test_a_head_of_a_group_is_found_and_opened(lecture, group, name, head):
-    lecture.go("Heads").click(lecture.page.get_by_role("button", name=re.compile(group)))
-    lecture.visit.page.wait_for_timeout(800)  # the maps glide
-    lecture.click(lecture.page.get_by_role("link", name=re.compile(f"^{name}")))
-    lecture.done(group)
-    lecture.seen(lecture.page.locator(".st-key-state").get_by_text(head))
-
-
 def test_the_causal_mask(lecture):
     """And the head that peeks most, which fills the picture."""
     assert not lecture.grid(SEES_ALL.format("decoder"))

@@ -59,7 +59,7 @@ def test_going_back_brings_the_view_back(visit):
     visit.settle()
     assert urlsplit(visit.page.url).path == "/compare"
     assert "layer=2" in visit.page.url
-    visit.back("/")
+    visit.back("/attention")
     heading = visit.page.get_by_text("Encoder self-attention · layer 2")
     expect(heading).to_be_visible()
     assert "layer=2" in visit.page.url
@@ -108,7 +108,9 @@ def test_back_is_the_act_before_and_forward_the_one_after(visit):
 def test_a_page_outlives_its_server(models, context):
     """The view comes back by its address, and the next action works."""
     with serve(models) as address:
-        visit = Visit(context.new_page(), address).open("heads?kind=encoder&layer=2&causal=false")
+        visit = Visit(context.new_page(), address).open(
+            "attention?kind=encoder&layer=2&causal=false"
+        )
         visit.type("A dog runs on the beach.")
         port = int(address.rpartition(":")[2])
     with serve(models, port=port):

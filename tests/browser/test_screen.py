@@ -219,7 +219,7 @@ def test_pytorch_fits_into_a_small_window_in_present(visit):
 
 def test_who_wrote_the_target_is_said_beside_two_chips_and_in_present(visit):
     two = "changes=cross.1.2=off;cross.1.3=off"
-    for address in (f"?{two}", f"lines?{two}&projector=true&shows=Difference"):
+    for address in (f"attention?{two}", f"compare?{two}&projector=true&shows=Difference"):
         visit.page.set_viewport_size({"width": 1280, "height": 720})
         visit.open(address)
         state = visit.page.locator(".st-key-state")
@@ -239,13 +239,13 @@ def test_who_wrote_the_target_is_said_beside_two_chips_and_in_present(visit):
     expect(told).to_contain_text("Model en-fr wrote:")
 
 
-CHANGED = "?causal=false&changes=cross.4%3Doff"
+CHANGED = "attention?causal=false&changes=cross.4%3Doff"
 
 
 def test_a_long_finding_is_written_small_enough_to_fit(visit):
     visit.page.set_viewport_size({"width": 1280, "height": 720})
     heights = "(message) => [message.scrollHeight, message.clientHeight]"
-    unmasked = "?changes=cross.4%3Doff"
+    unmasked = "attention?changes=cross.4%3Doff"
     for address in (CHANGED, f"{CHANGED}&projector=true", unmasked):
         message = visit.open(address).page.locator(".message")
         if address == unmasked:  # the word has a button

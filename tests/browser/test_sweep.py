@@ -16,15 +16,15 @@ HEADS = 12 * 16
 
 @pytest.fixture
 def sweep(context, tmp_path):
-    """The page Ablation of a model with random weights, on a text of 120 tokens, as soon as
-    it begins to say how far it is."""
+    """The table of what each part is needed for, of a model with random weights, on a text of 120
+    tokens, as soon as it begins to say how far it is."""
     torch.manual_seed(0)
     tokenizer = Tokenizer.train(LINES, vocab_size=300)
     model = presets.build("decoder_only", vocab_size=len(tokenizer), **SIZES)
     checkpoint.save(tmp_path / "many", model, "decoder_only", tokenizer, {})
     with serve(tmp_path) as address:
         visit = Visit(context.new_page(), address)
-        visit.page.goto(f"{address}/ablation?model=many&source={'the+dog+sees+the+cat+' * 20}")
+        visit.open(f"?model=many&source={'the+dog+sees+the+cat+' * 20}&all_effects=true").unfold()
         expect(stop(visit)).to_be_visible(timeout=60_000)
         yield visit
         visit.expect_well()
@@ -45,7 +45,7 @@ def how_far(visit):
 def test_a_long_sweep_can_be_stopped_and_goes_on(sweep):
     assert 0 < how_far(sweep) < HEADS
     # Meanwhile the page is there, with the bar on top and what is known by then.
-    expect(sweep.page.get_by_label("Source sentence", exact=True)).to_be_visible()
+    expect(sweep.page.locator(".st-key-drawer .st-key-source")).to_be_visible()
     expect(sweep.page.get_by_test_id("stDataFrame")).to_be_visible()
     expect(sweep.page.get_by_role("progressbar")).to_be_visible()
     stop(sweep).click()
