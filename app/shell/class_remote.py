@@ -1,6 +1,7 @@
 """The plan for a class in Present: the question of the slide that the address names, what it
 covers, and the remote at the foot."""
 
+from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -68,6 +69,8 @@ def links() -> list[SlideLink]:
     found = []
     for number, each in enumerate(plan().slides, 1):
         view = {"model": plan().model, "projector": "true", "plan": number}
+        if each.at.startswith("?") and "depth=" not in each.at:
+            view["depth"] = "head"  # else it is that of the slide before
         more = urlencode(view | _room())
         address = f"{each.at}{'&' if '?' in each.at else '?'}{more}"
         words = formats.emphasised(each.text)
@@ -75,17 +78,20 @@ def links() -> list[SlideLink]:
     return found
 
 
-def question() -> str:
-    """What the slide asks, as Markdown; "" where it asks nothing."""
+def finding() -> dict[str, Any] | None:
+    """What the slide says in the place of a finding, as Markdown: what it asks (`asks`), or what
+    one sees. None where it says nothing."""
     now = slide()
-    return now.text if now is not None and is_asking() else ""
+    if now is None or (now.kind == ASK and not is_asking()):
+        return None
+    return {"text": now.text, "asks": now.kind == ASK}
 
 
 def draw_question() -> None:
     """The question, where other pages have their finding."""
-    if text := question():
+    if (said := finding()) and said["asks"]:
         with st.container(key="class_question"):
-            st.markdown(text)
+            st.markdown(said["text"])
 
 
 def draw(page: Page) -> None:

@@ -116,7 +116,7 @@ def _shown(shown: Shown) -> dict[str, Any]:
         "points_at": grid_display.points_at(are_tokens=True) if veils else {},
         "cards": palette.cards(),
         "done": _done(),
-        "question": class_remote.question(),
+        "slide": class_remote.finding(),
         "best": _best(shown),
         "differences": theme.DIFFERENCES,
     }

@@ -316,7 +316,8 @@ class Visit:
 
     def unfold(self) -> None:
         """Open the drawer of the stage, where one is on it."""
-        more = self.page.get_by_role("button", name="More", exact=True)
+        stage = self.page.locator(".st-key-stage_place")
+        more = stage.get_by_role("button", name="More", exact=True)
         self.settle()
         if more.is_visible() and more.get_attribute("aria-expanded") != "true":
             more.click()

@@ -215,35 +215,28 @@ def test_dark_and_for_a_projector(visit):
             assert not rows.evaluate_all(cut), title
 
 
-# The way to the grid by Tab
+# The way to the picture by Tab
 
 
-SKIPPED, TABS = 3, 20  # presses of Tab up to the grid: by the skip link, and without
-IN_GRID = """() => {
+TABS = 16  # presses
+IS_CANVAS = "node?.tagName === 'CANVAS'"
+FOCUS = """() => {
   let node = document.activeElement;
   while (node?.shadowRoot?.activeElement) node = node.shadowRoot.activeElement;
-  return node?.classList.contains("stage") ?? false;
+  return NODE;
 }"""
+FOCUSED, IN_PICTURE = (FOCUS.replace("NODE", what) for what in ("node?.textContent", IS_CANVAS))
 
 
-def tabs(visit, most: int) -> int | None:
-    """Presses of Tab from the top of the page until the grid has the keyboard."""
-    for count in range(1, most + 1):
-        visit.page.keyboard.press("Tab")
-        if visit.page.evaluate(IN_GRID):
-            return count
-    return None
-
-
-@pytest.mark.long
-def test_the_grid_is_few_tabs_away(visit):
-    visit.open()
-    assert (tabs(visit, 60) or 61) <= TABS
-
-
-@pytest.mark.long
-def test_a_skip_link_leads_to_the_grid(visit):
-    visit.open()
-    visit.page.keyboard.press("Tab")
-    visit.page.keyboard.press("Enter")
-    assert (tabs(visit, 60) or 61) + 1 <= SKIPPED
+def test_the_picture_is_few_tabs_away(visit):
+    """A text is one stop; the arrows go from word to word."""
+    page = visit.open("").page
+    stops = []
+    while not page.evaluate(IN_PICTURE):
+        page.keyboard.press("Tab")
+        stops.append(page.evaluate(FOCUSED))
+        assert len(stops) <= TABS, stops
+    for _ in range(stops[::-1].index("rouge")):  # the last of that name: the first is in the rail
+        page.keyboard.press("Shift+Tab")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate(FOCUSED) == "de"

@@ -37,6 +37,7 @@ export class Stage {
   acted = -Infinity; // when something was done last
   pointed = null; // the head under the pointer
   isAnswering = false; // what an act did is said, until something else is selected
+  left = ""; // what a slide of a class said, which is selected no more
 
   constructor(engine) {
     this.engine = engine;
@@ -136,6 +137,7 @@ export class Stage {
 
   act(act) {
     [this.previewed, this.state.preview, this.acted] = [null, null, performance.now()];
+    this.left = this.state.look.slide?.text;
     this.engine.act({ ...act, selection: this.state.selection() });
   }
 
@@ -191,6 +193,7 @@ export class Stage {
     const to = Math.max(0, Math.min(DEPTHS.length - 1, depth)), from = this.shown, away = Math.abs(to - from);
     if (to === this.state.depth && from === to) return;
     this.state.depth = to;
+    this.left = this.state.look.slide?.text;
     this.bands();
     this.fetch();
     this.camera.move(away <= 1 ? DEEPER : STEPS * away, (u) => {
@@ -252,6 +255,7 @@ export class Stage {
 
   selected() {
     this.isAnswering = false;
+    this.left = this.state.look.slide?.text;
     this.all();
     this.fetch();
     this.keep();
@@ -322,6 +326,7 @@ export class Stage {
     const isFree = !from.closest?.("button, a, input") || from === this.parts.canvas;
     // In the plan for a class they are the remote's, but in the picture itself.
     const isOurs = from === this.parts.canvas || !globalThis.headlight?.remote;
+    if (dx && from.matches?.(".w")) return this.wordBeside(from, dx);
     if (dx || dy) return isFree && isOurs && this.step(dx, dy, shiftKey);
     if (key === "Enter") return isFree && (this.go(state.depth + 1), true);
     if (key === "Escape") return this.back();
@@ -331,6 +336,13 @@ export class Stage {
     const act = state.acts().find((one) => one.key === key.toLowerCase());
     if (act) this.act(act.act);
     return Boolean(act);
+  }
+
+  /** A text is one stop of the Tab key; the arrows go from word to word. */
+  wordBeside(from, by) {
+    const words = [...this.parts.words.querySelectorAll("button.w:not([hidden])")];
+    words[words.indexOf(from) + by]?.focus();
+    return true;
   }
 
   /** Whether there was anything to go back from. */
@@ -441,9 +453,9 @@ export class Stage {
       return element("span", { class: "done" }, text, " ", cross);
     });
     if (done.length > NAMED) acts.push(element("span", { class: "done" }, `and ${done.length - NAMED} more`));
-    const { preview } = state, { question } = state.look;
-    if (question) { // of a class: it is the finding, until it is answered
-      finding.replaceChildren(...question.split("*").map((text, at) => (at % 2 ? element("em", {}, text) : text)));
+    const { preview } = state, { slide } = state.look;
+    if (slide && (slide.asks || this.left !== slide.text)) { // of a class
+      finding.replaceChildren(...slide.text.split("*").map((text, at) => (at % 2 ? element("em", {}, text) : text)));
       return;
     }
     if (preview) {

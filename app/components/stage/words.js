@@ -32,6 +32,8 @@ export function drawWords(stage) {
     const first = Math.max(0, Math.min(labels.length - MOST, (title === part.query ? own : 0) - MOST / 2));
     const shown = labels.slice(first, first + MOST);
     stage.fill(box, shown.length, first);
+    const { token } = state, chosen = (token?.side === title ? token.index : title === part.query ? own : -1) - first;
+    const stop = shown[chosen] && !isSpecial[chosen + first] ? chosen : isSpecial.indexOf(false, first) - first;
     shown.forEach((word, i) => {
       const at = first + i, button = box.buttons[i], column = title === part.key ? Math.floor(at / every) : -1;
       const isKey = column >= 0 && state.isWeighed && !isCovered && !state.isMasked(part, tile, row, column);
@@ -40,6 +42,7 @@ export function drawWords(stage) {
       const isOwn = title === part.query && at >= own && at < own + sides[title].every;
       button.textContent = word;
       button.hidden = isSpecial[at];
+      button.tabIndex = i === stop ? 0 : -1;
       button.previousSibling.textContent = i && spaced[at] && !isSpecial[at] && !isSpecial[at - 1] ? " " : "";
       const isOther = state.mix > 0.5 && state.run.former && state.run.former.sides[title]?.labels[at] !== word;
       button.className = ["w", isOther && "new", isOwn && "sel", isGone && "gone", state.token?.side === title && state.token.index === at && "pick"].filter(Boolean).join(" ");
