@@ -35,13 +35,14 @@ def draw(page: Page, logo: str) -> None:
         bar.draw_menu(logo, page)
         page_row.draw_views(page)
         with _part("Sentence"):
-            draw_settings(("source", "line"))
+            draw_settings(("source", "line"), label_visibility="collapsed")
             bar.draw_examples()
             if session.context().structure is None:
                 return
             output.draw_output(is_on_page=True)
         with _part("Model"):
-            draw_settings(("model", "step"))
+            draw_settings(("model",), label_visibility="collapsed")
+            draw_settings(("step",))
         if concerns("causal"):
             with _part("Masks and padding"):
                 panel.draw_masks()
