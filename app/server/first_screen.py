@@ -12,7 +12,7 @@ UNTOLD = "lesson", "room", "alone", "embed"
 MOST = 400  # letters
 
 
-class Opened:
+class First:
     """`model`: the one that opens where an address names none, "" if it is not one of ours."""
 
     model = "en-fr"  # catalog.DEFAULT_MODEL
@@ -32,7 +32,7 @@ def first_screen(path: str, query: bytes) -> bytes:
     told = parse_qs(query.decode("latin-1"))
     if path.strip("/") or any(key in told for key in UNTOLD):
         return b""
-    model = told.get("model", [Opened.model])[-1]
+    model = told.get("model", [First.model])[-1]
     source = told.get("line", told.get("source", [""]))[-1]
     lines = [line.strip() for line in source.split("\n") if line.strip()]
     text = (lines[0] if lines else _first_example(model)).partition("\t")[0]

@@ -37,7 +37,7 @@ class InjectStyle:
             await self.app(scope, receive, send)
             return
         style = STYLE + IN_A_FRAME * (b"embed=true" in scope.get("query_string", b"").split(b"&"))
-        first = first_screen(scope["path"], scope.get("query_string", b""))
+        first = first_screen(scope.get("path", ""), scope.get("query_string", b""))
         start, body = None, b""
 
         async def styled(message: Message) -> None:

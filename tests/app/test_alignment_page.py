@@ -2,7 +2,7 @@
 
 import pytest
 
-from headlight.app.results.gallery import gallery_heads
+from headlight.app.results.habits import head_habits
 from headlight.app.state.options import (
     ALIGNED_BY,
     AT_ROWS,
@@ -116,13 +116,13 @@ def test_what_is_lost_without_the_heads_that_are_averaged_is_said(opened, by, ar
 def test_a_head_aligns_as_many_words_here_as_among_all_heads(name):
     checkpoint, survey = load(name), Survey.load(SHIPPED / name / FILE)
     trace = checkpoint.trace(TEXT)
-    tiles = gallery_heads(survey.measured(trace.sites), trace, survey)
+    tiles = head_habits(survey.measured(trace.sites), trace, survey)
     shares = {
         (site.layer, head): percent(agreement(checkpoint.alignment, survey, site, (layer, head)))
         for layer, site in enumerate(trace.kinds["cross"])
         for head in range(site.n_heads)
     }
-    captions = {(t.number - 1, t.head): t.caption for t in tiles if t.caption.startswith("aligns ")}
+    captions = {(t.layer, t.head): t.caption for t in tiles if t.caption.startswith("aligns ")}
     assert captions and all(said == f"aligns {shares[at]}" for at, said in captions.items())
 
 

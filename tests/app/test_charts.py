@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from headlight.app import charts
-from headlight.app.charts import Points
 from headlight.app.components.figure import _darken
 from headlight.app.text.axis import Axis
 from headlight.app.theme import DIFFERENCES, INKED, PAPER, ramp
@@ -50,23 +49,6 @@ def test_many_labels_are_thinned_to_what_fits():
     shown = axis.layout(room=400)
     assert len(shown["tickvals"]) <= charts.MOST_LABELS
     assert [axis.labels[value] for value in shown["tickvals"]] == shown["ticktext"]
-
-
-def test_points_have_their_intervals_and_the_selected_one_its_ring():
-    x, y = np.array([[1.0, 2.0], [0.5, 2.0], [4.0, 2.0]]), np.array([[3.0, 0], [3, -1], [3, 2]])
-    groups = {
-        "a<b": Points(["one", "two"], [7, 9], x, y),
-        "other": Points(["x"], [8], x[:, :1], y[:, :1]),
-    }
-    figure = charts.scatter(groups, "entropy", "loss", 9, 300)
-    first, second = figure.data
-    assert first.name == "a&lt;b" and list(first.x) == [1, 2] and list(first.y) == [3, 0]
-    assert list(first.error_x.array) == [3, 0] and list(first.error_x.arrayminus) == [0.5, 0]
-    assert list(first.error_y.array) == [0, 2] and list(first.error_y.arrayminus) == [0, 1]
-    assert [width > 0 for width in first.marker.line.width] == [False, True]
-    assert list(first.customdata) == [7, 9] and list(second.customdata) == [8]
-    assert second.marker.color != first.marker.color and second.marker.symbol != first.marker.symbol
-    assert (figure.layout.xaxis.title.text, figure.layout.yaxis.title.text) == ("entropy", "loss")
 
 
 def brightness(colour):

@@ -17,7 +17,7 @@ from tests.app.common import App, forget_all, plain_text
 from tests.conftest import long_but
 
 TEXT = "Two dogs run on the beach."
-PAGES = ("heads", "positions", "lineage")
+PAGES = ("attention", "positions", "lineage")
 
 
 @pytest.fixture(scope="module")

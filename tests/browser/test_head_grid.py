@@ -620,7 +620,7 @@ def uneven(models):
 def test_what_is_chosen_reaches_the_grid(here):
     """How the heads are read, filtered and ordered."""
     here.visit.open(
-        "?source=A+Huntsman+runs.&target=ein+Hund&model=uneven&words=true&special=hide"
+        "attention?source=A+Huntsman+runs.&target=ein+Hund&model=uneven&words=true&special=hide"
         "&kind=encoder&least=0.3&order=entropy&pattern=previous+token&scale=per+row"
     )
     shown = here.page.locator(".source span").all_text_contents()

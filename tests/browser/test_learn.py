@@ -12,7 +12,7 @@ from tests.browser.test_walk import serious
 
 pytestmark = pytest.mark.browser
 QUESTION = (  # the first one of the first lesson, on a sentence that it works on
-    "?lesson=1-shares&step_of_lesson=3&model=en-de"
+    "attention?lesson=1-shares&step_of_lesson=3&model=en-de"
     "&source=A+group+of+people+listening+to+a+man+talking+outside."
 )
 # The row that the student's question is about: another student may be asked about another.

@@ -433,7 +433,7 @@ def test_the_line_of_chips_ends_within_the_window(visit):
 
 def test_a_label_stands_whole_in_the_line_of_chips_or_not_at_all(visit):
     page = small(visit).page
-    query = "?model=en-fr&source=A+man+in+an+orange+hat+is+staring+at+something.&changes="
+    query = "attention?model=en-fr&source=A+man+in+an+orange+hat+is+staring+at+something.&changes="
     for changes, whole in (("", True), ("%3B+encoder.1.1%3Doff%3B+cross.3.1%3Doff", False)):
         visit.open(f"{query}all%3Dhide%3A2{changes}")
         button = page.get_by_role("button", name="Use the new translation")  # read out in any case
@@ -445,7 +445,7 @@ def test_a_label_stands_whole_in_the_line_of_chips_or_not_at_all(visit):
         assert (button.bounding_box()["width"] > 100) == whole
 
 
-@pytest.mark.parametrize("path", ["?projector=true", "inside"])
+@pytest.mark.parametrize("path", ["attention?projector=true", "inside"])
 def test_what_is_chosen_fits_its_box(visit, path):
     small(visit).open(path)
     cut = visit.page.evaluate(

@@ -454,7 +454,7 @@ export class Stage {
     });
     if (done.length > NAMED) acts.push(element("span", { class: "done" }, `and ${done.length - NAMED} more`));
     const { preview } = state, { slide } = state.look;
-    if (slide && (slide.asks || this.left !== slide.text)) { // of a class
+    if (slide && (slide.is_question || this.left !== slide.text)) { // of a class
       finding.replaceChildren(...slide.text.split("*").map((text, at) => (at % 2 ? element("em", {}, text) : text)));
       return;
     }
