@@ -1,12 +1,21 @@
 """Layers: blocks with their shapes, the residual stream, the logit lens."""
 
+from typing import Any
+
 import numpy as np
 
 from headlight.app.results.memoize import cached, nbytes
 from headlight.app.results.shown import Shown
 from headlight.app.state.progress import reporting
 from headlight.model.analysis import architecture, residual
+from headlight.model.analysis.architecture import OUTPUT
+from headlight.model.families.rotary import RotaryScores
+from headlight.model.probing.sites import attention_at, predicted_side
 from headlight.model.probing.trace import Trace
+
+START = {"embedding": "embedding", "position": "positions"}
+NORMS = {"add_norm": "⊕: sum, then norm", "norm": "⊕: sum; norm before each part"}
+END = {"generator": "linear", "log_softmax": "log softmax"}
 
 
 def blocks_of(shown: Shown) -> list[architecture.Block]:
@@ -15,6 +24,50 @@ def blocks_of(shown: Shown) -> list[architecture.Block]:
     return architecture.blocks(
         shown.view.model, {side: len(text.ids) for side, text in texts.items()}
     )
+
+
+def towers_of(shown: Shown) -> list[dict[str, Any]]:
+    """What stands in each stack of a model, as the stage draws it: `side`, the title of its text;
+    `start`; for each of its `layers` the kind of each attention and the names of other sublayers,
+    in their order; `end`, what makes a prediction of its output; `sums`, what ⊕ does."""
+    blocks, model = blocks_of(shown), shown.view.model
+    towers = []
+    for side in model.sides():
+        of_stack = [block for block in blocks if block.stack == side.stack]
+        count = len(side.layers)
+        layers = [[block for block in of_stack if block.layer == at] for at in range(count)]
+        norms = {block.part for block in of_stack if block.layer is not None} & NORMS.keys()
+        towers.append(
+            {
+                "side": side.title,
+                "start": " + ".join(START[b.part] for b in of_stack if b.part in START),
+                "layers": [
+                    [block.kind or block.part for block in layer if block.part not in NORMS]
+                    for layer in layers
+                ],
+                "sums": NORMS[norms.pop()] if norms else "⊕: sum",
+                "end": ", ".join(
+                    END.get(block.part, block.part)
+                    for block in blocks
+                    if block.stack == OUTPUT and side == predicted_side(model)
+                ),
+            }
+        )
+    return towers
+
+
+def notes_of(shown: Shown) -> dict[str, str]:
+    """Kind of attention → what sets it apart from the paper's, as far as a title has room."""
+    found = {}
+    for kind, (site, *_) in shown.trace.kinds.items():
+        attention = attention_at(shown.view.model, site)
+        shared = site.n_heads // site.n_key_heads
+        found[kind] = ", ".join(
+            ["rotary positions"] * isinstance(attention.scores, RotaryScores)
+            + [f"{shared} heads share keys"] * (shared > 1)
+            + [f"{site.window} tokens back"] * bool(site.window)
+        )
+    return found
 
 
 @cached(nbytes)

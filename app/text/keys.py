@@ -38,9 +38,9 @@ BY_PAGE: dict[str, Keys] = {
         ("space", "play or pause"),
     ),
     "stage": (
-        ("1, 2, 3", "all heads, one head, one row"),
+        ("1, 2, 3, 4", "the model, all heads, one head, one row"),
         ("Enter, Esc", "one step deeper, one step back"),
-        ("arrows", "another head, row, cell or stop; with Shift another cell of the row"),
+        ("arrows", "another head, row, cell, stop or word; with Shift another cell of the row"),
         ("H, W", "hide the word, swap it"),
         ("O", "switch the head off or on"),
         ("M", "mask the cell, or allow it"),
