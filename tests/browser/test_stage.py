@@ -83,7 +83,7 @@ def test_it_is_mounted_once_and_depths_take_no_message(visit):
 def test_the_model_stands_above_its_heads(visit):
     visit.open(f"{MA}&depth=model")
     page, picture = visit.page, visit.page.locator(f"{PLACE} canvas")
-    expect(finding(visit)).to_contain_text("10 of 16 cross-attention heads attend most to my")
+    expect(finding(visit)).to_contain_text("10 of 16 cross heads attend most to my")
     visit.settle()
     before = asked(visit)
     picture.click(position=FIRST_OF_CROSS)  # a map is the way into its head

@@ -11,6 +11,7 @@ const nameOf = (name) => (name === "feed_forward" ? "feed-forward" : name.replac
 const RADIUS = 10; // px of the thread's turns
 const NUMBERED = 14; // px of a tile that is wide enough for a number
 const SMALL = 3.4; // px, under which a ⊕ is a dot
+const TICKED = 30; // px of a tile, from which on its selected row has a mark
 const HIGH = 0.8; // of a tile, where keys and values enter it
 
 /** A line through points; `halo`: what it crosses gives way. */
@@ -114,11 +115,15 @@ export function drawFigure(state, camera, place, alpha) {
   drawNames(state, camera, place, alpha);
 }
 
+/** Whether the name of a box fits into it. */
+const isNamed = (camera, { w, h }, name) =>
+  Math.max(w, h) >= camera.width(nameOf(name), camera.s) * 0.85 && Math.min(w, h) >= camera.s;
+
 /** What is no attention: a box with its name where that fits. */
 function drawForward(camera, box, name, alpha) {
-  const { cx, s, colours } = camera, text = nameOf(name), isWide = box.w > box.h, long = camera.width(text, s);
+  const { cx, colours } = camera, text = nameOf(name), isWide = box.w > box.h;
   camera.fill(box, colours.forward, alpha);
-  if (Math.max(box.w, box.h) < long * 0.85 || Math.min(box.w, box.h) < s) return;
+  if (!isNamed(camera, box, name)) return;
   cx.save();
   cx.translate(box.x + box.w / 2, box.y + box.h / 2);
   if (!isWide) cx.rotate(-Math.PI / 2);
@@ -170,7 +175,9 @@ function drawNames(state, camera, place, alpha) {
   if (!isTurned) {
     if (!isNarrow) camera.text("layer", 0, streams[0] - s * 0.95, quiet);
     tower.floors.forEach((_, at) => camera.text(String(at + 1), s * 0.25, middle(at) + deep / 2, { ...quiet, weight: 600 }));
-    for (const { tiles, box } of numbered(place)) camera.text(String(tiles + 1), box.x + box.w / 2, streams[0] - s * 0.95, { ...quiet, align: "center" });
+    if (!isNarrow) for (const { head, box } of numbered(place)) camera.text(String(head + 1), box.x + box.w / 2, streams[0] - s * 0.95, { ...quiet, align: "center" });
+    const short = towers.flatMap(({ slots }) => slots).filter(({ names, boxes }) => names && !isNarrow && !isNamed(camera, boxes[0], names[0]));
+    for (const { names, boxes: [{ x, w }] } of short) camera.text(nameOf(names[0]), x + w / 2, streams[0] - s * 0.95, { ...quiet, align: "center" });
   } else if (!isBelow) {
     tower.floors.forEach((_, at) => camera.text(String(at + 1), middle(at) + deep / 2, first - s * 1.1, { ...quiet, align: "center", weight: 600 }));
     camera.text("layer", top - s * 0.9, first - s * 1.1, { ...quiet, align: "right" });
@@ -185,11 +192,11 @@ function drawNames(state, camera, place, alpha) {
   camera.text(towers.at(-1).end, W - wide, y + 1, { ...quiet, align: "right" });
 }
 
-/** The tiles of the first floor, whose numbers stand above them: {tiles, box}. */
+/** The heads of the first floor, whose numbers stand above them. */
 function* numbered({ tiles, long }) {
   if (long < NUMBERED) return;
   for (const { part, where, box } of tiles)
-    if (where.layer === 0 && part.numbers[0] === 1) yield { tiles: where.head, box };
+    if (where.layer === 0 && part.numbers[0] === 1) yield { head: where.head, box };
 }
 
 /** What the sentence says: the selected row in all heads of a kind, and in those that agree its cell. */
@@ -198,7 +205,7 @@ function drawMarks(state, camera, tiles, alpha) {
   for (const { part: own, tile, box } of tiles) {
     if (own !== part || state.isCovered(part, tile, row)) continue;
     const [wide, high] = [box.w / part.columns, box.h / part.rows], y = box.y + high * row;
-    camera.fill({ x: box.x - 3, y, w: 3, h: Math.max(2, high) }, colours.frame, alpha, 1);
+    if (box.h > TICKED && !camera.isNarrow) camera.fill({ x: box.x - 3, y, w: 3, h: Math.max(2, high) }, colours.frame, alpha, 1);
     if (!agreeing.includes(tile)) continue;
     cx.save();
     [cx.globalAlpha, cx.strokeStyle, cx.lineWidth] = [alpha, colours.frame, 1.6];
