@@ -18,7 +18,7 @@ with startup.importing:
     from headlight.app.server import garbage
     from headlight.app.shell import layout, screen
     from headlight.app.state import session
-    from headlight.app.state.pages import ALIASES, FORMER_PLACES, HOME, PAGES
+    from headlight.app.state.pages import ALIASES, FORMER_PLACES, HOME, PAGES, STAGE
 
 ICON = ROOT / "assets" / "icon.svg"  # our own file: a named icon would be loaded from a font server
 session.begin()
@@ -27,9 +27,12 @@ st.set_page_config(page_title="Headlight", page_icon=str(ICON), layout="wide")
 pages = {page.path: layout.st_page(page) for page in PAGES.values()}
 others = [st.Page(PAGES[key].draw, url_path=path) for path, key in ALIASES.items()]
 chosen_page = st.navigation([*pages.values(), *others], position="hidden")
-if chosen_page.url_path in ALIASES:
-    wanted = FORMER_PLACES.get(chosen_page.url_path, {}) | st.query_params.to_dict()
-    st.switch_page(pages[ALIASES[chosen_page.url_path]], query_params=wanted)
-screen.draw(PAGES[chosen_page.url_path or HOME], chosen_page.run)
+path, query = chosen_page.url_path, st.query_params.to_dict()
+for meant in ("", query.get("picture", "")):
+    if place := FORMER_PLACES.get((path, meant)):
+        st.switch_page(pages[PAGES[STAGE].path], query_params=place | query)
+if path in ALIASES:
+    st.switch_page(pages[ALIASES[path]], query_params=query)
+screen.draw(PAGES[path or HOME], chosen_page.run)
 startup.settle_the_process()
 garbage.collect_garbage()

@@ -304,7 +304,7 @@ STYLE = f"""
 }}
 .stVerticalBlock.st-key-panel {{ gap: 0.5rem; }}
 .stElementContainer.st-key-gallery_heads {{ position: absolute; width: 1px; }}
-.st-key-content:has(.st-key-gallery, .st-key-lesson_cards, .st-key-model_map)
+.st-key-content:has(.st-key-gallery, .st-key-lesson_cards)
   .st-key-finding:not(:empty) {{
   min-height: 0;
 }}
@@ -312,7 +312,7 @@ STYLE = f"""
 .st-key-all_heads details {{ border: 0; }}
 .st-key-all_heads summary {{ min-height: 0; padding: 0; font-size: {SMALL}; }}
 /* These take the window's width, but for a lesson or a notice beside them. */
-.st-key-body:has(.st-key-gallery, .st-key-model_map) > :has(> .st-key-panel):not(
+.st-key-body:has(.st-key-gallery) > :has(> .st-key-panel):not(
   :has(.st-key-lesson_region, .st-key-room_panel > *, .st-key-notices > *)) {{ display: none; }}
 /* Above a picture that has the window's width. */
 .st-key-page > :is(.st-key-switches, :has(> .st-key-switches)) {{

@@ -52,17 +52,3 @@ def _palette(stops: Sequence[str]) -> bytes:
     """256 colours, three bytes each."""
     colours = theme.ramp(stops, 256 - (STRIPE + 1))
     return 2 * bytes.fromhex(theme.MASKED["grey"][1:]) + colours.tobytes()
-
-
-def signed_thumbnail(values: np.ndarray, most: float | None = None) -> str:
-    """Numbers (row, column) as pixels: blue above zero, red below, clear at zero, on paper of any
-    colour. `most`: the number of full colour, else the largest."""
-    most = float(np.abs(values).max(initial=0)) if most is None else most
-    share = np.nan_to_num(values / most if most > 0 else np.zeros_like(values))
-    red, *_, blue = (bytes.fromhex(colour[1:]) for colour in theme.DIFFERENCES["light"][1:-1])
-    colours = np.where((share > 0)[..., None], np.array([*blue]), np.array([*red]))
-    alpha = np.clip(np.abs(share) ** 0.5, 0, 1)[..., None] * 255
-    pixels = np.concatenate([colours, alpha], axis=-1).astype(np.uint8)
-    file = io.BytesIO()
-    Image.fromarray(pixels).save(file, "PNG", compress_level=1)
-    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"

@@ -2,16 +2,15 @@
 
 from typing import Any
 
-import numpy as np
-
 from headlight.app.results.memoize import cached, nbytes
 from headlight.app.results.shown import Shown
 from headlight.app.state.progress import reporting
+from headlight.app.text import block_texts
 from headlight.model.analysis import architecture, residual
 from headlight.model.analysis.architecture import OUTPUT
 from headlight.model.families.rotary import RotaryScores
+from headlight.model.pretrained.contents import ROUNDED
 from headlight.model.probing.sites import attention_at, predicted_side
-from headlight.model.probing.trace import Trace
 
 START = {"embedding": "embedding", "position": "positions"}
 NORMS = {"add_norm": "⊕: sum, then norm", "norm": "⊕: sum; norm before each part"}
@@ -56,6 +55,31 @@ def towers_of(shown: Shown) -> list[dict[str, Any]]:
     return towers
 
 
+def about_of(shown: Shown) -> dict[str, Any]:
+    """What each part in `towers_of` does: side → its name there → a text, for the first layer that
+    has it."""
+    blocks, model = blocks_of(shown), shown.view.model
+    texts = {side.title: {} for side in model.sides()}
+    for side in model.sides():
+        about, is_last = texts[side.title], side == predicted_side(model)
+        for block in blocks:
+            is_output = block.stack == OUTPUT and is_last
+            if not (is_output or block.stack == side.stack) or block.part in NORMS:
+                continue
+            name = block.kind or ("start" if block.part in START else block.part)
+            name = "end" if is_output else name
+            text = block_texts.explained(model, shown.trace, block)
+            if block.layer is None:
+                about[name] = f"{about.get(name, '')} {text}".strip()
+            else:
+                about.setdefault(name, f"{text} {block.parameters:,} parameters in each layer.")
+    rounded = f" {ROUNDED}" if shown.view.checkpoint.card.get("rounded") else ""
+    texts[predicted_side(model).title]["end"] += (
+        f" In all, {block_texts.model_in_numbers(blocks)}{rounded}"
+    )
+    return texts
+
+
 def notes_of(shown: Shown) -> dict[str, str]:
     """Kind of attention → what sets it apart from the paper's, as far as a title has room."""
     found = {}
@@ -77,12 +101,3 @@ def lens_of(shown: Shown, rows: slice = residual.ALL_ROWS) -> residual.Lens:
     traced = shown.trace
     with reporting("Reading the residual stream"):
         return residual.lens(shown.view.model, traced, rows)
-
-
-def hidden_of(shown: Shown, stack: str, layer: int) -> np.ndarray | None:
-    """The hidden numbers of a feed-forward, see residual.hidden; None for a long text."""
-    trace = shown.trace
-    side = next(side.name for side in trace.sides.values() if side.stack == stack)
-    return (
-        residual.hidden(shown.view.model, trace, side, layer) if isinstance(trace, Trace) else None
-    )

@@ -286,7 +286,12 @@ def _needs(asked: Mapping[str, Any]) -> dict[str, Any]:
     return vars(found) | numbers
 
 
+def _about(_asked: Mapping[str, Any]) -> dict[str, Any]:
+    return layer_results.about_of(selection.shown())
+
+
 ANSWERS = {
+    "about": _about,
     "habit": _habits,
     "effect": _effects,
     "scores": _scores,

@@ -61,17 +61,5 @@ BY_PAGE: dict[str, Keys] = {
         ("S", "in order, or the largest first"),
         ("Esc", "clear the term"),
     ),
-    "residual": (
-        ("arrows", "from cell to cell"),
-        ("Enter", "select the token of the cell"),
-        ("space", "play or pause"),
-        ("Esc", "stop playing"),
-    ),
-    "model": (
-        ("arrows", "from block to block"),
-        ("Enter", "open or close the block"),
-        ("space", "follow a token, or stop"),
-        ("Esc", "close the open block"),
-    ),
     "lineage": (("← →", "the change before and after"),),
 }  # fmt: skip

@@ -129,10 +129,10 @@ def test_what_is_drawn_and_measured_is_the_same(folder, name):
 def test_a_large_model_is_not_run_for_an_hour(pages, monkeypatch):
     """What takes one pass for each head or token is told how much that would be."""
     some = "ablation", "attribution", "heads"
-    said = pages("gpt2", False, some, all_heads="true", picture="Source words")
+    said = pages("gpt2", False, some, all_heads="true", picture="Methods compared")
     monkeypatch.setattr(sweep_results, "MAX_SWEEP_WORK", 10**4)
     monkeypatch.setattr(sweep_results, "UNNOTICED_WORK", 10**4)
-    less = pages("gpt2", False, some, all_heads="true", picture="Source words")
+    less = pages("gpt2", False, some, all_heads="true", picture="Methods compared")
     for key in ("ablation", "attribution"):
         assert not any("tokens through the model" in str(one) for one in said[key])
         assert any("tokens through the model; the limit is" in str(one) for one in less[key])

@@ -73,7 +73,7 @@ def test_it_is_mounted_once_and_depths_take_no_message(visit):
     expect(page.locator(f"{PLACE} .rail")).to_contain_text("decoder")
     page.get_by_role("button", name="Present", exact=True).click()
     page.get_by_role("button", name="Leave").click()
-    visit.settle().go("Architecture")
+    visit.settle().go("Tokenizer")
     visit.go("Head and row")
     expect(finding(visit)).to_contain_text("attends")
     assert page.evaluate(MOUNTS) == 1
@@ -81,7 +81,7 @@ def test_it_is_mounted_once_and_depths_take_no_message(visit):
 
 
 def test_the_model_stands_above_its_heads(visit):
-    visit.open(f"{MA}&depth=model")
+    visit.open(MA.replace("stage", "model"))  # a former address, as of the two views below
     page, picture = visit.page, visit.page.locator(f"{PLACE} canvas")
     expect(finding(visit)).to_contain_text("10 of 16 cross heads attend most to my")
     visit.settle()
@@ -98,8 +98,10 @@ def test_the_model_stands_above_its_heads(visit):
     press(visit, "ArrowRight")  # another word, another question
     expect(finding(visit)).to_contain_text("sœur needs sister")
     assert "depth=model" in page.url and "whole=needs" in page.url
-    page.reload()
-    expect(finding(visit)).to_contain_text("needs")
+    visit.open(MA.replace("stage", "attribution") + "&picture=Source+words")
+    expect(finding(visit)).to_contain_text("ma needs my")
+    visit.open(MA.replace("stage", "residual"))
+    expect(finding(visit)).to_contain_text("If it stopped after layer 3")
     press(visit, "Enter")
     expect(page.locator(f"{PLACE} .rail [aria-current]")).to_have_text("Heads")
     visit.expect_well()

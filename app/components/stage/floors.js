@@ -84,3 +84,22 @@ export function floorsPlace(state, camera) {
   return { tiles, towers: placed, isTurned, isBelow, U, V, streams, lane, deep, first, top, foot, gap, bus, pad, long, middle };
 }
 
+
+const isIn = ({ x, y, w, h }, left, top) => left >= x && left <= x + w && top >= y && top <= y + h;
+
+/** The part of the figure at a point that has a text of its own, as [side, name]: what is no attention, a
+ * title, what comes in or out. Null elsewhere. */
+export function partAt(place, camera, x, y) {
+  const { towers, isTurned, isBelow, top } = place, { s, W, H } = camera;
+  for (const { side, slots } of towers)
+    for (const { names, boxes } of slots)
+      for (const [floor, name] of names?.entries() ?? []) if (name && isIn(boxes[floor], x, y)) return [side, name];
+  if (y > H - s * 1.6 && x > W / 2) return [towers.at(-1).side, "end"];
+  if (isBelow || y > s * 2.8) return null;
+  for (const { side, from, slots } of towers) {
+    const slot = slots.find(({ parts, u, size }) => parts && (isTurned ? x > top : y > s * 1.4 && x >= u && x <= u + size));
+    if (slot) return [side, slot.parts[0].kind];
+    if (isTurned || (y <= s * 1.4 && x >= from && x <= from + s * 13)) return [side, "start"];
+  }
+  return null;
+}

@@ -10,7 +10,7 @@ import { shape } from "../shared/svg.js";
 import { Camera, EDGE, ease, lerp } from "./camera.js";
 import { findingOf, spokenCell } from "./finding.js";
 import { answerAt } from "./after.js";
-import { floorsPlace } from "./floors.js";
+import { floorsPlace, partAt } from "./floors.js";
 import { betweenOrders, drawHeads, headAt, headBeside, headsPlace } from "./heads.js";
 import { cellAt, drawHead } from "./matrix.js";
 import { drawDive, drawModel } from "./model.js";
@@ -315,6 +315,7 @@ export class Stage {
     const tiles = this.state.isSeen && this.tiles();
     if (!tiles) return;
     const found = event && headAt(tiles, ...this.at(event));
+    this.tellPart(event && !found ? this.at(event) : null);
     this.parts.canvas.style.cursor = found ? "pointer" : "";
     if (JSON.stringify(found) === JSON.stringify(this.pointed)) return;
     this.pointed = found;
@@ -327,7 +328,7 @@ export class Stage {
     const [x, y] = this.at(event), tiles = this.tiles();
     if (tiles) {
       const found = headAt(tiles, x, y);
-      if (!found) return;
+      if (!found) return this.tellPart([x, y]);
       this.choose(found);
       return this.go(HEAD);
     }
@@ -347,6 +348,22 @@ export class Stage {
     else if (bar !== null) state.key = state.key === bar ? -1 : bar;
     else return;
     this.selected();
+  }
+
+  /** What the part of the figure at a point does, in place of the hint; the server says so once. */
+  async tellPart(at) {
+    const { state, run, camera, parts: { legend: { firstChild: hint } } } = this, isHere = at && state.depth === MODEL && !state.seen;
+    const part = isHere ? partAt(floorsPlace(state, camera), camera, ...at) : null, key = String(part);
+    if (this.toldPart === key) return;
+    this.toldPart = key;
+    const found = part && (await this.engine.ask({ what: "about", of: run.id }).catch(() => null));
+    if (this.toldPart !== key) return;
+    hint.textContent = (part && found?.[part[0]]?.[part[1]]) || this.hint();
+  }
+
+  hint() {
+    const { depth, seen } = this.state, hints = this.camera.isNarrow ? TOUCHED : HINTS;
+    return depth === MODEL ? hints[MODEL][seen] : hints[depth];
   }
 
   /** In a view of the model: another row of the predictions, or a word for acts. */
@@ -466,8 +483,8 @@ export class Stage {
     this.drawViews();
     this.drawTools();
     const [hint, axes] = this.parts.legend.children;
-    const hints = this.camera.isNarrow ? TOUCHED : HINTS;
-    hint.textContent = state.depth === MODEL ? hints[MODEL][state.seen] : hints[state.depth];
+    hint.textContent = this.hint();
+    this.toldPart = "null";
     axes.textContent = state.depth === HEAD ? this.axes() : state.depth === MODEL ? this.sums() : "";
   }
 
