@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from headlight.app.results.memoize import cached, nbytes
 from headlight.app.results.shown import Shown
 from headlight.app.state.progress import reporting
@@ -14,6 +16,7 @@ from headlight.model.probing.sites import attention_at, predicted_side
 
 START = {"embedding": "embedding", "position": "positions"}
 NORMS = {"add_norm": "⊕: sum, then norm", "norm": "⊕: sum; norm before each part"}
+PREDICTS = "next token", "masked token"  # a token in each row
 END = {"generator": "linear", "log_softmax": "log softmax"}
 
 
@@ -101,3 +104,23 @@ def lens_of(shown: Shown, rows: slice = residual.ALL_ROWS) -> residual.Lens:
     traced = shown.trace
     with reporting("Reading the residual stream"):
         return residual.lens(shown.view.model, traced, rows)
+
+
+def vectors_of(shown: Shown) -> list[dict[str, Any]]:
+    """A row for each token after each layer: how long its vector is, the cosine with the one before
+    the layer, and, where its row predicts something, the final answer's probability and rank."""
+    trace, rows = shown.trace, []
+    for name, side in trace.sides.items():
+        stream = trace.stream[name]
+        length, turned = residual.lengths(stream), residual.cosine(stream[:-1], stream[1:])
+        predicts = name == trace.predicted.name and trace.predicted.predicts in PREDICTS
+        lens = lens_of(shown) if predicts else None
+        for (depth, at), size in np.ndenumerate(length):
+            row = {"text": side.title, "place": at + 1, "token": trace.texts[name].tokens[at]}
+            row |= {"layer": depth, "length": size}
+            row["cosine"] = turned[depth - 1, at] if depth else None
+            is_read = lens is not None and at < lens.final.shape[1]
+            row["probability"] = lens.final[depth, at] if lens and is_read else None
+            row["rank"] = int(lens.rank[depth, at]) if lens and is_read else None
+            rows.append(row)
+    return rows

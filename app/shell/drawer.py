@@ -5,10 +5,18 @@ from contextlib import contextmanager
 
 import streamlit as st
 
+from headlight.app import selection
+from headlight.app.results import layer_results
 from headlight.app.shell import bar, output, page_row, panel, stage, state_strip
 from headlight.app.shell.layout import concerns, draw_settings
 from headlight.app.state import session, widgets
+from headlight.app.state.messages import NothingToShow
 from headlight.app.state.pages import Page
+from headlight.app.text import formats
+from headlight.model.probing.changes import CannotChange
+from headlight.model.probing.trace import CannotRead
+
+TABLE = "Every token after each layer, in numbers"
 
 
 def draw(page: Page, logo: str) -> None:
@@ -42,9 +50,24 @@ def draw(page: Page, logo: str) -> None:
                 state_strip.draw_undo()
         with _part("Picture"):
             widgets.draw("colours")
+        _draw_numbers()
         with st.container(horizontal=True):
             bar.draw_share()
             bar.draw_more()
+
+
+def _draw_numbers() -> None:
+    """The vectors of all tokens as a table, which is computed while it is open."""
+    table = st.expander(TABLE, key="vectors", on_change="rerun")
+    if not table.open:
+        return
+    try:
+        shown = selection.shown()
+        table.dataframe(
+            layer_results.vectors_of(shown), hide_index=True, alt="Every token after each layer"
+        )
+    except (CannotRead, CannotChange, NothingToShow) as error:
+        table.markdown(formats.escaped(str(error)))
 
 
 @contextmanager

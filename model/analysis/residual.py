@@ -15,7 +15,7 @@ from headlight.model.probing.sites import (
     final_norm_of,
     predicted_side,
 )
-from headlight.model.probing.trace import Pass, Trace
+from headlight.model.probing.trace import Trace
 from headlight.model.sites import ProbedModel
 
 ALL_ROWS = slice(None)  # rows
@@ -33,13 +33,6 @@ def cosine(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.divide(product, both, out=np.zeros_like(product), where=both > 0)
 
 
-def mean_cosine_between_depths(x: np.ndarray, real: np.ndarray) -> np.ndarray:
-    """The cosine of a token's vectors at two depths, mean over `real` tokens:
-    (depth, position, d_model) → (depth, depth)."""
-    x = x[:, real]
-    return np.stack([cosine(vectors, x).mean(axis=-1) for vectors in x])
-
-
 def row_shares(model: ProbedModel, ids: torch.Tensor, row: int) -> torch.Tensor:
     """The weight of each position of the predicted side in a row of the logits, (position,): one
     position, or for a class of the text the mean over all without padding."""
@@ -47,11 +40,6 @@ def row_shares(model: ProbedModel, ids: torch.Tensor, row: int) -> torch.Tensor:
         return nn.functional.one_hot(ids.new_tensor(row), len(ids)).double()
     real = (ids != model.config.pad_id).double()
     return real / real.sum().clamp(min=1)
-
-
-def real(trace: Pass, side: str) -> np.ndarray:
-    """Which positions of a side are not padding, (position,)."""
-    return np.array(trace.texts[side].roles) != "pad"
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,15 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 
 from headlight.app.components import stage as component
 from headlight.app.components.packing import id_of
+from headlight.app.results import layer_results
+from headlight.app.results.shown import Shown
+from headlight.app.state import catalog
 from headlight.model import load
 from headlight.model.analysis import residual
 from headlight.model.analysis.attribution import attribution
@@ -119,6 +124,23 @@ def test_what_it_would_write_after_each_layer_is_the_lens(answered):
     assert np.allclose(found["probability"], lens.probability, atol=1e-6)
     assert found["settled"] == lens.settled.tolist()
     assert np.shape(found["answers"]) == lens.best.shape
+
+
+def test_the_drawers_table_has_the_numbers_of_the_stream_and_of_the_lens():
+    view = catalog.view_of("en-fr", "final", "cpu")
+    shown = Shown(view, view.checkpoint.run(TEXT))
+    trace, table = shown.trace, pd.DataFrame(layer_results.vectors_of(shown))
+    for name, side in trace.sides.items():
+        x = torch.tensor(trace.stream[name]).double()
+        own = table[table.text == side.title]
+        length = own.pivot(index="layer", columns="place", values="length")
+        assert np.allclose(length, x.norm(dim=-1), rtol=1e-6)
+        turned = torch.nn.functional.cosine_similarity(x[:-1], x[1:], dim=-1)
+        cosine = own.pivot(index="layer", columns="place", values="cosine")[1:]
+        assert np.allclose(cosine.astype(float), turned, atol=1e-6)
+    lens = residual.lens(view.model, trace)
+    ranks = table.dropna(subset="rank").pivot(index="layer", columns="place", values="rank")
+    assert np.array_equal(ranks.astype(int), lens.rank)
 
 
 def test_what_a_word_needs_is_what_attention_and_removal_say(answered):

@@ -30,7 +30,7 @@ SEEN = {
     30: "ladder",
     32: "rue",
     34: "the translation stays the same",
-    36: "“an” comes first by attention, “house” by removal",
+    36: "Attention says an, removal says house",
 }
 # All text that is drawn, in its order, also of the components' own trees.
 TEXT = """() => {

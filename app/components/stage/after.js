@@ -40,7 +40,8 @@ export function drawAfter(state, camera, found, alpha) {
     else camera.text(names[depth], place.x - s * 0.9, at.y + high / 2, { ...look, align: "right" });
     rows.forEach((row, nth) => {
       const corner = cell(floor, nth), isFinal = depth >= settled[row], share = probability[depth][row];
-      const box = { x: corner.x + gap / 2, y: corner.y + gap / 2, w: wide - gap, h: high - gap };
+      // An answer on the whole text is a bar, as long as it is probable.
+      const box = { x: corner.x + gap / 2, y: corner.y + gap / 2, w: (wide - gap) * (answers[0].length === 1 ? share : 1), h: high - gap };
       camera.fill(box, camera.colour(isFinal ? share : 0), alpha);
       const colour = isFinal ? camera.inkOn(share) : colours.soft, isHigh = high >= LOW * m && !isNarrow, x = box.x + box.w / 2, y = box.y + box.h / 2;
       const text = wordOf(answers[depth][row]), number = percent(share), most = box.w - 4;
@@ -55,6 +56,7 @@ export function drawAfter(state, camera, found, alpha) {
     if (isNarrow) camera.text(wordOf(answers.at(-1)[row]), place.x - s * 0.7, corner.y + high / 2, { ...look, align: "right", most: place.x - s });
     else camera.text(read[row], corner.x + wide / 2, place.y - m * 0.85, { ...look, px: m, align: "center", most: wide - 2 });
   });
+  if (answers[0].length === 1) return;
   const on = cell(0, rows.indexOf(own));
   camera.box(isNarrow ? { ...on, w: place.w, h: high } : { ...on, w: wide, h: place.h }, alpha, 0, 2);
 }

@@ -85,8 +85,8 @@ function ofNeeds(state) {
   const [first, second] = order.filter((at) => lost(at) >= COSTS), most = attention.indexOf(Math.max(...attention)), share = (at) => percent(attention[at]);
   if (first === undefined)
     return [target, " needs no single word: it keeps at least ", percent(probability[order[0]]), " of its ", `${percent(all)}.`];
-  if (first !== most && lost(most) < COSTS)
-    return ["Attention says ", key(words[most]), `, removal says `, key(words[first]), ": without it ", target, ` falls from ${percent(all)} to ${percent(probability[first])}.`];
+  if (first !== most)
+    return ["Attention says ", key(words[most]), ", removal says ", key(words[first]), ": without it ", target, ` falls from ${percent(all)} to ${percent(probability[first])}.`];
   const also = second === undefined ? [] : [", and ", key(words[second]), `, which has ${share(second)}`];
   return [target, " needs ", key(words[first]), `, which has ${share(first)} of the attention`, ...also, "."];
 }

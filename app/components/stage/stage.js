@@ -404,6 +404,8 @@ export class Stage {
     if (state.token) state.token = null;
     else if (state.key >= 0) state.key = -1;
     else if (state.depth > 0) return (this.go(state.depth - 1), true);
+    else if (globalThis.headlight?.remote) return (globalThis.headlight.remote.leave(), true); // to the plan for a class
+    else if (state.look.projector) return (this.engine.choose({ projector: false }), true);
     else return false;
     this.selected();
     return true;

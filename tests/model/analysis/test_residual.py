@@ -106,16 +106,6 @@ def test_lengths_and_likeness_are_torchs():
     assert residual.cosine(np.zeros((1, 8)), np.ones((1, 8))) == 0
 
 
-def test_padding_is_left_out_of_the_mean_over_tokens():
-    _, seen = random_trace("paper", 20)
-    stream, real = seen.stream["src"], residual.real(seen, "src")
-    assert real.sum() == 7 and len(real) == 20
-    alike = residual.mean_cosine_between_depths(stream, real)
-    assert np.allclose(np.diagonal(alike), 1) and np.allclose(alike, alike.T)
-    expected = residual.cosine(stream[0, :7], stream[2, :7]).mean()
-    assert alike[0, 2] == pytest.approx(expected, abs=within(1e-6))
-
-
 def test_settled_is_the_first_depth_after_which_nothing_changes():
     best = np.array([[1, 5, 7, 2], [2, 5, 3, 2], [1, 5, 4, 9], [1, 5, 4, 2]])
     lens = residual.Lens(best, best, best, best, 0.0)
