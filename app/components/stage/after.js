@@ -23,16 +23,10 @@ export function afterPlace(state, camera, { answers }) {
 const floorNames = (count) => Array.from({ length: count }, (_, at) =>
   (at === count - 1 && at ? "output" : at ? `after ${at}` : "embedding"));
 
-/** What each column has read: of a classifier the whole text. */
-function readNames(state) {
-  const { answers: { side, rows } } = state.run;
-  return rows.length === 1 ? ["the whole text"] : state.run.sides[side].labels;
-}
-
 export function drawAfter(state, camera, found, alpha) {
   if (alpha <= 0 || !found) return;
   const { s, m, colours, isNarrow } = camera, place = afterPlace(state, camera, found), { rows, floors, names, each: [wide, high] } = place;
-  const own = state.answerRow(), { answers, probability, settled } = found, read = readNames(state), gap = isNarrow ? 1.5 : s > 16 ? 3 : 2.5;
+  const own = state.answerRow(), { answers, probability, settled } = found, read = state.run.sides[state.run.answers.side].labels, gap = isNarrow ? 1.5 : s > 16 ? 3 : 2.5;
   const cell = (floor, row) => (isNarrow ? { x: place.x + floor * wide, y: place.y + row * high } : { x: place.x + row * wide, y: place.y + floor * high });
   floors.forEach((depth, floor) => {
     const at = cell(floor, 0), look = { px: m, colour: colours.soft, alpha };
@@ -50,13 +44,13 @@ export function drawAfter(state, camera, found, alpha) {
       if (isHigh && most > camera.width("<1%", s)) camera.text(number, x, y + 1 + s * 0.78, { align: "center", colour, alpha, most });
     });
   });
+  if (answers[0].length === 1) return;
   if (!isNarrow) camera.text("having read", place.x - s * 0.9, place.y - m * 0.85, { align: "right", colour: colours.soft, alpha });
   rows.forEach((row, nth) => {
     const isOn = row === own, corner = cell(0, nth), look = { weight: isOn ? 650 : 400, colour: isOn ? colours.selected : colours.soft, alpha };
     if (isNarrow) camera.text(wordOf(answers.at(-1)[row]), place.x - s * 0.7, corner.y + high / 2, { ...look, align: "right", most: place.x - s });
     else camera.text(read[row], corner.x + wide / 2, place.y - m * 0.85, { ...look, px: m, align: "center", most: wide - 2 });
   });
-  if (answers[0].length === 1) return;
   const on = cell(0, rows.indexOf(own));
   camera.box(isNarrow ? { ...on, w: place.w, h: high } : { ...on, w: wide, h: place.h }, alpha, 0, 2);
 }

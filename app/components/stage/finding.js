@@ -53,7 +53,8 @@ function ofMaps(state) {
   const start = state.shift() ? ["To write ", query(word), ", "] : ["At ", query(word), ", "], to = key(state.keyNames()[column]);
   const share = percent(state.weights()[column]), kind = part.kind.replaceAll("_", " ");
   if (agreeing.length < 2) return [...start, name(state.name()), " attends most to ", to, ` (${share}), ${count > 1 ? `alone among ${count} heads` : "the only head"}.`];
-  return [...start, `${agreeing.length === count ? `all ${count}` : `${agreeing.length} of ${count}`} ${kind} heads attend most to `, to, " (", name(state.name()), `: ${share}).`];
+  return [...start, `${agreeing.length === count ? `all ${count}` : `${agreeing.length} of ${count}`} ${kind} heads attend most to `, to,
+    ...(state.look.projector ? ["."] : [" (", name(state.name()), `: ${share}).`])]; // in Present there is less room
 }
 
 const isWriting = ({ run: { answers, sides } }) => answers.rows.length > 1 && sides[answers.side].following.length > 0;

@@ -4,6 +4,7 @@
 // Places are computed along a floor, `u`, and from floor to floor, `v`. Floors are rows; of a tall model,
 // and of a small one on a narrow screen, they are columns: then u is y, and v is x.
 
+const MANY = 8; // heads below each other, from which on they stand in pairs on a narrow screen
 const FLOORS = 6; // layers, from which on those of a single tower stand beside each other
 
 /** The towers: {side, start, end, sums, floors}, where a floor has {parts: what attends, each null or
@@ -31,14 +32,15 @@ export function towersOf({ run: { parts }, look: { towers } }) {
  * {parts or names, u, size, boxes}, between `from` and `to`; and on each floor the stream and, below it, the
  * `middle` where its boxes begin. */
 export function floorsPlace(state, camera) {
-  const { W, H, s, isNarrow } = camera, towers = towersOf(state), count = Math.max(1, ...towers.map(({ floors }) => floors.length));
+  const { W, H, s, isNarrow } = camera, { parts } = state.run, towers = towersOf(state), count = Math.max(1, ...towers.map(({ floors }) => floors.length));
   const isTurned = isNarrow ? count <= FLOORS : towers.length === 1 && count > FLOORS;
   const [U, V] = isTurned ? [H, W] : [W, H], isBelow = isTurned && isNarrow; // titles stand above each group
   const pad = s * (isNarrow ? 0.6 : 0.9), gap = s * (isNarrow ? 0.45 : 1), forward = s * (isNarrow ? 0.9 : 1.7);
   const bus = s * (isNarrow ? 0.9 : 1.7), apart = isBelow ? s * 0.5 : s * 1.8, title = isBelow ? s * 1.6 : 0;
   const [first, last] = isTurned ? [isNarrow ? s * 0.3 : s * 3.6, s * 2] : [s * (isNarrow ? 1.4 : 2.2), 0];
   const [top, foot] = isTurned ? [isNarrow ? pad : s * 6.6, s * 0.5] : [s * (isNarrow ? 3.4 : 4.7), s * 2.6];
-  const across = (heads) => (isBelow && heads > 2 ? 2 : 1); // on a narrow screen heads stand in pairs
+  const many = parts.reduce((sum, { heads }) => sum + heads, 0) > MANY;
+  const across = (heads) => (isBelow && many && heads > 2 ? 2 : 1);
   const planned = towers.map((tower) => {
     const most = Math.max(...tower.floors.map(({ parts }) => parts.length)), slots = [];
     for (let at = 0; at < most; at++) {

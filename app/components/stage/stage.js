@@ -363,7 +363,8 @@ export class Stage {
 
   hint() {
     const { depth, seen } = this.state, hints = this.camera.isNarrow ? TOUCHED : HINTS;
-    return depth === MODEL ? hints[MODEL][seen] : hints[depth];
+    if (depth !== MODEL) return hints[depth];
+    return seen && this.run.answers.rows.length === 1 ? "" : hints[MODEL][seen];
   }
 
   /** In a view of the model: another row of the predictions, or a word for acts. */
