@@ -27,9 +27,12 @@ st.set_page_config(page_title="Headlight", page_icon=str(ICON), layout="wide")
 pages = {page.path: layout.st_page(page) for page in PAGES.values()}
 others = [st.Page(PAGES[key].draw, url_path=path) for path, key in ALIASES.items()]
 chosen_page = st.navigation([*pages.values(), *others], position="hidden")
-if chosen_page.url_path in ALIASES:
-    wanted = FORMER_PLACES.get(chosen_page.url_path, {}) | st.query_params.to_dict()
-    st.switch_page(pages[PAGES[ALIASES[chosen_page.url_path]].path], query_params=wanted)
-screen.draw(PAGES[chosen_page.url_path or HOME], chosen_page.run)
+path, query = chosen_page.url_path, st.query_params.to_dict()
+for meant in ("", query.get("picture", "")):
+    if place := FORMER_PLACES.get((path, meant)):
+        st.switch_page(pages[PAGES[HOME].path], query_params=place | query)
+if path in ALIASES:
+    st.switch_page(pages[PAGES[ALIASES[path]].path], query_params=query)
+screen.draw(PAGES[path or HOME], chosen_page.run)
 startup.settle_the_process()
 garbage.collect_garbage()

@@ -299,13 +299,9 @@ STYLE = f"""
   padding-bottom: 0.6rem;
 }}
 .stVerticalBlock.st-key-panel {{ gap: 0.5rem; }}
-.st-key-content:has(.st-key-lesson_cards, .st-key-model_map)
-  .st-key-finding:not(:empty) {{
+.st-key-content:has(.st-key-lesson_cards) .st-key-finding:not(:empty) {{
   min-height: 0;
 }}
-/* These take the window's width, but for a lesson or a notice beside them. */
-.st-key-body:has(.st-key-model_map) > :has(> .st-key-panel):not(
-  :has(.st-key-lesson_region, .st-key-room_panel > *, .st-key-notices > *)) {{ display: none; }}
 /* Above a picture that has the window's width. */
 .st-key-page > :is(.st-key-switches, :has(> .st-key-switches)) {{
   flex: none; width: auto; margin-left: auto;

@@ -1,12 +1,23 @@
 """Layers: blocks with their shapes, the residual stream, the logit lens."""
 
+from typing import Any
+
 import numpy as np
 
 from headlight.app.results.memoize import cached, nbytes
 from headlight.app.results.shown import Shown
 from headlight.app.state.progress import reporting
+from headlight.app.text import block_texts
 from headlight.model.analysis import architecture, residual
-from headlight.model.probing.trace import Trace
+from headlight.model.analysis.architecture import OUTPUT
+from headlight.model.families.rotary import RotaryScores
+from headlight.model.pretrained.contents import ROUNDED
+from headlight.model.probing.sites import attention_at, predicted_side
+
+START = {"embedding": "embedding", "position": "positions"}
+NORMS = {"add_norm": "⊕: sum, then norm", "norm": "⊕: sum; norm before each part"}
+PREDICTS = "next token", "masked token"  # a token in each row
+END = {"generator": "linear", "log_softmax": "log softmax"}
 
 
 def blocks_of(shown: Shown) -> list[architecture.Block]:
@@ -15,6 +26,75 @@ def blocks_of(shown: Shown) -> list[architecture.Block]:
     return architecture.blocks(
         shown.view.model, {side: len(text.ids) for side, text in texts.items()}
     )
+
+
+def towers_of(shown: Shown) -> list[dict[str, Any]]:
+    """What stands in each stack of a model, as the stage draws it: `side`, the title of its text;
+    `start`; for each of its `layers` the kind of each attention and the names of other sublayers,
+    in their order; `end`, what makes a prediction of its output; `sums`, what ⊕ does."""
+    blocks, model = blocks_of(shown), shown.view.model
+    towers = []
+    for side in model.sides():
+        of_stack = [block for block in blocks if block.stack == side.stack]
+        count = len(side.layers)
+        layers = [[block for block in of_stack if block.layer == at] for at in range(count)]
+        norms = {block.part for block in of_stack if block.layer is not None} & NORMS.keys()
+        towers.append(
+            {
+                "side": side.title,
+                "start": " + ".join(START[b.part] for b in of_stack if b.part in START),
+                "layers": [
+                    [block.kind or block.part for block in layer if block.part not in NORMS]
+                    for layer in layers
+                ],
+                "sums": NORMS[norms.pop()] if norms else "⊕: sum",
+                "end": ", ".join(
+                    END.get(block.part, block.part)
+                    for block in blocks
+                    if block.stack == OUTPUT and side == predicted_side(model)
+                ),
+            }
+        )
+    return towers
+
+
+def about_of(shown: Shown) -> dict[str, Any]:
+    """What each part in `towers_of` does: side → its name there → a text, for the first layer that
+    has it."""
+    blocks, model = blocks_of(shown), shown.view.model
+    texts = {side.title: {} for side in model.sides()}
+    for side in model.sides():
+        about, is_last = texts[side.title], side == predicted_side(model)
+        for block in blocks:
+            is_output = block.stack == OUTPUT and is_last
+            if not (is_output or block.stack == side.stack) or block.part in NORMS:
+                continue
+            name = block.kind or ("start" if block.part in START else block.part)
+            name = "end" if is_output else name
+            text = block_texts.explained(model, shown.trace, block)
+            if block.layer is None:
+                about[name] = f"{about.get(name, '')} {text}".strip()
+            else:
+                about.setdefault(name, f"{text} {block.parameters:,} parameters in each layer.")
+    rounded = f" {ROUNDED}" if shown.view.checkpoint.card.get("rounded") else ""
+    texts[predicted_side(model).title]["end"] += (
+        f" In all, {block_texts.model_in_numbers(blocks)}{rounded}"
+    )
+    return texts
+
+
+def notes_of(shown: Shown) -> dict[str, str]:
+    """Kind of attention → what sets it apart from the paper's, as far as a title has room."""
+    found = {}
+    for kind, (site, *_) in shown.trace.kinds.items():
+        attention = attention_at(shown.view.model, site)
+        shared = site.n_heads // site.n_key_heads
+        found[kind] = ", ".join(
+            ["rotary positions"] * isinstance(attention.scores, RotaryScores)
+            + [f"{shared} heads share keys"] * (shared > 1)
+            + [f"{site.window} tokens back"] * bool(site.window)
+        )
+    return found
 
 
 @cached(nbytes)
@@ -26,10 +106,21 @@ def lens_of(shown: Shown, rows: slice = residual.ALL_ROWS) -> residual.Lens:
         return residual.lens(shown.view.model, traced, rows)
 
 
-def hidden_of(shown: Shown, stack: str, layer: int) -> np.ndarray | None:
-    """The hidden numbers of a feed-forward, see residual.hidden; None for a long text."""
-    trace = shown.trace
-    side = next(side.name for side in trace.sides.values() if side.stack == stack)
-    return (
-        residual.hidden(shown.view.model, trace, side, layer) if isinstance(trace, Trace) else None
-    )
+def vectors_of(shown: Shown) -> list[dict[str, Any]]:
+    """A row for each token after each layer: how long its vector is, the cosine with the one before
+    the layer, and, where its row predicts something, the final answer's probability and rank."""
+    trace, rows = shown.trace, []
+    for name, side in trace.sides.items():
+        stream = trace.stream[name]
+        length, turned = residual.lengths(stream), residual.cosine(stream[:-1], stream[1:])
+        predicts = name == trace.predicted.name and trace.predicted.predicts in PREDICTS
+        lens = lens_of(shown) if predicts else None
+        for (depth, at), size in np.ndenumerate(length):
+            row = {"text": side.title, "place": at + 1, "token": trace.texts[name].tokens[at]}
+            row |= {"layer": depth, "length": size}
+            row["cosine"] = turned[depth - 1, at] if depth else None
+            is_read = lens is not None and at < lens.final.shape[1]
+            row["probability"] = lens.final[depth, at] if lens and is_read else None
+            row["rank"] = int(lens.rank[depth, at]) if lens and is_read else None
+            rows.append(row)
+    return rows

@@ -1,8 +1,10 @@
 """Words: alignment between source and target, attribution of a prediction."""
 
 import re
+from dataclasses import dataclass
 from itertools import chain
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -14,9 +16,13 @@ from headlight.app.state.catalog import ModelView
 from headlight.app.state.progress import reporting
 from headlight.model.analysis import alignment
 from headlight.model.analysis.alignment import HeadAlignment, WordWeights
-from headlight.model.analysis.attribution import Attribution, attribution
+from headlight.model.analysis.attribution import Attribution, attribution, source_kind
 from headlight.model.analysis.decomposition import Decomposition, decomposition
+from headlight.model.analysis.residual import row_shares
+from headlight.model.probing import sweeps
+from headlight.model.probing.changes import Hidden, Scope
 from headlight.model.probing.run import FINAL
+from headlight.model.probing.sites import device_of
 from headlight.model.probing.sweeps import Score
 from headlight.model.probing.trace import read_of
 
@@ -75,6 +81,51 @@ def attribution_of(shown: Shown, score: Score, head: tuple[int, int] | None) -> 
         return attribution(
             shown.view.model, shown.run, score.position, score.wanted, head, score.against, given
         )
+
+
+@dataclass(frozen=True)
+class Needs:
+    """How a prediction depends on the words of a text, (word,): `words`, their tokens [start,
+    stop), the `attention` that each has, as a mean over all heads of `kind`, and the `probability`
+    of the prediction without it; `all` is that with all of them."""
+
+    kind: str
+    side: str
+    words: tuple[str, ...]
+    tokens: tuple[tuple[int, int], ...]
+    attention: np.ndarray
+    probability: np.ndarray
+    all: float
+
+
+@cached(lambda found: SMALL_RESULT, CORES)
+def needs_of(shown: Shown, row: int) -> Needs:
+    """What the likeliest answer in a row of the logits, from 0, needs: each word is hidden from all
+    queries, one at a time. Raises CannotRead and CannotChange."""
+    check_removals(shown)
+    model, trace = shown.view.model, shown.whole
+    kind = source_kind(model)
+    query, key = trace.sides_of(kind)
+    best, shares = (found[row, 0] for found in trace.most_probable(1))
+    ids = torch.tensor(trace.texts[query.name].ids, device=device_of(model))
+    mean = row_shares(model, ids, row).cpu().numpy() @ trace.attention[kind].mean(axis=(0, 1))
+    text = trace.texts[key.name]
+    if query == key and query.predicts == "next token":
+        text = text.take(range(min(row + 1, len(text.ids))))
+    spans = alignment.ordinary_words(text)
+    kinds = dict.fromkeys(site.kind for site in model.sites() if site.key_side == key.name)
+    hidden = [[Hidden(Scope(one), tuple(range(*tokens))) for one in kinds] for tokens, _ in spans]
+    with reporting(REMOVALS):
+        swept = sweeps.sweep(model, shown.run, hidden, Score(row, int(best)), shown.given)
+    return Needs(
+        kind,
+        key.title,
+        tuple(word for _, word in spans),
+        tuple(tokens for tokens, _ in spans),
+        np.array([mean[slice(*tokens)].sum() for tokens, _ in spans]),
+        np.exp(swept.score + swept.effects),
+        float(shares),
+    )
 
 
 def with_similar_word(shown: Shown, line: str, index: int) -> str | None:

@@ -5,6 +5,8 @@ from contextlib import contextmanager
 
 import streamlit as st
 
+from headlight.app import selection
+from headlight.app.results import layer_results
 from headlight.app.shell import (
     bar,
     effect_numbers,
@@ -19,6 +21,8 @@ from headlight.app.shell import (
 from headlight.app.shell.layout import concerns, draw_settings
 from headlight.app.state import session, widgets
 from headlight.app.state.pages import Page
+
+TABLE = "Every token after each layer, in numbers"
 
 
 def draw(page: Page, logo: str) -> None:
@@ -56,9 +60,18 @@ def draw(page: Page, logo: str) -> None:
         with _part("Numbers"), errors.errors_as_messages():
             head_numbers.draw()
             effect_numbers.draw()
+            _draw_vectors()
         with st.container(horizontal=True):
             bar.draw_share()
             bar.draw_more()
+
+
+def _draw_vectors() -> None:
+    """The vectors of all tokens as a table, which is computed while it is open."""
+    table = st.expander(TABLE, key="vectors", on_change="rerun")
+    if table.open:
+        vectors = layer_results.vectors_of(selection.shown())
+        table.dataframe(vectors, hide_index=True, alt=TABLE)
 
 
 @contextmanager

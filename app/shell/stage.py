@@ -19,7 +19,7 @@ from headlight.app.components.stage import (
     stage_run,
     stage_said,
 )
-from headlight.app.results import head_results, memoize
+from headlight.app.results import head_results, layer_results, memoize, word_results
 from headlight.app.results.habits import head_habits
 from headlight.app.results.shown import Shown
 from headlight.app.server.garbage import collect_garbage
@@ -44,6 +44,7 @@ from headlight.model.probing.changes import CannotChange, written
 from headlight.model.probing.trace import CannotRead
 
 MISSING = {"isMissing": True}
+MOST_ROWS = 200  # of predictions, after each layer
 MOST_QUESTIONS = 8  # that a browser may ask at once
 MOST_CELLS = 1_000_000  # of the scores of a head that are sent at once: 4 MB
 
@@ -108,6 +109,7 @@ def _shown(shown: Shown) -> dict[str, Any]:
         "model": chosen["model"],
         "models": list(catalog.models()),
         "lacks": bool(shown.view.checkpoint.lacks),
+        **_figure(shown),
         "focus": session.focus()._asdict(),
         "cell": session.chosen_cell(),
         "off": grid_display.off_tiles(run),
@@ -120,6 +122,13 @@ def _shown(shown: Shown) -> dict[str, Any]:
         "best": _best(shown),
         "differences": theme.DIFFERENCES,
     }
+
+
+def _figure(shown: Shown) -> dict[str, Any]:
+    """The model as the paper draws one; empty for one that is known by its weights alone."""
+    if shown.view.checkpoint.lacks:
+        return {}
+    return {"towers": layer_results.towers_of(shown), "notes": layer_results.notes_of(shown)}
 
 
 def _best(shown: Shown) -> dict[str, Any] | None:
@@ -196,15 +205,13 @@ def _ask(asked: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _answer(asked: Mapping[str, Any]) -> Mapping[str, Any]:
-    with suppress(CannotRead, CannotChange, NothingToShow, KeyError, TypeError):
+    with suppress(CannotRead, CannotChange, NothingToShow, LookupError, TypeError, ValueError):
         if asked["what"] == "preview":
             found = palette.previews([asked["act"]])
             return found[0] if found else MISSING
         if running_lesson.veils():
             return MISSING
-        return {"habit": _habits, "effect": _effects, "scores": _scores}[asked["what"]](
-            asked
-        ) or MISSING
+        return ANSWERS[asked["what"]](asked) or MISSING
     return MISSING
 
 
@@ -256,6 +263,40 @@ def _scores(asked: Mapping[str, Any]) -> dict[str, Any] | None:
         "weights": steps.weights,
         "v": steps.v,
     }
+
+
+def _after(_asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What the model would write if it stopped after each layer: the likeliest `answers` and their
+    `probability`, (depth, row), and the depth from which on each row's stays, `settled`."""
+    shown = selection.shown()
+    lens = layer_results.lens_of(shown, slice(MOST_ROWS))
+    outputs = shown.view.checkpoint.outputs
+    return {
+        "answers": [outputs(best, shown.trace.preceding) for best in lens.best.tolist()],
+        "probability": lens.probability.tolist(),
+        "settled": lens.settled.tolist(),
+    }
+
+
+def _needs(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What the likeliest answer in a row of the logits needs, see Needs."""
+    found = word_results.needs_of(selection.shown(), int(asked["row"]))
+    numbers = {name: getattr(found, name).tolist() for name in ("attention", "probability")}
+    return vars(found) | numbers
+
+
+def _about(_asked: Mapping[str, Any]) -> dict[str, Any]:
+    return layer_results.about_of(selection.shown())
+
+
+ANSWERS = {
+    "about": _about,
+    "habit": _habits,
+    "effect": _effects,
+    "scores": _scores,
+    "after": _after,
+    "needs": _needs,
+}
 
 
 def former(shown: Shown) -> Shown | None:

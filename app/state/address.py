@@ -12,7 +12,8 @@ from headlight.app.state.settings import SETTINGS
 # Where one is on the stage: the browser alone writes that, and no other page has it. The cell is
 # kind, layer, head, row and key, as they are counted on the screen.
 PLACE = {
-    "depth": r"heads|head|row",
+    "depth": r"model|heads|head|row",
+    "whole": r"after|needs",
     "cell": r"(\w+)\.(\d+)\.(\d+)(?:\.(\d+))?(?:\.(\d+))?",
     "heads": r"habit|effect",
     "view": r"lines|best",

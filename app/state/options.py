@@ -53,5 +53,4 @@ MEASURED_ON = THIS_SENTENCE, EXAMPLES, SURVEY = "This sentence", "Example senten
 THIS, BEFORE, AFTER, DIFFERENCE = "Current", "Before", "After", "Difference"
 OTHER, TO_OTHER = "Comparison", "Difference from it"
 WORDS, SELECTED_HEAD = "Three words", "Query–key plane"
-SELECTED_ATTENTION, CLOSED = "The selected attention", "None"
 CLEAREST_ROW, LARGEST_WEIGHT = "clearest row", "largest weight"

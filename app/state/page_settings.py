@@ -217,36 +217,6 @@ LOOKUP_CONTROLS = (
         look={"width": "content"},
     ),
 )
-
-
-RESIDUAL_CONTROLS = (
-    FOLLOW,
-    Setting(
-        "stack",
-        "Stack",
-        "decoder",
-        "segmented",
-        "The encoder reads the source, the decoder the target.",
-    ),
-    PICTURE,
-    Setting("ranks", "Rank of the final prediction", False, "expander"),
-)
-ARCHITECTURE_CONTROLS = (
-    Setting(
-        "block",
-        "Open block",
-        options.SELECTED_ATTENTION,
-        "select",
-        "In the selected layer. You can also click a block.",
-    ),
-    Setting(
-        "all_layers",
-        "All layers",
-        False,
-        "toggle",
-        "Off: identical layers are drawn once, marked N ×.",
-    ),
-)
 TOKENIZER_CONTROLS = (
     Setting(
         "text",

@@ -148,27 +148,6 @@ MENU = (
         settings=(FOLLOW, PICTURE),
     ),
     Page(
-        title="Residual stream",
-        group=EXPERIMENTS,
-        view="Residual stream",
-        module="residual_stream",
-        path="residual",
-        picture=".st-key-lens",
-        settings=page_settings.RESIDUAL_CONTROLS,
-    ),
-    Page(
-        title="Architecture",
-        group=MODEL,
-        view="Architecture",
-        module="architecture",
-        path="model",
-        picture=".st-key-model_map",
-        head=True,
-        alone=True,
-        idle=("switches", "head", "switch_head", "importance", *PADDING_MASKS),
-        settings=page_settings.ARCHITECTURE_CONTROLS,
-    ),
-    Page(
         title="Tokenizer",
         group=MODEL,
         view="Tokenizer",
@@ -275,13 +254,19 @@ PAGES = {page.key: page for page in MENU if page.key != YOURS_PATH or checked_fi
 # place.
 _titles = {re.sub(r"\W+", "-", page.title.lower()): page for page in PAGES.values()}
 ALIASES = {name: page.key for name, page in _titles.items() if name != page.path}
-FORMER_PLACES = {  # of the stage, where a former page was
-    "row": {"depth": "row"},
-    "lines": {"depth": "head", "view": "lines"},
-    "heads": {"depth": "heads", "heads": "habit"},
-    "ablation": {"depth": "heads", "heads": "effect"},
+FORMER_PLACES = {  # path of a former page, and its picture where one is meant → place of the stage
+    ("row", ""): {"depth": "row"},
+    ("lines", ""): {"depth": "head", "view": "lines"},
+    ("heads", ""): {"depth": "heads", "heads": "habit"},
+    ("ablation", ""): {"depth": "heads", "heads": "effect"},
+    ("model", ""): {"depth": "model"},
+    ("architecture", ""): {"depth": "model"},
+    ("residual", ""): {"depth": "model", "whole": "after"},
+    ("residual-stream", ""): {"depth": "model", "whole": "after"},
+    ("attribution", "Source words"): {"depth": "model", "whole": "needs"},
 }
-ALIASES |= {"family": "lineage", HOME: HOME} | dict.fromkeys(FORMER_PLACES, HOME)
+_former = {path: HOME for path, picture in FORMER_PLACES if not picture}
+ALIASES |= {"family": "lineage", HOME: HOME} | _former
 GROUPS = {  # entry of the menu → its views
     group: [page for page in PAGES.values() if page.group == group]
     for group in dict.fromkeys(page.group for page in MENU)

@@ -1,10 +1,10 @@
 """Exercises: what a page suggests trying, each with its answer. Numbers in an answer are those of
 the model and the text on the page."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from headlight.app.text.formats import escaped, listed, signed, times
+from headlight.app.text.formats import escaped, signed, times
 from headlight.model.rounding import percent
 
 LISTED = 3  # tokens; if there are more, only the first is named
@@ -73,33 +73,12 @@ def least_certain(number: int, token: str, probability: float) -> Exercise:
     )
 
 
-def largest_part(shares: Mapping[str, float]) -> Exercise:
-    """Part of a model → its share of the parameters."""
-    largest = max(shares, key=shares.__getitem__)
-    return Exercise(
-        "count the parameters. Where are most of them?",
-        f"The largest share, {percent(shares[largest])}, belongs to “{largest}”. Each number in a "
-        "matrix is a parameter, so the largest matrices have most.",
-    )
-
-
 def invented_word(word: str, tokens: Sequence[str]) -> Exercise:
     count = "one token" if len(tokens) == 1 else f"{len(tokens)} tokens"
     return Exercise(
         f"invent a word, such as “{word}”. Which parts of it become tokens?",
         f"Here “{word}” is {count}: {' + '.join(f'“{escaped(token)}”' for token in tokens)}. What "
         "was frequent in the training texts is one token; the rest is split.",
-    )
-
-
-def changes_last(after: Sequence[str], depth: str, moved: bool) -> Exercise:
-    """The tokens whose prediction is the last to become final, at `depth`."""
-    names = [f"“{escaped(token)}”" for token in after]
-    named = listed(names) if len(names) <= LISTED else f"{len(names)} tokens, such as {names[0]}"
-    answer = f"After {named}, where only {depth} gives the final prediction."
-    return Exercise(
-        "find the prediction that changes last. Which layer changed it?",
-        answer if moved else "None: every prediction is final from the start.",
     )
 
 

@@ -33,9 +33,9 @@ BY_PAGE: dict[str, Keys] = {
         ("space", "play or pause"),
     ),
     "stage": (
-        ("1, 2, 3", "all heads, one head, one row"),
+        ("1, 2, 3, 4", "the model, all heads, one head, one row"),
         ("Enter, Esc", "one step deeper, one step back"),
-        ("arrows", "another head, row, cell or stop; with Shift another cell of the row"),
+        ("arrows", "another head, row, cell, stop or word; with Shift another cell of the row"),
         ("H, W", "hide the word, swap it"),
         ("O", "switch the head off or on"),
         ("M", "mask the cell, or allow it"),
@@ -55,18 +55,6 @@ BY_PAGE: dict[str, Keys] = {
         ("Enter", "select the head of the term"),
         ("S", "in order, or the largest first"),
         ("Esc", "clear the term"),
-    ),
-    "residual": (
-        ("arrows", "from cell to cell"),
-        ("Enter", "select the token of the cell"),
-        ("space", "play or pause"),
-        ("Esc", "stop playing"),
-    ),
-    "model": (
-        ("arrows", "from block to block"),
-        ("Enter", "open or close the block"),
-        ("space", "follow a token, or stop"),
-        ("Esc", "close the open block"),
     ),
     "lineage": (("← →", "the change before and after"),),
 }  # fmt: skip

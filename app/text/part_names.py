@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from headlight.app.text.axis import Axis
-from headlight.model.analysis.architecture import OUTPUT, Block
+from headlight.model.analysis.architecture import Block
 from headlight.model.analysis.decomposition import Term
 from headlight.model.analysis.reading import Reading
 from headlight.model.probing.changes import Change, Scope
@@ -177,20 +177,6 @@ def block_name(trace: Pass, block: Block) -> str:
         return BLOCKS[block.part]
     masked = "causal" in block.site.masks and trace.masks.causal
     return f"{'Masked ' * masked}Multi-Head Attention"
-
-
-def block_title(trace: Pass, block: Block) -> str:
-    """What a block is among all of a model, in any layer: “Cross-attention”, “Decoder norm before
-    feed-forward”."""
-    if block.kind:
-        return kind_name(trace, block.kind)
-    name = BLOCKS[block.part]
-    if block.stack == OUTPUT:
-        return name
-    if block.sublayer and block.sublayer != block.part:
-        sublayer = block.sublayer.replace("_attn", "-attention").replace("_", "-")
-        name += f" {'before' if block.part == 'norm' else 'after'} {sublayer}"
-    return f"{block.stack.capitalize()} {name.lower()}"
 
 
 def chip(change: Change, keys: Sequence[str] = ()) -> str:

@@ -1,9 +1,9 @@
-"""Where a predicted token comes from: the parts of the model, and the source words."""
+"""Where a predicted token comes from: the parts of the model, and the source words by six
+methods."""
 
 import numpy as np
 
-from headlight.app import charts, selection
-from headlight.app.components.figure import figure
+from headlight.app import selection
 from headlight.app.components.matrices import matrices
 from headlight.app.components.matrix import Matrix
 from headlight.app.results import word_results
@@ -17,15 +17,11 @@ METHOD_HELP = (
     "**attention**: mean weight over all heads. **head**: weight in the selected head. "
     "**rollout**: attention traced back through all layers (Abnar & Zuidema 2020). **norms**: "
     "weight times the length of the transformed value (Kobayashi et al. 2020). **gradient**: "
-    "gradient times embedding. **removal**: how much the metric falls without the word. Above: "
-    "Spearman's rank correlation between the methods; 1 means the same order."
+    "gradient times embedding. **removal**: how much the metric falls without the word. ρ is "
+    "Spearman's rank correlation; 1 means the same order."
 )
 
-PICTURES = PARTS, SOURCE, METHODS_COMPARED = (
-    "Parts of the model",
-    "Source words",
-    "Methods compared",
-)
+PICTURES = PARTS, METHODS_COMPARED = "Parts of the model", "Methods compared"
 
 
 def page() -> None:
@@ -47,34 +43,20 @@ def page() -> None:
     shown = [name for name in METHODS if name in words.values]
     name = formats.escaped(_terms.wanted(view, trace, score))
     frame.explain(METHOD_HELP)
-    if picture == SOURCE:
-        frame.finding(f"Source words behind {name}. {formats.escaped(words.in_words())}")
-        if words.words:
-            scaled = [
-                words.values[name] / (np.abs(words.values[name]).max() or 1) for name in shown
-            ]
-            labelled = [f"{i} {word}" for i, word in enumerate(words.words, start=1)]
-            matrices(
-                [
-                    Matrix(
-                        "Source words",
-                        np.array(scaled),
-                        *("method", "word", shown, labelled),
-                        largest=1,
-                        scale="relative to the largest",
-                        ends=("{}", "{}"),
-                    )
-                ],
-                key="words",
-            )
-    else:
-        frame.finding(f"How similarly the methods rank the source words behind {name}")
-        if ranks := words.correlations():
-            matrix = np.array([[ranks[one, two] for two in shown] for one in shown])
-            axis = charts.Axis("", shown)
-            figure(
-                charts.matrix(matrix, axis, axis, "ρ", (-1, 1), ".2f"),
-                key="ranks_figure",
-                alt="Rank correlation between methods",
-                projector=session.values()["projector"],
-            )
+    frame.finding(f"Source words behind {name}. {formats.escaped(words.in_words())}")
+    if words.words:
+        scaled = [words.values[name] / (np.abs(words.values[name]).max() or 1) for name in shown]
+        labelled = [f"{i} {word}" for i, word in enumerate(words.words, start=1)]
+        matrices(
+            [
+                Matrix(
+                    METHODS_COMPARED,
+                    np.array(scaled),
+                    *("method", "word", shown, labelled),
+                    largest=1,
+                    scale="relative to the largest",
+                    ends=("{}", "{}"),
+                )
+            ],
+            key="words",
+        )

@@ -64,7 +64,7 @@ def page() -> None:
     # The same two columns at every stop: the figure is then the same one, and glides.
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        model_map(shown, trace, ("", []), names=names(name), was=was, gone=gone)
+        model_map(shown, trace, names=names(name), was=was, gone=gone)
     with right.container(key="swap_effect", height="stretch"):
         if name in LINE:
             _draw_effect(LINE[name], effects[name])

@@ -8,20 +8,15 @@ import numpy as np
 import torch
 from torch import nn
 
-from headlight.model.arguments import kind_of, whole
 from headlight.model.pause import pause
-from headlight.model.probing.capture import inputs_of, view
 from headlight.model.probing.long_trace import LongTrace
 from headlight.model.probing.sites import (
     device_of,
     final_norm_of,
-    layers_of,
     predicted_side,
-    sublayers_of,
 )
-from headlight.model.probing.trace import Pass, Trace
+from headlight.model.probing.trace import Trace
 from headlight.model.sites import ProbedModel
-from headlight.model.transformer import FeedForward
 
 ALL_ROWS = slice(None)  # rows
 
@@ -31,27 +26,11 @@ def lengths(x: np.ndarray) -> np.ndarray:
     return np.linalg.norm(x.astype(np.float64), axis=-1)
 
 
-def usual_most(lengths: np.ndarray) -> float:
-    """The largest finite length within ten times the median. A vector or two, often those of the
-    first token, may be far longer (massive activations, Sun et al. 2024)."""
-    lengths = lengths[np.isfinite(lengths)]
-    if not lengths.size:
-        return 1.0
-    return float(lengths[lengths <= 10 * np.median(lengths)].max())
-
-
 def cosine(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Cosines of vectors, (.., d_model) twice → (..); 0 where one has no length."""
     x, y = x.astype(np.float64), y.astype(np.float64)
     product, both = (x * y).sum(-1), lengths(x) * lengths(y)
     return np.divide(product, both, out=np.zeros_like(product), where=both > 0)
-
-
-def mean_cosine_between_depths(x: np.ndarray, real: np.ndarray) -> np.ndarray:
-    """The cosine of a token's vectors at two depths, mean over `real` tokens:
-    (depth, position, d_model) → (depth, depth)."""
-    x = x[:, real]
-    return np.stack([cosine(vectors, x).mean(axis=-1) for vectors in x])
 
 
 def row_shares(model: ProbedModel, ids: torch.Tensor, row: int) -> torch.Tensor:
@@ -61,40 +40,6 @@ def row_shares(model: ProbedModel, ids: torch.Tensor, row: int) -> torch.Tensor:
         return nn.functional.one_hot(ids.new_tensor(row), len(ids)).double()
     real = (ids != model.config.pad_id).double()
     return real / real.sum().clamp(min=1)
-
-
-def real(trace: Pass, side: str) -> np.ndarray:
-    """Which positions of a side are not padding, (position,)."""
-    return np.array(trace.texts[side].roles) != "pad"
-
-
-@torch.no_grad()
-def hidden(model: ProbedModel, trace: Trace, side: str, layer: int) -> np.ndarray | None:
-    """The hidden numbers of a layer's feed-forward, (position, d_ff), as its last matrix reads
-    them: worked out from the stream and the outputs before it, without a pass. None where
-    something else than attention comes before it."""
-    kind_of("trace", trace, Trace, "a Trace with all weights")
-    if side not in trace.stream:
-        raise ValueError(f"The side must be one of {', '.join(trace.stream)}, not {side!r}.")
-    stack = trace.sides[side]
-    whole("layer", layer, 0, len(stack.layers) - 1)
-    module, sites = view(layers_of(model, stack)[layer]), {site.name: site for site in trace.sites}
-    device = device_of(model)
-
-    def on_device(array: np.ndarray) -> torch.Tensor:
-        return torch.tensor(array, device=device, dtype=next(module.parameters()).dtype)
-
-    x = on_device(trace.stream[side][layer])
-    for name, sublayer, norm in sublayers_of(module):
-        if isinstance(sublayer, FeedForward):
-            with inputs_of({side: sublayer.linear2}) as inputs:
-                sublayer(norm(x) if module.norm_first else x)
-            return inputs[side][0].float().cpu().numpy()
-        if not (site := sites.get(f"{stack.layers[layer]}.{name}")):
-            return None
-        output = on_device(trace.output[site.kind][trace.kinds[site.kind].index(site)])
-        x = x + output if module.norm_first else norm(x + output)
-    return None
 
 
 @dataclass(frozen=True)

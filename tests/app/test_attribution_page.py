@@ -84,12 +84,12 @@ def test_parts_and_words_are_those_of_python(opened):
     values = [step["value"] for step in fall(page)["steps"]]
     assert np.allclose(values, found.values, atol=1e-5)
     words = attribution(en_de.model, run, 2, hund, (2, 0))
-    show(page, "Source words")
+    show(page, "Methods compared")
     assert any(formats.escaped(words.in_words()) in text.value for text in page.markdown)
 
 
 def test_of_a_few_words_there_is_no_order(opened):
-    page = show(opened(source="A dog."), "Source words")
+    page = show(opened(source="A dog."), "Methods compared")
     assert any("too few to rank" in text.value for text in page.markdown) and not page.exception
 
 
@@ -109,7 +109,3 @@ def test_a_stream_that_is_patched_in_is_refused(opened):
     assert not page.exception and any(
         "cannot be split into contributions" in e.value for e in page.error
     )
-    page.switch_page("residual").run()  # where all else is shown
-    assert not page.exception and not page.error and components(page, "headlight_lens_grid")
-    show(page, "Who writes it")
-    assert any("cannot be split into contributions" in error.value for error in page.error)

@@ -45,14 +45,6 @@ def test_a_page_names_its_scale(page, name):
             assert colours.get("showscale") is False or colours["colorbar"]["title"]["text"]
 
 
-@pytest.mark.parametrize("picture", ["Length", "Direction", "Similarity", "Final answer"])
-def test_pictures_of_the_residual_stream_name_theirs(page, picture):
-    page.query_params.update(model="en-de", source=TEXT, picture=picture)
-    page.run()
-    (chart,) = page.switch_page("residual").run().get("plotly_chart")
-    assert json.loads(chart.proto.spec)["layout"]["coloraxis"]["colorbar"]["title"]["text"]
-
-
 def test_matrices_of_one_scale_share_it():
     score = np.array([[3.0, -44.6], [np.nan, 1.0]])
     matrix = {"row_name": "query", "column_name": "key"}

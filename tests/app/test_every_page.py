@@ -58,7 +58,7 @@ READING = [
 AS_OPENED = {key: SETTINGS[key].default for way in READING for key in way}
 RENDERS = sorted(
     AllPairs([MODELS, [*PAGES], [*SHOWN], [*MASKS], range(len(READING)), ["first", "last"]]),
-    key=lambda render: (MODELS.index(render[0]), render[2]),
+    key=lambda render: (MODELS.index(render[0]), render[2], render[5]),
 )
 # What it may say instead of taking apart what is no sum, or what is no longer there.
 MASKED = ("this key is masked", "there is nothing to rescale")
@@ -112,8 +112,8 @@ def test_a_page_is_drawn(new_page, models, name, renders):
     before = None
     for _, key, shown, masks, reading, which in renders:
         changed, shows, other = SHOWN[shown]
-        if shown != before:  # AppTest cannot choose what the screen before did not offer
-            page, before = new_page(), shown
+        if (shown, which) != before:  # AppTest cannot choose what the screen before did not offer
+            page, before = new_page(), (shown, which)
             page.query_params.update(model=name, source=TEXT, target="ein Hund")
         kind = kinds[0 if which == "first" else -1]
         line = CHANGES[changed].format(

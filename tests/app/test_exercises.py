@@ -14,7 +14,6 @@ from headlight.app.text.formats import escaped
 from headlight.app.views import generate, inside_a_head
 from headlight.model import load
 from headlight.model.probing.head_steps import head_steps
-from tests.app.common import components
 
 TEXT = "A little girl climbs a wooden playhouse."
 NAME = "en-fr"
@@ -23,7 +22,7 @@ VIEWS = [
     {"view": "generate"},
     {"view": "generate", "how": "Beam search"},
     {"view": "lineage"},
-    *({"view": view} for view in ("model", "tokenizer", "positions", "residual", "compare",
+    *({"view": view} for view in ("tokenizer", "positions", "compare",
                                   "lookup", "bertviz")),
 ]  # fmt: skip
 
@@ -87,17 +86,6 @@ def test_the_head_that_moves_along_the_source(answer, trace):
     assert f"starts at “{first}” and ends at “{last}”" in said
 
 
-def test_the_largest_part(answer, checkpoint):
-    sizes = {"feed-forward": 0, "attention": 0, "embeddings and generator": 0, "norms": 0}
-    for name, tensor in checkpoint.model.named_parameters():
-        part = ("feed-forward" if "feed_forward" in name else "attention" if "attn" in name
-                else "norms" if "norm" in name else "embeddings and generator")  # fmt: skip
-        sizes[part] += tensor.numel()
-    largest = max(sizes, key=sizes.get)
-    share = sizes[largest] / sum(sizes.values())
-    assert f"The largest share, {share:.0%}, belongs to “{largest}”" in answer("model")
-
-
 def softmax(scores):
     powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return powers / powers.sum(axis=-1, keepdims=True)
@@ -136,20 +124,6 @@ def test_the_least_certain_token_of_a_model_that_has_no_source(checkpoint, trace
         generate.exercise_of_generation(SimpleNamespace(first=0, path=()), trace, None, checkpoint)
         is None
     )
-
-
-def test_the_prediction_that_changes_last(answer):
-    """As the grid beside it says, whose rows are depths and whose columns tokens."""
-    said = answer("residual")
-    (grid,) = components(answer.page, "headlight_lens_grid")
-    columns = list(zip(*grid["answers"], strict=True))
-    last = [max((i for i in range(1, len(column)) if column[i] != column[i - 1]), default=0)
-            for column in columns]  # fmt: skip
-    names = [f"“{escaped(after)}”" for after, at in zip(grid["after"], last, strict=True)
-             if at == max(last)]  # fmt: skip
-    assert 1 < len(names) <= 3
-    named = ", ".join(names[:-1]) + f" and {names[-1]}"
-    assert said == f"After {named}, where only layer {max(last)} gives the final prediction."
 
 
 @pytest.mark.parametrize("side", ["source", "target"])

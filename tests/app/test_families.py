@@ -1,15 +1,18 @@
 """Other people's models in the app: small random folders in Hugging Face's layout."""
 
 import shutil
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
 
+from headlight.app.results import layer_results
+from headlight.app.results.shown import Shown
 from headlight.app.state import catalog
 from headlight.app.state.options import LAB
 from headlight.app.state.pages import HOME, MATRIX
-from headlight.app.text import notices, output_texts
-from headlight.app.views import _blocks
+from headlight.app.text import block_texts, notices, output_texts
 from headlight.model.analysis.architecture import blocks
 from headlight.model.checkpoint import load
 from headlight.model.families.rotary import angles
@@ -52,11 +55,15 @@ def double(models):
     shutil.rmtree(models / "double")
 
 
-def test_weights_that_are_rounded_are_said(double, opened):
-    page = opened(double, "model")
-    assert not page.exception and [info.value for info in page.info] == [ROUNDED]
-    page.selectbox(key="model").set_value("qwen3").run()
-    assert not page.exception and not page.info
+def test_the_figure_says_where_the_parameters_are_and_whether_they_are_rounded(double, folders):
+    for name in (double, "qwen3"):
+        checkpoint = load(folders / name)
+        view = SimpleNamespace(model=checkpoint.model, checkpoint=checkpoint)
+        shown = SimpleNamespace(view=view, trace=checkpoint.trace_run(checkpoint.run(TEXT)))
+        said = layer_results.about_of(cast("Shown", shown))["text"]["end"]
+        count = sum(parameter.numel() for parameter in checkpoint.model.parameters())
+        assert f"In all, {count:,} parameters: attention " in said
+        assert (ROUNDED in said) == (name == double)
 
 
 @pytest.mark.parametrize("section", LAB)
@@ -100,13 +107,13 @@ def test_a_model_opens_on_an_example_of_what_its_family_does(page, name):
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_blocks_say_what_such_a_model_has(folders, name):
-    """On the page Architecture; a table of positions has a block where there is one."""
+    """In the figure of the model; a table of positions has a block where there is one."""
     checkpoint = load(folders / name)
     run = checkpoint.run(TEXT)
     trace = checkpoint.trace_run(run)
     lengths = {side: len(text.ids) for side, text in trace.texts.items()}
     found = blocks(checkpoint.model, lengths)
-    said = {block.part: _blocks.explained(checkpoint.model, trace, block) for block in found}
+    said = {block.part: block_texts.explained(checkpoint.model, trace, block) for block in found}
     said["attention"] = said[next(block.part for block in found if block.kind)]
     rotary = name in ("llama-groups", "qwen3")
     assert ("position" in said) == ("rotat" not in said["attention"]) == (not rotary)
@@ -128,13 +135,13 @@ def test_blocks_say_what_such_a_model_has(folders, name):
 
 @pytest.mark.parametrize("pooling", ["mean", "max", "cls", "lasttoken"])
 def test_a_sentence_encoder_says_how_it_makes_its_vector(page, folders, pooling):
-    """On the page Architecture: what its pooling takes, its linear maps and the length."""
+    """In the figure of the model: what its pooling takes, its linear maps and the length."""
     name = f"encoder-{pooling}"
     maps = encoder(
         folders / "minilm", folders / name, {"pooling_mode": pooling}, DENSE["two"], True
     )
     page.query_params.update(dict(model=name, source=TEXT))
-    well(page.switch_page("model").run())
+    well(page.switch_page("stage").run())
     checkpoint = load(folders / name)
     run = checkpoint.run(TEXT)
     told = output_texts.output(checkpoint, run, lambda: checkpoint.trace_run(run))
@@ -142,7 +149,7 @@ def test_a_sentence_encoder_says_how_it_makes_its_vector(page, folders, pooling)
     trace = checkpoint.trace(TEXT)
     shown = {block.part: block for block in blocks(checkpoint.model, {"src": 5})}
     said = {
-        part: _blocks.explained(checkpoint.model, trace, shown[part])
+        part: block_texts.explained(checkpoint.model, trace, shown[part])
         for part in ("pooling", "dense")
     }
     takes = dict(mean="the mean", max="the maximum", cls="its first token", lasttoken="its last")
@@ -206,7 +213,7 @@ def test_a_text_that_does_not_fit_into_memory_is_told(opened, monkeypatch):
     """In a sentence with both numbers, where a page needs the weights."""
     monkeypatch.setattr("headlight.model.probing.trace.available", lambda: 10)
     page = opened("gpt2", source="A text that no other test has traced.")
-    for key in (HOME, MATRIX, "residual"):
+    for key in (HOME, MATRIX):
         page.switch_page(key).run()
         assert not page.exception, key
         said = [one.value for one in (*page.error, *page.warning, *page.info)]

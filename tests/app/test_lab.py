@@ -6,12 +6,11 @@ import re
 
 import numpy as np
 import pytest
-import torch
 
 from headlight.model.analysis import positions
 from headlight.model.probing import position_tables
 from headlight.model.probing.capture import view
-from tests.app.common import App, components, forget_all
+from tests.app.common import App, forget_all
 from tests.conftest import long_but
 from tests.model.common import CHECKPOINTS
 
@@ -103,9 +102,6 @@ def test_every_section_works_with_every_model(app, small_presets, model):
             page.segmented_control(key="lab").set_value(section).run()
         assert not page.exception and not page.error
         assert page.get("plotly_chart")
-    page.switch_page("residual").run()
-    assert not page.exception and not page.error
-    assert bold(page, "largest difference of probabilities") <= 1e-5 * 20
 
 
 def test_wavelengths_and_the_scale(lab):
@@ -231,56 +227,3 @@ def test_swapped_words(lab, loaded):
     assert not page.exception and "nothing to swap" in said(page)
     page.text_area(key="source").set_value("dog " * 90).run()
     assert not page.exception and "first 64 of 90 tokens" in said(page)
-
-
-def test_the_residual_page_shows_the_trace(app, loaded):
-    show(app, "residual")
-    en_de, model, seen = loaded
-    for name, side in seen.sides.items():
-        picture(app, "Length").segmented_control(key="stack").set_value(side.stack).run()
-        assert not app.exception
-        x = torch.tensor(seen.stream[name], dtype=torch.float64)
-        lengths = traces(app, "lengths_figure")[0]["z"]
-        expected = x.norm(dim=-1).T.numpy()
-        assert np.abs(lengths - expected).max() <= 1e-6 * max(1, expected.max())
-        cosine = torch.nn.functional.cosine_similarity
-        turned = traces(picture(app, "Direction"), "turned_figure")[0]["z"]
-        assert np.abs(turned - cosine(x[:-1], x[1:], dim=-1).T.numpy()).max() <= 1e-6
-        alike = traces(picture(app, "Similarity"), "alike_figure")[0]["z"]
-        assert np.abs(alike - cosine(x[:, None], x, dim=-1).mean(-1).numpy()).max() <= 1e-6
-    with torch.no_grad():
-        shares = model.generator(model.decoder.norm(x.float())).softmax(dim=-1).numpy()
-    best = seen.logits.argmax(axis=-1)
-    final = traces(picture(app, "Final answer"), "final_figure")[0]["z"]
-    assert np.abs(final - shares[:, np.arange(len(best)), best].T).max() <= 1e-6
-    (grid,) = components(picture(app, "Logit lens"), "headlight_lens_grid")
-    for depth, share in enumerate(shares):
-        assert grid["answers"][depth] == [en_de.tokenizer.token(row.argmax()) for row in share]
-        assert np.abs(grid["probability"][depth] - share.max(axis=-1)).max() <= 1e-4
-        assert np.abs(grid["final"][depth] - share[np.arange(len(best)), best]).max() <= 1e-4
-        assert grid["rank"][depth] == [
-            (row > row[i]).sum() + 1 for row, i in zip(share, best, strict=True)
-        ]
-    # From the outlined cell on it is the final word, and not in the cell before.
-    for row, depth in enumerate(grid["settled"]):
-        column = [answers[row] for answers in grid["answers"]]
-        assert {*column[depth:]} == {column[-1]} and column[depth - 1 : depth] != column[-1:]
-    late = sum(depth == len(shares) - 1 for depth in grid["settled"])
-    assert f"already predict {len(best) - late} of {len(best)} tokens" in said(app)
-    assert "final norm" in said(app)
-
-
-def test_a_classifier_is_asked_for_its_verdict_at_every_layer(app):
-    (grid,) = components(
-        picture(show(app, "residual", "reviews"), "Logit lens"), "headlight_lens_grid"
-    )
-    assert {answer for (answer,) in grid["answers"]} <= {"positive", "negative"}
-    assert "there is no final norm" in said(app)
-    assert picture(app, "Length").segmented_control(key="stack").options == ["encoder"]
-
-
-def test_long_targets_are_cut_and_it_is_said(app):
-    picture(show(app, "residual", target="Hund " * 250), "Logit lens")
-    assert not app.exception and "first 200 of 251 target positions" in said(app)
-    (grid,) = components(app, "headlight_lens_grid")
-    assert {len(row) for row in grid["answers"]} == {200}

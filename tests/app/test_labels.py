@@ -4,7 +4,6 @@ import pytest
 from headlight.app.results.head_table import head_table
 from headlight.app.text import formats, head_card, notices, part_names
 from headlight.app.text.axis import Axis
-from headlight.app.views import residual_stream
 from headlight.model import load, presets
 from headlight.model.analysis.head_metrics import measure, tokens_of
 from headlight.model.analysis.reading import Reading
@@ -144,9 +143,3 @@ def test_spaces_are_where_they_were_typed(tokenizer):
         for token, apart in zip(encoding.tokens, part_names.spaced(encoding), strict=True)
     )
     assert text.strip() == "the dog, sees"
-
-
-def test_far_longer_vectors_are_named():
-    assert residual_stream.massive_activations(["a", "b"], [3.0, 4.0], 4.0) == ""
-    said = residual_stream.massive_activations(["*a", "b", "c"], [20_000.0, 5.0, 7.0], 7.0)
-    assert "\\*a" in said and "20,000 long" in said and "ends at 7" in said

@@ -131,7 +131,7 @@ def test_what_is_drawn_and_measured_is_the_same(folder, name):
 def test_a_large_model_is_not_run_for_an_hour(pages, monkeypatch):
     """What takes one pass for each head or token is told how much that would be."""
     some = HOME, "attribution"
-    shown = dict(all_effects="true", all_heads="true", picture="Source words")
+    shown = dict(all_effects="true", all_heads="true", picture="Methods compared")
     said = pages("gpt2", False, some, **shown)
     monkeypatch.setattr(sweep_results, "MAX_SWEEP_WORK", 10**4)
     monkeypatch.setattr(sweep_results, "UNNOTICED_WORK", 10**4)

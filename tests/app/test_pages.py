@@ -105,4 +105,4 @@ def test_no_table_shows_the_index_of_its_data_frame():
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "dataframe"
     ]
     options = [{given.arg: ast.unparse(given.value) for given in call.keywords} for call in calls]
-    assert len(calls) > 10 and {given.get("hide_index") for given in options} == {"True"}
+    assert len(calls) > 5 and {given.get("hide_index") for given in options} == {"True"}

@@ -87,7 +87,7 @@ FAMILY = replace(
 PLANTS = {  # kind → file → what it holds, or a part of it → what comes before that
     "page": {
         "app/views/token_count.py": PAGE,
-        "app/state/pages.py": {'    Page(\n        title="Architecture",\n': ROW},
+        "app/state/pages.py": {'    Page(\n        title="Tokenizer",\n': ROW},
     },
     "setting": {
         "app/state/settings.py": {"        *PAGE_SETTINGS,\n": NOTE},

@@ -3,11 +3,18 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 
 from headlight.app.components import stage as component
 from headlight.app.components.packing import id_of
+from headlight.app.results import layer_results
+from headlight.app.results.shown import Shown
+from headlight.app.state import catalog
 from headlight.model import load
+from headlight.model.analysis import residual
+from headlight.model.analysis.attribution import attribution
 from headlight.model.probing.head_steps import head_steps
 from tests.app.common import components
 
@@ -108,6 +115,47 @@ def test_scores_of_a_head_are_those_of_its_steps(answered):
     for wrong in ({"layer": 9}, {"head": 9}, {"kind": "other"}, {"what": "nothing"}):
         question = {"what": "scores", "kind": "cross", "layer": 2, "head": 1} | wrong
         assert answered(question) == {"isMissing": True}
+
+
+def test_what_it_would_write_after_each_layer_is_the_lens(answered):
+    model = load("en-fr")
+    found = answered({"what": "after", "of": ""})
+    lens = residual.lens(model.model, model.trace(TEXT))
+    assert np.allclose(found["probability"], lens.probability, atol=1e-6)
+    assert found["settled"] == lens.settled.tolist()
+    assert np.shape(found["answers"]) == lens.best.shape
+
+
+def test_the_drawers_table_has_the_numbers_of_the_stream_and_of_the_lens():
+    view = catalog.view_of("en-fr", "final", "cpu")
+    shown = Shown(view, view.checkpoint.run(TEXT))
+    trace, table = shown.trace, pd.DataFrame(layer_results.vectors_of(shown))
+    for name, side in trace.sides.items():
+        x = torch.tensor(trace.stream[name]).double()
+        own = table[table.text == side.title]
+        length = own.pivot(index="layer", columns="place", values="length")
+        assert np.allclose(length, x.norm(dim=-1), rtol=1e-6)
+        turned = torch.nn.functional.cosine_similarity(x[:-1], x[1:], dim=-1)
+        cosine = own.pivot(index="layer", columns="place", values="cosine")[1:]
+        assert np.allclose(cosine.astype(float), turned, atol=1e-6)
+    lens = residual.lens(view.model, trace)
+    ranks = table.dropna(subset="rank").pivot(index="layer", columns="place", values="rank")
+    assert np.array_equal(ranks.astype(int), lens.rank)
+
+
+def test_what_a_word_needs_is_what_attention_and_removal_say(answered):
+    model, row = load("en-fr"), 1
+    found = answered({"what": "needs", "row": row, "of": ""})
+    run = model.run(TEXT)
+    trace = model.trace_run(run)
+    best, share = (some[row, 0] for some in trace.most_probable(1))
+    given = attribution(model.model, run, row, int(best))
+    assert tuple(found["words"]) == given.words and found["all"] == pytest.approx(share, abs=1e-6)
+    assert np.allclose(found["attention"], given.values["attention"], atol=1e-6)
+    # All words of this text are one token.
+    lost = np.log(found["all"]) - np.log(found["probability"])
+    assert np.allclose(lost, given.values["removal"], atol=1e-4)
+    assert answered({"what": "needs", "row": 999, "of": ""}) == {"isMissing": True}
 
 
 def test_orders_of_the_heads_are_those_of_survey_and_sweep(answered):

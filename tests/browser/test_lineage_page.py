@@ -46,10 +46,9 @@ def test_an_old_address_opens_at_its_part(visit):
     expect(page.locator(".st-key-model_map .gone[role]")).to_contain_text(["Learned Positions"])
 
 
-@pytest.mark.parametrize("page", ["lineage?swap=groups", "model"])
-def test_nothing_runs_off_a_phone(visit, page):
+def test_nothing_runs_off_a_phone(visit):
     visit.page.set_viewport_size({"width": 390, "height": 844})
-    visit.open(page)
+    visit.open("lineage?swap=groups")
     expect(visit.page.locator(".st-key-model_map svg").first).to_be_visible()
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
     frame = visit.page.locator(".st-key-model_map .frame")

@@ -105,7 +105,7 @@ def _type(page, x: float) -> None:
 
 
 def _go_and_return(page) -> None:
-    for name, place in (("Model", ".st-key-model_map"), ("Attention", TILES)):
+    for name, place in (("Model", ".hl-tokens"), ("Attention", TILES)):
         # a run that draws the menu anew has two of each link for a moment
         page.locator(".st-key-menu").get_by_role("link", name=name, exact=True).first.click()
         page.locator(place).last.wait_for()

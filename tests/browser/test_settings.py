@@ -23,7 +23,6 @@ STILL = """
 """
 SCROLLED = "scrollY + document.querySelector('.stMain').scrollTop"
 OTHERWISE = "shows=Other+run"
-WRITES = "picture=Who+writes+it"
 UNTRAINED, PRE_NORM = "model=paper%2C+untrained", "pre_norm%2C+untrained"
 ONE_HEAD, BY_INFLUENCE = "aligned_by=Selected+head", "aligned_by=Influence"
 OTHER_RUN = ("other", "other_model", "other_step", "other_masks")
@@ -119,14 +118,6 @@ MATTERS = {
         across=("heads_as=Scatter", "distance"),
         pattern=("all_heads=true", "previous token"),
     ),
-    "model": without(
-        of_a_run(
-            layer=("all_layers=true&layer=2", 3),
-            all_layers=("", True),
-            block=("", "Decoder embedding"),
-        ),
-        *("head", "causal", "src_padding", "tgt_padding", "memory_padding", "pad_to"),
-    ),
     "inside": of_a_run("at=Softmax", at=("", "Values"), without=("", ["scaling"])),
     "lookup": of_a_run(scaled=("vectors=Three+words", False), vectors=("", "Three words")),
     "ablation": without(
@@ -165,20 +156,6 @@ MATTERS = {
         "k": ("lab=Rotation", 9),
         "instead": ("lab=Other+positions", "learned"),
     },
-    "residual": without(
-        of_a_run(
-            source=("stack=encoder", "Two dogs run."),
-            src_padding=("pad_to=30&stack=encoder", False),
-            changes=("stack=encoder", "all=uniform"),
-            shows=("stack=encoder&changes=all%3Duniform", "Before"),
-            other=(f"stack=encoder&other=Two+dogs+run.&{OTHERWISE}", "A man sleeps."),
-            stack=("", "encoder"),
-            score_at=("kind=encoder", 3),
-            score_token=(f"{WRITES}&score_at=3", "chien"),
-            score_against=(f"{WRITES}&score_at=3", "chien"),
-        ),
-        *OF_A_HEAD,
-    ),
     "tokenizer": {
         "model": ("", "reverse"),
         "source": ("", "Two dogs run."),
@@ -200,18 +177,10 @@ MATTERS = {
     EXPORT: of_a_run(weights_of=("", "selected head")) | READ_AS | TILES,
 }
 # (page, setting) → why less than that changes in view, though it matters
-UNSEEN = (
-    {(EXPORT, key): "of the files of all heads the page has no preview" for key in TILES}
-    | {
-        ("model", key): "numbers and tokens at the blocks"
-        for key in ("step", "hold", "pad_to", "shows", "other_step")
-    }
-    | {
-        ("generate", "branches"): "the branches stand below what is written",
-        ("tokenizer", "pad_to"): "a token of padding is a row of the table",
-        ("residual", "score_at"): "the grid shows all rows; the selected one gets an outline",
-    }
-)
+UNSEEN = {(EXPORT, key): "of the files of all heads the page has no preview" for key in TILES} | {
+    ("generate", "branches"): "the branches stand below what is written",
+    ("tokenizer", "pad_to"): "a token of padding is a row of the table",
+}
 CASES = [(page, key) for page, settings in MATTERS.items() for key in settings]
 # Those of the top bar; `line` and `target` stand there for what is typed.
 BAR = [key for key, setting in SETTINGS.items() if not setting.pages and setting.address]

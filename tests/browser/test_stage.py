@@ -14,6 +14,7 @@ pytestmark = pytest.mark.browser
 MA = "?model=en-fr&kind=cross&layer=3&head=3&follow=11+ma"
 HTML = {"accept": "text/html"}
 PLACE = ".st-key-stage_place"
+FIRST_OF_CROSS = {"x": 906, "y": 130}  # in a window of 1280 × 900
 MOUNTS = "headlightStage.mounts"
 # What can be read on the stage, while it is covered, in every frame from now on.
 WATCH = """() => {
@@ -54,11 +55,10 @@ def test_it_is_mounted_once_and_depths_take_no_message(visit):
     expect(finding(visit)).to_contain_text("q · k is 32.3")
     visit.settle()
     before = asked(visit)
-    press(
-        visit, "Escape", "1", "3", "ArrowRight", "ArrowRight", "d", "d", "2", "ArrowDown", "ArrowUp"
-    )
+    press(visit, "Escape", "1", "ArrowLeft", "ArrowRight", "2", "4", "ArrowRight", "ArrowRight")
+    press(visit, "d", "d", "3", "ArrowDown", "ArrowUp")
     visit.page.get_by_role("button", name="Lines").click()
-    press(visit, "3")
+    press(visit, "4")
     expect(finding(visit)).to_contain_text("is 302, of 425 in all. my gets 71%, of 23%.")
     assert asked(visit) == before
     for said in ("depth=row", "cell=cross.3.3.11", "view=lines", "stop=weights"):
@@ -74,8 +74,8 @@ def test_it_is_mounted_once_and_depths_take_no_message(visit):
     expect(page.locator(f"{PLACE} .rail")).to_contain_text("decoder")
     page.get_by_role("button", name="Present", exact=True).click()
     page.get_by_role("button", name="Leave").click()
-    visit.settle().go("Architecture")
-    visit.open("")
+    visit.settle().go("Tokenizer")
+    visit.go("Heads")
     expect(finding(visit)).to_contain_text("attends")
     assert page.evaluate(MOUNTS) == 1
     visit.expect_well()
@@ -90,11 +90,38 @@ def test_the_sentence_stands_there_before_the_app(visit):
         expect(visit.page.locator("#hl-first")).to_have_count(0)
 
 
+def test_the_model_stands_above_its_heads(visit):
+    visit.open(f"model{MA}")  # a former address, as of the two views below
+    page, picture = visit.page, visit.page.locator(f"{PLACE} canvas")
+    expect(finding(visit)).to_contain_text("10 of 16 cross heads attend most to my")
+    visit.settle()
+    before = asked(visit)
+    picture.click(position=FIRST_OF_CROSS)  # a map is the way into its head
+    expect(page.locator(f"{PLACE} .rail [aria-current]")).to_have_text("cross 1.1")
+    assert asked(visit) == before
+    press(visit, "1")
+    page.get_by_role("button", name="After each layer").click()
+    expect(finding(visit)).to_contain_text("it would write 12 of 14 words already; n and la settle")
+    page.get_by_role("button", name="Needs").click()
+    expect(finding(visit)).to_contain_text("ma needs my, which has 50% of the attention")
+    picture.focus()
+    press(visit, "ArrowRight")  # another word, another question
+    expect(finding(visit)).to_contain_text("sœur needs sister")
+    assert "depth=model" in page.url and "whole=needs" in page.url
+    visit.open(f"attribution{MA}" + "&picture=Source+words")
+    expect(finding(visit)).to_contain_text("ma needs my")
+    visit.open(f"residual{MA}")
+    expect(finding(visit)).to_contain_text("If it stopped after layer 3")
+    press(visit, "Enter")
+    expect(page.locator(f"{PLACE} .rail [aria-current]")).to_have_text("Heads")
+    visit.expect_well()
+
+
 def test_the_selection_is_one_on_the_stage_and_on_other_pages(visit):
     visit.open("row?model=en-fr&follow=11+ma&stop=exp")  # a former address
     expect(finding(visit)).to_contain_text("e to the power of 5.71 is 302")
-    press(visit, "1", "ArrowLeft", "2", "ArrowDown")
-    name = visit.page.locator(f"{PLACE} .rail button").nth(1).inner_text()
+    press(visit, "2", "ArrowLeft", "3", "ArrowDown")
+    name = visit.page.locator(f"{PLACE} .rail button").nth(2).inner_text()
     layer, head = map(int, re.findall(r"\d+", name))
     visit.go("PyTorch")
     visit.menu("head_picker")
@@ -161,7 +188,7 @@ def test_screen_readers_and_small_windows(visit, scheme):
     visit.open(MA)
     for size in ((1280, 720), (390, 844)):
         page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
-        for depth in "123":
+        for depth in "1234":
             press(visit, depth)
             page.evaluate(AXE_SCRIPT)
             found = page.evaluate(
@@ -170,7 +197,7 @@ def test_screen_readers_and_small_windows(visit, scheme):
             assert not found, [(one["id"], one["nodes"][0]["html"]) for one in found]
             assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
     page.locator(f"{PLACE} canvas").focus()
-    press(visit, "2", "ArrowRight")
+    press(visit, "3", "ArrowRight")
     expect(page.locator(f"{PLACE} .spoken[aria-live]")).to_contain_text(re.compile(r"%|masked"))
     visit.expect_well()
 
@@ -181,7 +208,7 @@ def test_a_question_asked_without_a_server_is_answered_by_the_next_one(models, c
         visit = Visit(context.new_page(), address).open(MA)
         expect(finding(visit)).to_contain_text("attends most to my")
         port = int(address.rpartition(":")[2])
-    press(visit, "1", "ArrowLeft", "3")  # depths work; the scores of another head are wanted
+    press(visit, "2", "ArrowLeft", "4")  # depths work; the scores of another head are wanted
     expect(finding(visit)).to_contain_text("are on their way")
     with serve(models, port=port):
         page = visit.page

@@ -1,4 +1,4 @@
-"""What adds up and the logit lens: keys, the room that the pictures take, and one selection."""
+"""What adds up: keys, the room that the picture takes, and one selection."""
 
 import re
 
@@ -65,27 +65,3 @@ def test_the_steps_of_a_logit_are_read_sorted_and_chosen_by_keys(visit):
     visit.go("Attention")  # one selection
     chosen = visit.page.evaluate("() => window.headlight.grid.look.cell ?? null")
     assert chosen and chosen["query"] == 8
-
-
-def test_the_lens_is_a_grid_that_plays_from_layer_to_layer(visit):
-    visit.page.emulate_media(reduced_motion="reduce")
-    visit.open(f"residual?{TEXT}")
-    picture, press = visit.page.locator(".st-key-lens"), visit.page.keyboard.press
-    expect_room(visit, "lens")
-    expect(picture.locator("td.settled")).to_have_count(14)
-    covered = picture.locator("td.later")
-    press(" ")
-    expect(covered).to_have_count(4 * 14)  # the input alone
-    expect(covered).to_have_count(3 * 14)
-    press("Escape")
-    expect(covered).to_have_count(0)
-    press("ArrowDown")  # takes the grid's one stop of the Tab key
-    for _ in range(8):
-        press("ArrowRight")
-    press("ArrowDown")
-    expect(picture.get_by_role("status")).to_contain_text("after layer 3, having read “voiture”")
-    press("Enter")
-    visit.idle()
-    expect(picture.locator("th.selected")).to_have_text("voiture")
-    visit.go("Attribution")
-    expect(finding(visit)).to_contain_text("rouge gets ")

@@ -106,9 +106,15 @@ def test_the_selection_is_the_browsers_until_the_server_has_another(stage):
     assert found == ["decoder 2.2", "decoder 2.2", "cross 3.3", "encoder 1.4", 2, 1]
 
 
-@pytest.mark.parametrize("depth", ["heads", "head", "row"])
+@pytest.mark.parametrize("depth", ["model", "heads", "head", "row"])
 def test_an_address_leads_to_where_it_was_written(stage, depth):
-    where = {"depth": depth, "cell": "cross.2.3.4.5", "stop": "weights", "scaling": "off"}
+    where = {
+        "depth": depth,
+        "whole": "needs",
+        "cell": "cross.2.3.4.5",
+        "stop": "weights",
+        "scaling": "off",
+    }
     written = stage("(state) => state.place()", where=where)
     assert written["depth"] == depth and written["cell"] == where["cell"]
     assert stage("(state) => state.place()", where=written) == written
@@ -164,16 +170,17 @@ def test_what_a_lesson_asks_for_is_nowhere(stage):
     assert found[3] is None
 
 
-PLACED = """({ parts, told, order, W, H, isNarrow }) => {
+SIDES = "source", "target"
+PLACED = """({ parts, towers, told, order, W, H, isNarrow }) => {
   const width = (text, px) => text.length * px * 0.5;
   const camera = { W, H, s: 14, m: 17, isNarrow, colours: {}, width };
-  const state = { run: { parts }, told, order, tile: parts[0] };
-  const { tiles, titles } = headsPlace(state, camera);
-  return { tiles: tiles.map(({ where, box }) => [where, box]), titles };
+  const state = { run: { parts }, look: { towers }, told, order, tile: parts[0] };
+  const { tiles } = order < 0 ? floorsPlace(state, camera) : headsPlace(state, camera);
+  return tiles.map(({ where, box }) => [where, box]);
 }"""
 
 
-@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("order", [-1, 0, 1, 2])  # -1: the model
 @pytest.mark.parametrize("size", [(1216, 526, False), (1824, 810, False), (358, 480, True)])
 @pytest.mark.parametrize("kinds", [[(4, 4)] * 3, [(12, 12)], [(24, 16)], [(1, 1)], [(6, 8)] * 3])
 def test_every_head_stands_once_in_every_order_and_over_no_other(node, order, size, kinds):
@@ -182,6 +189,8 @@ def test_every_head_stands_once_in_every_order_and_over_no_other(node, order, si
         {
             "kind": kind,
             "name": kind,
+            "query": "source" if kind == "encoder" else "target",
+            "key": "target" if kind == "decoder" else "source",
             "layers": layers,
             "heads": heads,
             "numbers": [*range(1, layers + 1)],
@@ -208,19 +217,31 @@ def test_every_head_stands_once_in_every_order_and_over_no_other(node, order, si
         },
     }
     width, height, narrow = size
+    of_side = {side: [p for p in parts if p["query"] == side] for side in SIDES}
+    towers = [
+        {
+            "side": side,
+            "start": "",
+            "end": "",
+            "layers": [[*(part["kind"] for part in own), "feed_forward"]] * own[0]["layers"],
+        }
+        for side, own in of_side.items()
+        if own
+    ]
     given = {
         "parts": parts,
+        "towers": towers,
         "told": told,
         "order": order,
         "W": width,
         "H": height,
         "isNarrow": narrow,
     }
-    found = node.scope("app/components/stage/heads.js", "app/components/stage/state.js")(
+    found = node.scope(*(f"app/components/stage/{name}.js" for name in ("heads", "floors")))(
         PLACED, given
     )
-    assert sorted(map(str, (where for where, _ in found["tiles"]))) == sorted(map(str, all_heads))
-    boxes = np.array([[box[name] for name in "xywh"] for _, box in found["tiles"]])
+    assert sorted(map(str, (where for where, _ in found))) == sorted(map(str, all_heads))
+    boxes = np.array([[box[name] for name in "xywh"] for _, box in found])
     x, y, w, h = boxes.T
     assert (boxes[:, 2:] > 1).all() and (boxes[:, :2] >= -0.01).all()
     assert (x + w <= width + 0.01).all() and (y + h <= height + 0.01).all()
@@ -272,7 +293,7 @@ def test_what_is_said_of_a_row_are_its_own_numbers(stage, trace):
     code = """(state) => {
       const vectors = VECTORS;
       for (const each of Object.values(vectors)) each.data = Float32Array.from(each.data);
-      Object.assign(state, { vectors, depth: 2 });
+      Object.assign(state, { vectors, depth: ROW });
       return [...Array(state.part().rows).keys()].map((row) => {
         state.chooseRow(row);
         return [0, 1, 2, 3].map((stop) => findingOf(Object.assign(state, { stop })));

@@ -1,11 +1,9 @@
-"""The model as the paper's figure 1; a click unfolds a block in place."""
+"""A model as the paper's figure 1, with what replaces what."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Mapping, Sequence
 from itertools import cycle
 from types import MappingProxyType
 
-import streamlit as st
 from streamlit.components.v2 import component
 
 from headlight.app import theme
@@ -29,49 +27,9 @@ NORMS = theme.LINES[10]
 SHOWN = 100  # tokens of a text that are drawn
 
 
-@dataclass(frozen=True)
-class BlockPicture:
-    """A picture in an open block. `title`: its name; `caption`: what it shows; `source`: the
-    picture as a data: URL; `row`, `rows`: the row that is framed, of so many, or −1; `opens`: the
-    settings of the head that it opens on Attention; `is_off`: whether that head is off; `selected`:
-    whether it is the selected one."""
-
-    title: str
-    caption: str
-    source: str
-    row: int = -1
-    rows: int = 1
-    opens: Mapping[str, str | int] | None = None
-    is_off: bool = False
-    selected: bool = False
-
-
-@dataclass(frozen=True)
-class Inside:
-    """The pictures in an open block. `key`: what rows, columns and colours are, in HTML; `joins`:
-    what their outputs pass through on the way out."""
-
-    pictures: Sequence[BlockPicture]
-    key: Sequence[str]
-    joins: str = ""
-
-
-@dataclass(frozen=True)
-class Unfolded:
-    """What an open block shows. `title`: what it is; `finding`: what it does with this sentence;
-    `text`: what it does with any; `link`: the text, the path and the settings of the page that
-    shows more."""
-
-    title: str
-    finding: str
-    text: str
-    link: tuple[str, str, Mapping[str, str | int]]
-    inside: Inside | None = None
-
-
 _mount = component(
     "headlight_model_map",
-    css=read("shared/button.css") + read("model_map/style.css"),
+    css=read("model_map/style.css"),
     js=script("model_map/index.js"),
 )
 
@@ -79,29 +37,14 @@ _mount = component(
 def model_map(
     shown: Sequence[Block],
     trace: Pass,
-    output: tuple[str, Sequence[str]],
-    opened: tuple[Block, Unfolded] | None = None,
-    layer: int = 0,
-    all_layers: bool = False,
-    on_choose: Callable[[Block | None], None] | None = None,
-    on_all_layers: Callable[[bool], None] | None = None,
     names: Mapping[str, str] | None = None,
     was: Mapping[Block, tuple[Block, str] | None] = MappingProxyType({}),
     gone: Collection[Block] = (),
-    here: str = "",
 ) -> None:
-    """`shown`: the blocks of the traced model; `output`: the title and the labels of its
-    predictions; `opened`: the block that is unfolded. Identical layers are drawn once, unless
-    `all_layers`; such a block stands for the one in `layer`, if that is among them. Callbacks:
-    `on_choose` gets a newly opened block, or None where the open one was closed; without it blocks
-    cannot be opened; `on_all_layers` gets the other value of `all_layers`. `names`: Block.part → a
-    name, where another than the paper's; `was`: a block that is new → what stood there before and
-    its name, or None; `gone`: blocks that are no longer there; `here`: the page's path."""
-    runs = {side.stack: alike(shown, side.stack) for side in trace.sides.values()}
-    groups = {
-        stack: [[block] for run in of_stack for block in run] if all_layers else of_stack
-        for stack, of_stack in runs.items()
-    }
+    """`shown`: the blocks of the traced model, of which identical layers are drawn once. `names`:
+    Block.part → a name, where another than the paper's; `was`: a block that is new → what stood
+    there before and its name, or None; `gone`: blocks that are no longer there."""
+    groups = {side.stack: alike(shown, side.stack) for side in trace.sides.values()}
 
     def together(block: Block) -> list[int]:
         """The layers that this block stands for."""
@@ -110,20 +53,6 @@ def model_map(
     def name(block: Block) -> str:
         first = together(block)[0] if block.layer is not None else ""
         return ".".join([block.stack, str(first), block.sublayer, block.part])
-
-    by_name = {}
-    for block in shown:
-        if name(block) not in by_name or block.layer == layer:
-            by_name[name(block)] = block
-
-    open_name = opened and name(opened[0])
-
-    def hear():
-        event = st.session_state["model_map"]
-        if on_choose and event.chosen in by_name:
-            on_choose(None if event.chosen == open_name else by_name[event.chosen])
-        elif on_all_layers and event.all_layers is not None:
-            on_all_layers(event.all_layers)
 
     kinds = dict.fromkeys((*KINDS, *trace.kinds))
     colours = COLOURS | dict(zip(kinds, cycle(theme.LINES), strict=False))
@@ -161,19 +90,10 @@ def model_map(
         }
 
     def frame(run: list[int], side) -> dict:
-        depth, many = len(side.layers), len(run) > 1
         blocks = [b for b in shown if b.stack == side.stack and b.layer == run[0]]
-        repeats = len(runs[side.stack]) < depth
-        title = f"{len(run)} ×" if many or depth == 1 else f"layer {run[0] + 1}"
-        label = f"{side.stack}, {title}: " + (
-            "draw identical layers once" if all_layers else "draw all layers"
-        )
-        chooses = on_all_layers and repeats and (many or all_layers)
-        return {
-            "title": title,
-            "label": label if chooses else "",
-            "blocks": [drawing(block) for block in blocks],
-        }
+        is_alone = len(run) == 1 < len(side.layers)
+        title = f"layer {run[0] + 1}" if is_alone else f"{len(run)} ×"
+        return {"title": title, "blocks": [drawing(block) for block in blocks]}
 
     predicted = trace.predicted.stack
     example = next((block for block in shown if block.kind), shown[0])
@@ -190,7 +110,6 @@ def model_map(
                 "answers": [drawing(b) for b in shown if b.stack == OUTPUT]
                 if side.stack == predicted
                 else [],
-                "output": [output[0], list(output[1][:SHOWN])],
             }
             for side in trace.sides.values()
         ],
@@ -203,13 +122,8 @@ def model_map(
             *[("framed", "new"), ("dashed", "before")][: 2 * bool(was)],
             *[("pale", "gone")][: len(gone)],
         ],
-        "all": all_layers,
-        "focus": theme.FOCUS,
-        "opens": on_choose is not None,
-        "opened": opened and {"id": open_name, **asdict(opened[1])},
-        "here": here,
     }
-    _mount(data=data, key="model_map", on_chosen_change=hear, on_all_layers_change=hear)
+    _mount(data=data, key="model_map")
 
 
 def _outside(shown: Sequence[Block], stack: str) -> list[Block]:

@@ -1,11 +1,8 @@
 // The model as the paper's figure 1: the input at the bottom, the output at the top, stacks beside
 // each other, and an arrow from what a stack gives to every attention elsewhere that attends to it.
-// A click opens a block in place. What changes glides from its old place to the new one.
+// What changes glides from its old place to the new one.
 
-import { pageWith } from "../shared/address.js";
 import { element } from "../shared/dom.js";
-import { keysOf } from "../shared/keys.js";
-import { leadsTo } from "../shared/lead.js";
 import { shape } from "../shared/svg.js";
 
 // In units of the picture, which is then made as large as there is room.
@@ -27,15 +24,7 @@ const FORK = 46; // from the stem to its outer tines
 const BEFORE = 236; // the part that a block replaces, beside it
 const ASIDE_BEFORE = 24; // from the frame to it
 
-const OPEN = 620; // an open block with pictures, at most
-const ASIDE = 200; // px that what explains it needs
-const BUTTON = 44; // px that the button needs
-const PER_ROW = 8; // pictures in it
-const MAP = 88; // their height; of two rows each has less
-
 const GLIDE = 650; // ms
-const PACE = 0.2; // units of the picture that the dot travels in a millisecond
-const STEP = 700; // ms at each block, where nothing glides
 
 const SMALLEST = 0.75; // px per unit; the frame scrolls before letters get smaller
 const LARGEST = 2;
@@ -46,23 +35,12 @@ const ruler = element("canvas").getContext("2d");
 const widths = new Map(); // font and words → pixels
 
 class Figure {
-  constructor(root, tell) {
+  constructor(root) {
     this.root = root;
-    this.tell = tell;
-    this.items = []; // the blocks, for the arrow keys
-    this.svg = shape("svg", { role: "group" });
-    this.button = element("button", { type: "button", class: "play" });
-    this.button.onclick = () => this.play(!this.playing);
-    this.caption = element("span", { class: "caption", role: "status" });
-    this.about = element("div", { class: "about" });
-    this.player = element("div", {}, this.button, this.caption);
+    this.items = []; // the blocks
+    this.svg = shape("svg", { role: "group", "aria-label": "The model" });
     this.legend = element("p", { class: "legend" });
-    this.acts = element("div", { class: "acts" }, this.player, this.legend);
-    this.below = element("div", { class: "below" });
-    this.frame = element("div", { class: "frame" }, this.acts, this.svg, this.below);
-    this.svg.onclick = (event) => this.press(event.target.closest("[role=button]"));
-    this.svg.onkeydown = (event) => this.key(event);
-    keysOf(this.frame, (event) => this.pageKey(event));
+    this.frame = element("div", { class: "frame" }, this.legend, this.svg);
     root.querySelector(".frame")?.remove(); // the style beside it stays
     root.append(this.frame);
     const host = root.getRootNode().host ?? root;
@@ -79,22 +57,17 @@ class Figure {
     });
   }
 
-  /** Another model, or another block that is open. */
+  /** Another model. */
   update(model) {
     const before = this.stacks && this.now();
     Object.assign(this, model);
-    this.frame.style.setProperty("--hl-focus", this.focus);
-    this.player.hidden = !this.opens;
     this.legend.replaceChildren(...this.means.map(([example, words]) =>
       element("span", {}, element("b", {}, example), `: ${words}`)));
-    this.svg.setAttribute("aria-label", this.opens ? "The model. Use the arrow keys to move from block to " +
-      "block, Enter to open or close one." : "The model");
     this.draw();
     if (before && !isStill()) this.glide(before);
   }
 
   end() {
-    this.play(false);
     this.observer.disconnect();
     window.removeEventListener("resize", this.refit);
   }
@@ -103,18 +76,15 @@ class Figure {
 
   draw() {
     if (!this.stacks) return;
-    this.play(false);
-    this.detail = this.opened && this.unfolded(this.opened);
     this.family = getComputedStyle(this.frame).fontFamily;
     [this.width, this.highest] = this.room();
     this.layout(this.width);
-    this.lie();
     // Made smaller to fit the height, it leaves room at its sides: for wider boxes. Or there is
     // height left: for longer arrows.
     const scale = this.scale();
     const left = this.highest / scale - this.size[1];
     if (scale < 1 && scale * this.size[0] < this.width) this.layout(this.width / scale);
-    else if (left > 0 && this.wide && !this.all) {
+    else if (left > 0 && this.wide) {
       const { arrows } = this.columns.reduce((a, b) => (a.top < b.top ? a : b));
       this.layout(this.width, Math.min(1 + left / arrows, AIRIEST));
     }
@@ -124,32 +94,7 @@ class Figure {
     this.svg.style.height = `${Math.floor(this.scale() * height)}px`;
     const above = this.svg.getBoundingClientRect().top - this.frame.getBoundingClientRect().top + this.frame.scrollTop;
     this.frame.style.maxHeight = this.wide ? `${this.highest + above}px` : "";
-    const active = this.root.getRootNode().activeElement;
-    const focused = this.svg.contains(active) && active.dataset.part;
     this.svg.replaceChildren(shape("g", { class: "lines" }, ...this.lines), ...this.nodes);
-    this.below.replaceChildren(...(this.wide || !this.detail ? [] : [this.detail]));
-    this.mark();
-    if (focused) (this.node(focused) ?? this.items[0].node).focus({ preventScroll: true });
-    if (this.all) this.reveal();
-  }
-
-  /** What explains the open block stands at the top left, above a first stack that is lower or
-   * beside one that stands alone, or else in the block. */
-  lie() {
-    const scale = this.scale();
-    const [first, second] = this.columns;
-    const beside = (this.frame.clientWidth - scale * this.size[0]) / 2;
-    const above = second ? scale * (this.size[1] - 2 + first.top) : 0;
-    const floats = (high) => this.wide && !this.all && (beside > ASIDE || above > high);
-    const isFree = floats(ASIDE);
-    this.acts.classList.toggle("beside", floats(BUTTON));
-    this.highest = this.room()[1];
-    const width = beside > ASIDE ? beside - 24 : beside + scale * (second?.frame ?? 0) - 24;
-    this.acts.style.width = floats(BUTTON) ? `${Math.min(width, 480)}px` : "";
-    if (!this.detail) return this.about.remove();
-    if (isFree) this.acts.append(this.about);
-    else this.detail.append(this.about);
-    if (this.wide) this.layout(this.width);
   }
 
   /** Everything, in a width. */
@@ -163,9 +108,6 @@ class Figure {
     width -= this.replaced;
     this.margin = this.wide ? MARGIN : 0;
     this.box = this.wide ? Math.min(room(MARGIN), WIDEST) : Math.max(room(0) / 0.85, 140);
-    // An open block has what the other stacks leave.
-    const others = (count - 1) * (this.box + this.margin + RESIDUAL + 14 + CHANNEL);
-    this.openBox = Math.max(this.box, Math.min(width - others - MARGIN - RESIDUAL - 14, OPEN));
     this.lines = [];
     this.nodes = [];
     this.items = [];
@@ -177,7 +119,7 @@ class Figure {
         this.lines = [shape("g", { class: "gone" }, ...this.lines)];
         this.nodes = [shape("g", { class: "gone" }, ...this.nodes)];
       }
-      start += this.margin + column.box + RESIDUAL + 14 + CHANNEL;
+      start += this.margin + this.box + RESIDUAL + 14 + CHANNEL;
       return column;
     });
     for (const bridge of this.bridges) this.bridge(bridge, this.columns);
@@ -187,22 +129,18 @@ class Figure {
 
   column(stack, index, start) {
     const mirrored = index > 0; // residual arrows and N × stand outside, arrows across between
-    const blocks = blocksOf(stack);
-    const box = this.wide && blocks.some((block) => this.isOpen(block)) ? this.openBox : this.box;
+    const { box } = this;
     const left = start + (mirrored ? 8 : this.margin + 6 + RESIDUAL);
     const at = {
       index, mirrored, box, middle: left + box / 2,
       frame: mirrored ? start : start + this.margin,
       frameWidth: box + RESIDUAL + 14,
       arrows: 0, // their length in all
-      way: [], // of the dot: {x, y, id of the block that it passes}
     };
     let y = this.tokens(stack.input, at, -ROW, "input");
-    this.pass(at, at.middle, y);
     y = this.arrow(at, y, 8);
     const [embedding, position] = stack.before;
     y = this.block(embedding, at, y);
-    this.pass(at, at.middle, y, embedding);
     if (position) y = this.positions(position, at, y); // rotary positions are no part of it
     at.embedded = y - 3;
     y = this.stem(at, y, 6);
@@ -212,17 +150,12 @@ class Figure {
     });
     for (const block of stack.after) {
       y = this.block(block, at, this.arrow(at, y, 9));
-      this.pass(at, at.middle, y, block);
     }
     at.given = y - 5;
-    this.pass(at, at.middle, at.given);
     for (const block of stack.answers) {
       const touching = block.part.endsWith("softmax");
       y = this.block(block, at, touching ? this.stem(at, y, 3) : this.arrow(at, y, 10));
-      this.pass(at, at.middle, y, block);
     }
-    if (stack.answers.length && stack.output[1].length)
-      y = this.tokens(stack.output, at, this.arrow(at, y, 9) - ROW, "output");
     at.top = y - (stack.answers.length ? 0 : 8);
     return at;
   }
@@ -238,7 +171,6 @@ class Figure {
     const middle = y - gap - SUM;
     this.stem(at, y, gap);
     this.sum(at.middle, middle, gone(block));
-    this.pass(at, at.middle, middle, block);
     this.boxed(block, left, middle - height / 2, width, height, at);
     const edge = at.middle + (at.mirrored ? 1 : -1) * SUM;
     this.path(`M${end},${middle} H${edge}`, gone(block));
@@ -247,7 +179,7 @@ class Figure {
   }
 
   /** A layer in its frame. */
-  layer({ title, label, blocks }, at, bottom, name) {
+  layer({ title, blocks }, at, bottom, name) {
     let y = this.stem(at, bottom, 3);
     for (let i = 0; i < blocks.length; ) {
       const unit = blocks.filter(({ sublayer }) => sublayer === blocks[i].sublayer);
@@ -258,12 +190,12 @@ class Figure {
     const top = this.stem(at, y, 6);
     const box = { x: at.frame, y: top, width: at.frameWidth, height: bottom - top, rx: 9 };
     this.lines.unshift(shape("rect", { ...box, class: "layer" }));
-    this.name([name, title].filter(Boolean), label, at, top, bottom);
+    this.name([name, title].filter(Boolean), at, top, bottom);
     return top;
   }
 
   /** What a frame is, beside it or, without margins, at its top. */
-  name(words, label, at, top, bottom) {
+  name(words, at, top, bottom) {
     const middle = at.mirrored ? at.frame + at.frameWidth + this.margin / 2 : this.margin / 2;
     const box = this.wide
       ? { x: middle - 30, y: (top + bottom) / 2 - 13 * words.length, width: 60,
@@ -276,11 +208,7 @@ class Figure {
       return this.text(line, x, box.y + (this.wide ? 18 : 15) + 26 * i,
         many && this.wide ? 21 : LETTER, anchor, many ? "strong" : "");
     });
-    const hit = shape("rect", { ...box, rx: 6, class: "hit" });
-    const attributes = label
-      ? { role: "button", tabindex: "0", "aria-label": label, "data-part": `${at.index} layers` }
-      : {};
-    this.nodes.push(shape("g", { class: "name", ...attributes }, hit, ...texts));
+    this.nodes.push(shape("g", { class: "name" }, ...texts));
   }
 
   /** Sublayer, then the sum and its norm in one box, as in the paper. */
@@ -292,8 +220,6 @@ class Figure {
     const top = this.block(norm, at, y);
     const [middle, edge] = [(y + top) / 2, this.edge(at, at.mirrored)];
     this.residual(at, start, middle, edge, sublayer);
-    this.pass(at, at.middle, middle);
-    this.pass(at, at.middle, top, norm);
     return top;
   }
 
@@ -307,7 +233,6 @@ class Figure {
     this.sum(at.middle, middle);
     if (norm.was?.at_sum) this.replaces(norm.was, at, middle, at.middle + SUM);
     this.residual(at, start, middle, at.middle + (at.mirrored ? SUM : -SUM), sublayer);
-    this.pass(at, at.middle, middle);
     return middle - SUM;
   }
 
@@ -316,18 +241,11 @@ class Figure {
     const around = this.edge(at, at.mirrored) + (at.mirrored ? 1 : -1) * (RESIDUAL - 8);
     this.path(`M${at.middle},${start} H${around} V${middle} H${edge}`, `residual ${gone(sublayer)}`);
     this.tip(edge, middle, at.mirrored ? "left" : "right");
-    this.pass(at, at.middle, start);
-    this.pass(at, around, start);
-    this.pass(at, around, middle, sublayer);
   }
 
   /** The right or the left edge of the blocks. */
   edge({ middle, box }, isRight) {
     return middle + ((isRight ? 1 : -1) * box) / 2;
-  }
-
-  pass({ way }, x, y, block = null) {
-    way.push({ x, y, block, jumps: !way.length });
   }
 
   /** What enters a sublayer from below: queries, keys and values, or the first alone. */
@@ -360,8 +278,6 @@ class Figure {
     const out = output ? `M${from.middle},${from.given + 5} V${from.given}` :
       `M${from.middle},${from.embedded}`;
     this.path(`${out} H${across} V${y} H${edge}`, `bridge ${gone(sublayer)}`);
-    from.bridge ??= [[from.middle, from.given], [across, from.given], [across, y], [edge, y]]
-      .map(([x, y]) => ({ x, y, block: null }));
     this.tip(edge, y, onwards ? "right" : "left", gone(sublayer));
     this.lines.push(this.text("K, V", edge + (onwards ? -12 : 12), y - 5, SMALL,
       onwards ? "end" : "start", `qkv ${gone(sublayer)}`));
@@ -390,56 +306,9 @@ class Figure {
   }
 
   block(block, at, y) {
-    const width = at.box;
-    const height = this.height(block, width);
-    const inside = this.wide && this.isOpen(block) ? this.inside(width) : 0;
-    const left = at.middle - width / 2;
-    this.boxed(block, left, y - height - inside, width, height + inside, at);
-    if (inside) {
-      const place = { x: left + PAD, y: y - inside, width: width - 2 * PAD, height: inside };
-      this.nodes.push(shape("foreignObject", place, this.detail));
-    }
-    return y - height - inside;
-  }
-
-  isOpen({ id }) {
-    return Boolean(id) && this.opened?.id === id;
-  }
-
-  /** The height of what is in the open block, in a box of this width. */
-  inside(width) {
-    const gauge = element("div", { class: "gauge", style: `width: ${width - 2 * PAD}px` }, this.detail);
-    this.frame.append(gauge);
-    const height = this.detail.offsetHeight;
-    gauge.remove();
-    return height;
-  }
-
-  /** What an open block shows, and in `about` what explains it. */
-  unfolded({ inside, text, link }) {
-    const [title, path, settings] = link;
-    this.about.replaceChildren(element("p", {}, text),
-      leadsTo(element("a", { class: "go" }, `${title} →`), () => pageWith(path, settings, this.here)));
-    if (!inside) return element("div", { class: "open" });
-    const { pictures, joins, key } = inside;
-    const rows = Math.ceil(pictures.length / (this.frame.clientWidth < 640 ? 4 : PER_ROW));
-    const columns = Math.ceil(pictures.length / rows) || 1;
-    const shown = element("div", { class: "pictures", style: `--columns: ${columns}; ` +
-      `--map: ${Math.round(MAP / (rows > 1 ? 1.5 : 1))}px` }, ...pictures.map((one) => this.picture(one)));
-    const meaning = element("div", { class: "key" });
-    meaning.innerHTML = key.map((one) => `<span>${one}</span>`).join("");
-    return element("div", { class: "open" }, ...(joins ? [element("div", { class: "joins" }, joins)] : []), shown, meaning);
-  }
-
-  picture({ title, caption, source, row, rows, opens, is_off: isOff, selected }) { // a link where it opens
-    const map = element("span", { class: "map" }, element("img", { src: source, alt: "" }));
-    if (row >= 0) map.append(element("i", { style: `top: ${(100 * row) / rows}%; height: ${100 / rows}%` }));
-    const parts = [element("span", { class: "title" }, element("b", {}, title), element("span", {}, caption)), map];
-    const kind = ["picture", isOff && "off", selected && "selected"].filter(Boolean).join(" ");
-    if (!opens) return element("span", { class: kind }, ...parts);
-    const label = `${title}, ${caption.replace(" → ", " attends most to ")}`;
-    const node = element("a", { class: kind, "aria-label": label }, ...parts);
-    return leadsTo(node, () => pageWith("", opens, this.here));
+    const height = this.height(block, at.box);
+    this.boxed(block, at.middle - at.box / 2, y - height, at.box, height, at);
+    return y - height;
   }
 
   height(block, width) {
@@ -449,8 +318,7 @@ class Figure {
   /** The lines of a box: name and numbers beside each other, else the words of the name as they
    * fit, then the numbers. */
   wrapped(block, width) {
-    const { numbers } = block;
-    const name = this.isOpen(block) ? this.opened.title : block.name;
+    const { numbers, name } = block;
     const room = width - 2 * PAD;
     if (this.measure(name, LETTER, 600) + 12 + this.measure(numbers, SMALL, 400) <= room)
       return [[name, numbers]];
@@ -464,7 +332,7 @@ class Figure {
   }
 
   boxed(block, x, y, width, height, at) {
-    const node = this.drawBox(block, { role: this.opens ? "button" : "img", "data-part": block.id, class: block.mark,
+    const node = this.drawBox(block, { role: "img", "data-part": block.id, class: block.mark,
       "aria-label": block.label, style: `--kind: ${block.colour}` }, x, y, width, height);
     this.items.push({ node, column: at.index, y: y + height / 2 });
     if (block.was && !block.was.at_sum) this.replaces(block.was, at, y + height / 2, x + width);
@@ -535,43 +403,7 @@ class Figure {
         : [{ opacity: 0 }, {}], timing);
     }
     const late = [{ opacity: 0 }, { opacity: 0, offset: 0.6 }, {}];
-    for (const node of this.svg.querySelectorAll(".lines, .was, foreignObject")) node.animate(late, timing);
-  }
-
-  /** A dot travels along the residual stream, up each stack in turn and along the bridge between
-   * them; without motion it jumps from block to block. */
-  play(on) {
-    clearTimeout(this.playing?.timer);
-    this.playing?.dot.remove();
-    this.playing = null;
-    this.light(null);
-    if (on) {
-      const way = this.columns.flatMap(({ way, bridge }) => [...way, ...(bridge ?? [])]);
-      const dot = shape("circle", { class: "dot", r: SUM });
-      this.svg.append(dot);
-      this.playing = { dot, way: isStill() ? way.filter(({ block }) => block) : way };
-      this.step(null);
-    }
-    this.button.replaceChildren(on ? "❚❚ Stop" : "▶ Follow a token", element("kbd", {}, "space"));
-    if (!on) this.caption.textContent = "";
-  }
-
-  step(from) {
-    const { dot, way } = this.playing;
-    const to = way.shift();
-    if (!to || !this.frame.isConnected) return this.play(false);
-    const length = !from || to.jumps ? 0 : Math.hypot(to.x - from.x, to.y - from.y);
-    const duration = isStill() ? STEP : length / PACE;
-    dot.style.transition = `transform ${isStill() ? 0 : duration}ms linear`;
-    dot.style.transform = `translate(${to.x}px, ${to.y}px)`;
-    this.light(to.block);
-    this.playing.timer = setTimeout(() => this.step(to), duration);
-  }
-
-  /** Marks the block that the dot passes. */
-  light(block) {
-    for (const { node } of this.items) node.classList.toggle("lit", node.dataset.part === block?.id);
-    if (block) this.caption.textContent = block.name;
+    for (const node of this.svg.querySelectorAll(".lines, .was")) node.animate(late, timing);
   }
 
   path(d, kind = "") {
@@ -609,88 +441,17 @@ class Figure {
     return [Math.max(this.frame.offsetWidth - BAR, 100), below];
   }
 
-  /** Pixels per unit: all of it in the window, unless it has all layers or is on a phone. */
+  /** Pixels per unit: all of it in the window, unless it is on a phone. */
   scale() {
     const [width, height] = this.size;
     const across = Math.min(this.width / width, LARGEST);
-    if (this.all || !this.wide) return across;
+    if (!this.wide) return across;
     return Math.max(Math.min(across, this.highest / height), Math.min(SMALLEST, across));
   }
 
   fit() {
     if (!this.frame.isConnected) return this.end(); // another page is shown
     if (this.room().some((size, i) => size !== [this.width, this.highest][i])) this.draw();
-  }
-
-  /** Brings the open block into the frame. */
-  reveal() {
-    const node = this.opened && this.node(this.opened.id);
-    if (!node) return;
-    const [box, frame] = [node, this.frame].map((one) => one.getBoundingClientRect());
-    this.frame.scrollTop += box.top + box.height / 2 - frame.top - frame.height / 2;
-  }
-
-  // Choosing
-
-  node(part) {
-    return [...this.svg.querySelectorAll("[data-part]")].find((one) => one.dataset.part === part);
-  }
-
-  /** Says which block is open; the Tab key stops there, or at the lowest. */
-  mark() {
-    if (!this.opens) return;
-    const stop = this.opened && this.node(this.opened.id);
-    for (const [i, { node }] of this.items.entries()) {
-      node.setAttribute("aria-expanded", node.dataset.part === this.opened?.id);
-      node.setAttribute("tabindex", node === stop || (!stop && i === 0) ? 0 : -1);
-    }
-  }
-
-  press(node) {
-    if (!node || !this.opens) return;
-    if (node.classList.contains("name")) return this.tell("all_layers", !this.all);
-    this.play(false);
-    node.focus({ preventScroll: true });
-    const part = node.dataset.part;
-    if (this.opened?.id === part) this.update({ opened: null });
-    else for (const item of this.items) item.node.setAttribute("aria-expanded", item.node === node);
-    this.tell("chosen", part); // what is in it comes from the server
-  }
-
-  pageKey(event) {
-    const at = event.composedPath()[0];
-    if (event.key === "Escape" && this.opened && this.frame.contains(at)) {
-      this.press(this.node(this.opened.id));
-      return true;
-    }
-    if (event.key !== " " || !this.opens || at.closest?.("button, a, input, summary")) return false;
-    this.play(!this.playing);
-    return true;
-  }
-
-  key(event) {
-    if (event.altKey || event.ctrlKey || event.metaKey) return;
-    const node = event.target.closest("[role=button]");
-    if (!node) return;
-    if (event.key === "Enter" || event.key === " ") this.press(node);
-    else if (!this.walk(this.items.findIndex((item) => item.node === node), event.key)) return;
-    event.preventDefault();
-    event.stopPropagation();
-  }
-
-  /** To the block above or below, or to the one beside. */
-  walk(index, key) {
-    const here = this.items[index];
-    const by = { ArrowUp: 1, ArrowDown: -1, ArrowRight: 1, ArrowLeft: -1 }[key];
-    if (!here || !by) return false;
-    let next = this.items[index + by];
-    if (key === "ArrowLeft" || key === "ArrowRight") {
-      const far = ({ y }) => Math.abs(y - here.y);
-      next = this.items.filter(({ column }) => column === here.column + by)
-        .reduce((best, one) => (!best || far(one) < far(best) ? one : best), undefined);
-    } else if (next?.column !== here.column) next = undefined;
-    next?.node.focus();
-    return true;
   }
 }
 
@@ -700,12 +461,11 @@ const gone = ({ mark }) => (mark === "gone" ? mark : ""); // a class
 const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 const figures = new WeakMap(); // where → figure
 
-export default function ({ data, parentElement, setTriggerValue }) {
+export default function ({ data, parentElement }) {
   const content = JSON.stringify(data);
   let figure = figures.get(parentElement);
   if (figure?.content === content) return;
-  if (!figure) figures.set(parentElement, (figure = new Figure(parentElement, setTriggerValue)));
+  if (!figure) figures.set(parentElement, (figure = new Figure(parentElement)));
   figure.content = content;
-  figure.tell = setTriggerValue;
   figure.update(data);
 }

@@ -6,9 +6,11 @@ import { percent } from "../shared/numbers.js";
 // Of the paper, in light and in dark: each colour has one meaning.
 const INKS = {
   light: { paper: "#fcfbf8", ink: "#1b1d22", soft: "#5d6068", pale: "#696c75", selected: "#c2410c", frame: "#d9480f",
-    done: "#0b56a8", lost: "#b4232a", hatch: "#b9b5aa", line: "#e4e1d9", flat: "#d5d2c8" },
+    done: "#0b56a8", lost: "#b4232a", hatch: "#b9b5aa", line: "#e4e1d9", flat: "#d5d2c8",
+    thread: "#d3cfc3", keys: "#e0a030", keysText: "#8a5a00", forward: "#d3e8e4", forwardText: "#1f5551" },
   dark: { paper: "#121417", ink: "#eceae4", soft: "#a9abb2", pale: "#8b8e96", selected: "#ff8a4c", frame: "#ff8a4c",
-    done: "#7db7ff", lost: "#ff7b7b", hatch: "#5a5e68", line: "#2b2e34", flat: "#3a3e46" },
+    done: "#7db7ff", lost: "#ff7b7b", hatch: "#5a5e68", line: "#2b2e34", flat: "#3a3e46",
+    thread: "#454a53", keys: "#c49240", keysText: "#d9ab5c", forward: "#24383a", forwardText: "#a9cfcb" },
 };
 export const EDGE = 6; // px by which the canvas is larger than the stage: frames at its edge are not cut
 

@@ -4,8 +4,10 @@ import { moment } from "../shared/names.js";
 import { minus, percent } from "../shared/numbers.js";
 import { one, power, share, two } from "./arithmetic.js";
 import { numbersOf } from "./row.js";
-import { ORDERS } from "./state.js";
+import { COSTS } from "./needs.js";
+import { HEADS, MODEL, ORDERS, ROW } from "./state.js";
 
+const NAMED = 3; // words that settle late, in one sentence
 const SHARP = 0.99; // a row in which a small change of a score changes almost nothing
 
 const query = (text) => [text, "query"];
@@ -27,13 +29,15 @@ function bestOf(state) {
 
 export function findingOf(state) {
   const part = state.part(), row = state.row();
+  if (state.depth === MODEL && state.seen) return (state.seen === 1 ? ofAfter : ofNeeds)(state);
   if (state.isCovered(part, state.tileOf(part), row)) return ["This row is covered until you answer."];
-  if (state.depth === 2) return ofRow(state);
+  if (state.depth === ROW) return ofRow(state);
   const [best] = bestOf(state), weights = state.weights(), names = state.keyNames();
   if (best === undefined) return [...rowStart(state), name(state.name()), " may attend to no key: all its weights are 0."];
   const off = state.isOff(state.tile) ? [" But it is off: nothing of this is passed on."] : [];
-  if (state.depth === 0 && state.order) return [...ofHeads(state), ...off];
-  if (state.depth === 0)
+  if (state.depth === MODEL) return [...ofMaps(state), ...off];
+  if (state.depth === HEADS && state.order) return [...ofHeads(state), ...off];
+  if (state.depth === HEADS)
     return [`${state.count} heads in ${new Set(state.run.parts.flatMap(({ numbers }) => numbers)).size} layers. `,
       name(state.name()), " is selected: from ", query(state.rowNames()[row]), ` it attends most to `, key(names[best]),
       ` (${percent(weights[best])}).`, ...off];
@@ -41,6 +45,51 @@ export function findingOf(state) {
   const isEven = state.mix === 1 && state.isEven();
   return [...rowStart(state), name(state.name()), isEven ? " attends to all about evenly, most to " : " attends most to ",
     key(names[best]), ` (${percent(weights[best])}).`, ...off];
+}
+
+/** How many heads of the selected one's kind agree with it. */
+function ofMaps(state) {
+  const { column, agreeing, count } = state.agreeing(), word = state.rowNames()[state.row()], part = state.part();
+  const start = state.shift() ? ["To write ", query(word), ", "] : ["At ", query(word), ", "], to = key(state.keyNames()[column]);
+  const share = percent(state.weights()[column]), kind = part.kind.replaceAll("_", " ");
+  if (agreeing.length < 2) return [...start, name(state.name()), " attends most to ", to, ` (${share}), ${count > 1 ? `alone among ${count} heads` : "the only head"}.`];
+  return [...start, `${agreeing.length === count ? `all ${count}` : `${agreeing.length} of ${count}`} ${kind} heads attend most to `, to,
+    ...(state.look.projector ? ["."] : [" (", name(state.name()), `: ${share}).`])]; // in Present there is less room
+}
+
+const isWriting = ({ run: { answers, sides } }) => answers.rows.length > 1 && sides[answers.side].following.length > 0;
+
+/** What the model would write without its last layer. */
+function ofAfter(state) {
+  const found = state.answered({ what: "after" });
+  if (found === undefined) return ["Reading what it would write after each layer …"];
+  if (!found) return ["What it would write after each layer is not known here."];
+  const { answers, settled } = found, last = answers.length - 1, final = answers[last];
+  if (!last) return ["A model without layers has one prediction."];
+  const stop = last > 1 ? `after layer ${last - 1}` : "before layer 1", write = isWriting(state) ? "write" : "predict";
+  if (final.length === 1)
+    return ["Its answer is ", name(final[0]), settled[0] ? ` from layer ${settled[0]} on.` : " already before layer 1."];
+  const late = [...settled.keys()].filter((row) => settled[row] === last), count = final.length, already = count - late.length;
+  if (!late.length) return [`If it stopped ${stop}, it would ${write} all ${count.toLocaleString("en")} words already.`];
+  const named = late.length > NAMED ? [`the other ${late.length}`] : late.flatMap((row, at) => [at ? (at < late.length - 1 ? ", " : " and ") : "", name(final[row].trim() || "␣")]);
+  return [`If it stopped ${stop}, it would ${write} ${already} of ${count.toLocaleString("en")} words already; `, ...named,
+    ` ${late.length === 1 ? "settles" : "settle"} in layer ${last}.`];
+}
+
+/** Which words a prediction needs, and what attention says of them. */
+function ofNeeds(state) {
+  const found = state.answered(state.needed()), target = query((state.answersAt()?.[0]?.[0] ?? "").trim());
+  if (found === undefined) return ["Hiding each word in turn …"];
+  if (!found) return ["What each word costs is not known here."];
+  const { words, attention, probability, all } = found, lost = (at) => all - probability[at], order = [...words.keys()].toSorted((a, b) => lost(b) - lost(a));
+  if (!words.length) return [target, " depends on no word: the text has none."];
+  const [first, second] = order.filter((at) => lost(at) >= COSTS), most = attention.indexOf(Math.max(...attention)), share = (at) => percent(attention[at]);
+  if (first === undefined)
+    return [target, " needs no single word: it keeps at least ", percent(probability[order[0]]), " of its ", `${percent(all)}.`];
+  if (first !== most)
+    return ["Attention says ", key(words[most]), ", removal says ", key(words[first]), ": without it ", target, ` falls from ${percent(all)} to ${percent(probability[first])}.`];
+  const also = second === undefined ? [] : [", and ", key(words[second]), `, which has ${share(second)}`];
+  return [target, " needs ", key(words[first]), `, which has ${share(first)} of the attention`, ...also, "."];
 }
 
 /** What the heads that align best say together of the selected row. */

@@ -1,4 +1,4 @@
-// Depth 1: all heads by layer; and the way from there to one of them.
+// Depth 2: all heads by layer; and the way from there to one of them.
 
 import { minus } from "../shared/numbers.js";
 import { between, clamp, ease } from "./camera.js";
@@ -120,7 +120,7 @@ function byEffect(state, camera, told) {
   return { tiles, titles: [] };
 }
 
-const isSelected = (state, { kind, layer, head }) =>
+export const isSelected = (state, { kind, layer, head }) =>
   kind === state.tile.kind && layer === state.tile.layer && head === state.tile.head;
 
 /** The name of a head below its tile, and what is said of it there. */
@@ -131,48 +131,54 @@ function drawCaption(state, camera, { where, caption: [text, isMarked] }, { x, y
 }
 
 /** While tiles are on their way from one order to another. */
-function betweenOrders(state, camera, [from, to, u]) {
+export function betweenOrders(state, camera, [from, to, u]) {
   const [before, after] = [from, to].map((order) => headsPlace(state, camera, order));
   const places = new Map(before.tiles.map(({ where, box }) => [JSON.stringify(where), box]));
   const tiles = after.tiles.map((each) => ({ ...each, caption: null, box: between(places.get(JSON.stringify(each.where)), each.box, ease(u)) }));
   return { tiles, titles: u < 0.5 ? [] : after.titles };
 }
 
-/** z from 0, all heads, to 1, where the selected one fills the stage. `pointed`: the head under the
- * pointer. */
-export function drawHeads(state, camera, z, pointed, orders) {
-  const { W, H, s } = camera, { tiles, titles } = orders ? betweenOrders(state, camera, orders) : headsPlace(state, camera);
-  const own = tiles.find(({ where }) => isSelected(state, where));
+/** Titles of groups, and captions below tiles. */
+export function drawNamed(state, camera, { tiles, titles }, alpha) {
+  if (alpha <= 0) return;
+  for (const [text, x, y, most, look] of titles) camera.text(text, x, y, { px: camera.s, alpha, most, ...look });
+  for (const each of tiles) if (each.caption) drawCaption(state, camera, each, each.box, alpha);
+}
+
+/** z from 0, all heads as they stand in a `place`, to 1, where the selected one fills the stage. `pointed`:
+ * the head under the pointer; `behind`: draws what else stands there, this visible. */
+export function drawHeads(state, camera, z, place, pointed, behind = (alpha) => drawNamed(state, camera, place, alpha)) {
+  const { W, H, cx } = camera, { tiles } = place, own = tiles.find(({ where }) => isSelected(state, where));
   const u = ease(z), from = own.box, box = between(from, matrixPlace(state, camera), u);
   const [wider, higher] = [box.w / from.w, box.h / from.h], alpha = clamp(1 - 1.5 * z);
+  cx.save();
+  cx.transform(wider, 0, 0, higher, box.x - from.x * wider, box.y - from.y * higher);
+  behind(clamp(1 - 6 * z));
+  cx.restore();
   for (const each of alpha > 0 ? tiles : []) {
     if (each === own) continue;
     const there = { x: box.x + (each.box.x - from.x) * wider, y: box.y + (each.box.y - from.y) * higher,
       w: each.box.w * wider, h: each.box.h * higher };
     if (there.x > W || there.y > H || there.x + there.w < 0 || there.y + there.h < 0) continue;
     drawTile(state, camera, each, there, alpha);
-    if (z < 0.2 && each.caption) drawCaption(state, camera, each, there, clamp(1 - 6 * z));
     if (z === 0 && pointed && JSON.stringify(pointed) === JSON.stringify(each.where)) camera.box(there, 0.5, 3, 2);
   }
-  const named = clamp(1 - 6 * z);
-  for (const [text, x, y, most, look] of titles) camera.text(text, x, y, { px: s, alpha: named, most, ...look });
   drawTile(state, camera, own, box);
-  if (z < 0.2 && own.caption) drawCaption(state, camera, own, box, named);
   const near = clamp(3 * z - 2);
   if (near > 0) drawMatrix(state, camera, box, near);
   camera.box(box, clamp(1 - 1.9 * z));
 }
 
-/** The head at a point: {kind, layer, head}, or null. */
-export function headAt(state, camera, x, y) {
-  const found = headsPlace(state, camera).tiles.find(({ box }) =>
+/** The head of some tiles at a point: {kind, layer, head}, or null. */
+export function headAt(tiles, x, y) {
+  const found = tiles.find(({ box }) =>
     x >= box.x - 2 && x <= box.x + box.w + 2 && y >= box.y - 2 && y <= box.y + box.h + 2);
   return found?.where ?? null;
 }
 
 /** The head next to the selected one in a direction; over the edge of a kind lies the next. */
-export function headBeside(state, camera, [dx, dy]) {
-  const { tiles } = headsPlace(state, camera), own = tiles.find(({ where }) => isSelected(state, where)).box;
+export function headBeside(state, tiles, [dx, dy]) {
+  const own = tiles.find(({ where }) => isSelected(state, where)).box;
   let [best, least] = [null, Infinity];
   for (const { box, where } of tiles) {
     const [x, y] = [box.x - own.x, box.y - own.y];

@@ -9,10 +9,14 @@ import { leadsTo } from "../shared/lead.js";
 import { shape } from "../shared/svg.js";
 import { Camera, EDGE, ease, lerp } from "./camera.js";
 import { findingOf, spokenCell } from "./finding.js";
-import { drawHeads, headAt, headBeside } from "./heads.js";
+import { answerAt } from "./after.js";
+import { floorsPlace, partAt } from "./floors.js";
+import { betweenOrders, drawHeads, headAt, headBeside, headsPlace } from "./heads.js";
 import { cellAt, drawHead } from "./matrix.js";
+import { drawDive, drawModel } from "./model.js";
+import { neededAt } from "./needs.js";
 import { barAt } from "./row.js";
-import { DEPTHS, ORDERS, StageState, STOPS, VIEWS } from "./state.js";
+import { DEPTHS, HEAD, HEADS, MODEL, ORDERS, ROW, StageState, STOPS, VIEWS } from "./state.js";
 import { drawUnder, drawWords } from "./words.js";
 
 const DEEPER = 620, STEPS = 380, VIEW = 450, ACT = 450; // ms: a depth, each of several, a view, an act
@@ -20,9 +24,11 @@ const REST = 1500; // ms after an act without previews
 const KEPT = 100; // ms after news: Streamlit (1.67) writes the address from what it knew when a run began
 const NAMED = 2; // acts in the finding; further ones are counted
 const HERE = ""; // path of the page
-const VIEW_NAMES = { layer: "By layer", habit: "By habit", effect: "By effect", matrix: "Matrix", lines: "Lines", best: "Best heads" };
-const HINTS = ["Click a head to enlarge it.", "Click a row, and again to see how its weights arise.", "↑ ↓ another row"];
-const TOUCHED = ["Tap a head.", "Tap a row, and again.", ""]; // the same on a phone
+const VIEW_NAMES = { maps: "Maps", after: "After each layer", needs: "Needs", layer: "By layer", habit: "By habit", effect: "By effect", matrix: "Matrix", lines: "Lines", best: "Best heads" };
+const HINTS = [
+  ["Click a head to enlarge it.", "Click a column, or press ← →: another word.", "Click a word to hide it. ← →: what another word needs."],
+  "Click a head to enlarge it.", "Click a row, and again to see how its weights arise.", "↑ ↓ another row"];
+const TOUCHED = [["Tap a head.", "Tap a row.", "Tap a word to hide it."], "Tap a head.", "Tap a row, and again.", ""]; // the same on a phone
 const PENCIL = "✎";
 const POWER = "M8 1.5v6M4.2 4a5.6 5.6 0 1 0 7.6 0"; // the sign of a switch
 
@@ -32,7 +38,8 @@ const button = (name, attributes = {}, ...children) => element("button", { type:
 
 export class Stage {
   state = new StageState();
-  shown = 1; // the depth as drawn
+  shown = HEAD; // the depth as drawn
+  whole = [0, 0, 1]; // the view of the model as drawn: from, to, how far
   lines = 0; // the view of a head as drawn
   acted = -Infinity; // when something was done last
   pointed = null; // the head under the pointer
@@ -43,7 +50,7 @@ export class Stage {
     this.engine = engine;
     this.build();
     this.state.takePlace(engine.asked());
-    [this.shown, this.lines] = [this.state.depth, this.state.view];
+    [this.shown, this.whole, this.lines] = [this.state.depth, [0, this.state.whole, 1], this.state.view];
     engine.heard((news) => this.hear(news));
     addEventListener("popstate", ({ state }) => this.follow(state));
   }
@@ -127,7 +134,7 @@ export class Stage {
     const asked = this.engine.asked();
     if (!asked.depth) return;
     this.state.takePlace(asked);
-    [this.shown, this.lines] = [this.state.depth, this.state.view];
+    [this.shown, this.whole, this.lines] = [this.state.depth, [0, this.state.whole, 1], this.state.view];
     if (!this.state.isSeen) return;
     if (this.state.asked) this.state.goThere();
     this.all();
@@ -171,10 +178,24 @@ export class Stage {
     this.all();
   }
 
+  /** Asks for what the view of the model shows, once it is looked at. */
+  async tell() {
+    const { state, run } = this, question = state.question(), key = JSON.stringify(question);
+    if (!question || key in state.told || this.telling === key) return;
+    this.telling = key;
+    const found = await this.engine.ask({ ...question, of: run.id }).catch(() => ({ isMissing: true }));
+    this.telling = null;
+    if (this.run !== run) return;
+    state.told[key] = found.isMissing ? null : found;
+    this.all();
+    requestAnimationFrame(() => painted("stage model", run.id));
+  }
+
   /** Asks for the scores and values of the selected head, where they are needed. */
   async fetch() {
     const { state, run } = this, { tile } = state;
-    if (state.depth < 2 || state.vectors || state.look.lacks) return;
+    this.tell();
+    if (state.depth < ROW || state.vectors || state.look.lacks) return;
     const isHere = () => this.run === run && state.tile === tile;
     try {
       const found = await this.engine.ask({ what: "scores", ...tile, of: run.id });
@@ -190,8 +211,10 @@ export class Stage {
   // Where one is
 
   go(depth) {
-    const to = Math.max(0, Math.min(DEPTHS.length - 1, depth)), from = this.shown, away = Math.abs(to - from);
+    const to = Math.max(0, Math.min(DEPTHS.length - 1, depth)), from = this.shown;
     if (to === this.state.depth && from === to) return;
+    const isDive = [from, to].sort().join() === `${MODEL},${HEAD}` && !this.state.seen, away = isDive ? 1 : Math.abs(to - from);
+    this.isDiving = isDive;
     this.state.depth = to;
     this.left = this.state.look.slide?.text;
     this.bands();
@@ -201,20 +224,24 @@ export class Stage {
       this.draw();
     }, () => {
       this.shown = to;
+      this.isDiving = false;
       this.all();
       this.keep();
       painted("stage depth", to);
     });
   }
 
-  /** Another view of the depth: of a head matrix or lines, of a row a stop. */
+  /** Another view of the depth: of the model, of a head matrix or lines, of a row a stop. */
   see(at) {
-    const { state } = this, isHead = state.depth === 1, from = isHead ? this.lines : state.stopShown ?? state.stop;
-    if (!state.depth) return this.sort(at);
-    state[isHead ? "view" : "stop"] = at;
+    const { state } = this, { depth } = state;
+    if (depth === HEADS) return this.sort(at);
+    const from = { [MODEL]: state.whole, [HEAD]: this.lines, [ROW]: state.stopShown ?? state.stop }[depth];
+    state[{ [MODEL]: "whole", [HEAD]: "view", [ROW]: "stop" }[depth]] = at;
     this.bands();
+    this.fetch();
     this.camera.move(VIEW, (u) => {
-      if (isHead) this.lines = lerp(from, at, ease(u));
+      if (depth === MODEL) this.whole = [from, at, ease(u)];
+      else if (depth === HEAD) this.lines = lerp(from, at, ease(u));
       else state.stopShown = lerp(from, at, u);
       this.draw();
     }, () => {
@@ -259,7 +286,8 @@ export class Stage {
     this.all();
     this.fetch();
     this.keep();
-    this.parts.spoken.textContent = this.state.depth ? spokenCell(this.state) : this.state.name();
+    const { depth, seen } = this.state;
+    this.parts.spoken.textContent = depth >= HEAD ? spokenCell(this.state) : seen && depth === MODEL ? this.parts.finding.textContent : this.state.name();
   }
 
   touch(side, index) {
@@ -281,10 +309,18 @@ export class Stage {
     return [clientX - box.left - EDGE, clientY - box.top - EDGE];
   }
 
-  point(event) {
+  /** The heads as they stand where one is; null where single ones are seen, or none. */
+  tiles() {
     const { state, camera } = this;
-    if (!state.isSeen || state.depth) return;
-    const found = event && headAt(state, camera, ...this.at(event));
+    if (state.depth === HEADS) return headsPlace(state, camera).tiles;
+    return state.depth === MODEL && !state.seen ? floorsPlace(state, camera).tiles : null;
+  }
+
+  point(event) {
+    const tiles = this.state.isSeen && this.tiles();
+    if (!tiles) return;
+    const found = event && headAt(tiles, ...this.at(event));
+    this.tellPart(event && !found ? this.at(event) : null);
     this.parts.canvas.style.cursor = found ? "pointer" : "";
     if (JSON.stringify(found) === JSON.stringify(this.pointed)) return;
     this.pointed = found;
@@ -294,28 +330,59 @@ export class Stage {
   click(event) {
     const { state, camera } = this;
     if (!state.isSeen) return;
-    const [x, y] = this.at(event);
-    if (state.depth === 0) {
-      const found = headAt(state, camera, x, y);
-      if (!found) return;
+    const [x, y] = this.at(event), tiles = this.tiles();
+    if (tiles) {
+      const found = headAt(tiles, x, y);
+      if (!found) return this.tellPart([x, y]);
       this.choose(found);
-      return this.go(1);
+      return this.go(HEAD);
     }
-    if (state.depth === 1 && state.view === 0) {
+    if (state.depth === MODEL) return this.clickView(x, y);
+    if (state.depth === HEAD && state.view === 0) {
       const cell = cellAt(state, camera, x, y);
       if (!cell) return;
       if (cell.row === null) return this.touch(state.part().key, cell.key * state.sides()[1].every);
       const isSame = state.row() === cell.row && (cell.key < 0 || state.key === cell.key);
-      if (isSame) return this.go(2);
+      if (isSame) return this.go(ROW);
       state.chooseRow(cell.row);
       state.key = cell.key;
       return this.selected();
     }
-    const cell = cellAt(state, camera, x, y), bar = state.depth === 2 && x > 0 ? barAt(state, camera, x, y) : null;
+    const cell = cellAt(state, camera, x, y), bar = state.depth === ROW && x > 0 ? barAt(state, camera, x, y) : null;
     if (cell?.row !== null && cell?.key === -1) state.chooseRow(cell.row);
     else if (bar !== null) state.key = state.key === bar ? -1 : bar;
     else return;
     this.selected();
+  }
+
+  /** What the part of the figure at a point does, in place of the hint; the server says so once. */
+  async tellPart(at) {
+    const { state, run, camera, parts: { legend: { firstChild: hint } } } = this, isHere = at && state.depth === MODEL && !state.seen;
+    const part = isHere ? partAt(floorsPlace(state, camera), camera, ...at) : null, key = String(part);
+    if (this.toldPart === key) return;
+    this.toldPart = key;
+    const found = part && (await this.engine.ask({ what: "about", of: run.id }).catch(() => null));
+    if (this.toldPart !== key) return;
+    hint.textContent = (part && found?.[part[0]]?.[part[1]]) || this.hint();
+  }
+
+  hint() {
+    const { depth, seen } = this.state, hints = this.camera.isNarrow ? TOUCHED : HINTS;
+    if (depth !== MODEL) return hints[depth];
+    return seen && this.run.answers.rows.length === 1 ? "" : hints[MODEL][seen];
+  }
+
+  /** In a view of the model: another row of the predictions, or a word for acts. */
+  clickView(x, y) {
+    const { state, camera } = this, found = state.answered(state.question());
+    if (!found) return;
+    if (state.seen === 1) {
+      const row = answerAt(state, camera, found, x, y);
+      if (row !== null) state.chooseAnswer(row);
+      return this.selected();
+    }
+    const token = neededAt(state, camera, found, x, y);
+    if (token) this.touch(token.side, token.index);
   }
 
   key(event) {
@@ -332,7 +399,7 @@ export class Stage {
     if (key === "Escape") return this.back();
     if (DEPTHS[Number(key) - 1]) return (this.go(Number(key) - 1), true);
     if (key === "b" && state.run.former) return (this.blend(0), true);
-    if (key === "d" && state.depth === 2) return this.scale();
+    if (key === "d" && state.depth === ROW) return this.scale();
     const act = state.acts().find((one) => one.key === key.toLowerCase());
     if (act) this.act(act.act);
     return Boolean(act);
@@ -351,6 +418,8 @@ export class Stage {
     if (state.token) state.token = null;
     else if (state.key >= 0) state.key = -1;
     else if (state.depth > 0) return (this.go(state.depth - 1), true);
+    else if (globalThis.headlight?.remote) return (globalThis.headlight.remote.leave(), true); // to the plan for a class
+    else if (state.look.projector) return (this.engine.choose({ projector: false }), true);
     else return false;
     this.selected();
     return true;
@@ -365,13 +434,18 @@ export class Stage {
 
   /** An arrow key: another head, row, cell or stop. */
   step(dx, dy, isCell) {
-    const { state, camera } = this, part = state.part();
-    if (state.depth === 0) {
-      const found = headBeside(state, camera, [dx, dy]);
+    const { state } = this, part = state.part(), tiles = this.tiles();
+    if (tiles) {
+      const found = headBeside(state, tiles, [dx, dy]);
       if (found) this.choose(found);
       return true;
     }
-    if (state.depth === 2 && dx && !isCell) return (this.see(Math.max(0, Math.min(STOPS.length - 1, state.stop + dx))), true);
+    if (state.depth === MODEL) {
+      state.chooseAnswer(state.answerRow() + (dx || dy));
+      this.selected();
+      return true;
+    }
+    if (state.depth === ROW && dx && !isCell) return (this.see(Math.max(0, Math.min(STOPS.length - 1, state.stop + dx))), true);
     const column = state.column(), { key } = state;
     if (dy) {
       state.chooseRow(state.row() + dy);
@@ -401,8 +475,10 @@ export class Stage {
     const { state, camera, shown } = this;
     if (!state.isSeen || !camera.W) return;
     camera.clear();
-    if (shown < 1) drawHeads(state, camera, shown, this.pointed, this.orders);
-    else drawHead(state, camera, shown - 1, this.lines);
+    if (this.isDiving && shown < HEAD) drawDive(state, camera, shown / HEAD);
+    else if (shown < HEADS) drawModel(state, camera, shown, state.wholes.length > 1 ? this.whole : [0, 0, 1], this.pointed);
+    else if (shown < HEAD) drawHeads(state, camera, shown - HEADS, this.orders ? betweenOrders(state, camera, this.orders) : headsPlace(state, camera), this.pointed);
+    else drawHead(state, camera, shown - HEAD, this.lines);
   }
 
   all() {
@@ -423,8 +499,9 @@ export class Stage {
     this.drawViews();
     this.drawTools();
     const [hint, axes] = this.parts.legend.children;
-    hint.textContent = (this.camera.isNarrow ? TOUCHED : HINTS)[state.depth];
-    axes.textContent = state.depth === 1 ? this.axes() : "";
+    hint.textContent = this.hint();
+    this.toldPart = "null";
+    axes.textContent = state.depth === HEAD ? this.axes() : state.depth === MODEL ? this.sums() : "";
   }
 
   /** What the rows are, and the columns. */
@@ -435,9 +512,16 @@ export class Stage {
     return `${rows}: ${of} · ${columns}: ${part.key}${isMasked ? " · hatched: masked" : ""}`;
   }
 
+  /** What a sign of the figure means; whose words the grid has. */
+  sums() {
+    const { seen, look: { towers } } = this.state;
+    if (seen === 1) return "ink: from here on its final answer";
+    return seen ? "" : towers?.at(-1).sums ?? "";
+  }
+
   drawRail() {
     const { state, parts: { rail } } = this;
-    const names = ["Heads", state.name(), state.rowNames()[state.row()]];
+    const names = ["Model", "Heads", state.name(), state.rowNames()[state.row()]];
     rail.replaceChildren(...names.flatMap((name, depth) => {
       const place = button(name, depth === state.depth ? { "aria-current": "true" } : {});
       place.onclick = () => this.go(depth);
@@ -462,7 +546,7 @@ export class Stage {
       finding.replaceChildren(...nodes(preview.now?.length ? preview.rest : preview.said ?? [preview.why]));
       return;
     }
-    const isSaid = this.isAnswering && state.depth < 2 && state.mix > 0.5 && state.effect?.said.length;
+    const isSaid = this.isAnswering && state.depth < ROW && state.mix > 0.5 && state.effect?.said.length;
     const parts = isSaid ? nodes(state.effect.said)
       : findingOf(state).map((part) => (Array.isArray(part) ? element("b", { class: part[1], translate: "no" }, part[0]) : part));
     finding.replaceChildren(...acts.flatMap((act) => [act, " "]), ...parts);
@@ -470,12 +554,12 @@ export class Stage {
   }
 
   drawViews() {
-    const { state, parts: { views } } = this, [, head, row] = DEPTHS.keys();
-    const root = `÷ √${state.vectors?.v?.columns || "d"}`, isRow = state.depth === row && !state.look.lacks;
+    const { state, parts: { views } } = this;
+    const root = `÷ √${state.vectors?.v?.columns || "d"}`, isRow = state.depth === ROW && !state.look.lacks;
     const ofHead = state.bestTiles().length ? VIEWS : VIEWS.slice(0, 2);
-    const named = state.depth === head ? ofHead : state.depth < head ? ORDERS : [];
+    const { wholes } = state, named = { [MODEL]: wholes.length > 1 ? wholes : [], [HEADS]: ORDERS, [HEAD]: ofHead }[state.depth] ?? [];
     const names = isRow ? ["q · k", root, "softmax", "mix"] : named.map((view) => VIEW_NAMES[view]);
-    const now = [state.order, state.view, state.stop][state.depth];
+    const now = [state.seen, state.order, state.view, state.stop][state.depth];
     views.replaceChildren(...names.map((name, at) => {
       const view = button(name, { "aria-pressed": String(at === now) });
       view.onclick = () => this.see(at);
@@ -491,7 +575,7 @@ export class Stage {
   /** Beside what they act on: the head's switch in the corner of its matrix, the mask in its hatch. */
   drawTools() {
     const { state, parts: { tools } } = this;
-    const wanted = state.depth === 1 ? state.acts().filter(({ key }) => key === "o") : [];
+    const wanted = state.depth === HEAD ? state.acts().filter(({ key }) => key === "o") : [];
     const drawn = JSON.stringify([wanted, this.run.id]);
     if (tools.drawn === drawn) return; // one that is pointed at stays
     tools.drawn = drawn;

@@ -5,7 +5,12 @@ import {
   cover, hasFollowing, isCovered, meanWeights, shiftOf, unpack, valueOf, visibleKeys,
 } from "../head_grid/cells.js";
 
-export const DEPTHS = ["heads", "head", "row"]; // as in the address
+export const DEPTHS = ["model", "heads", "head", "row"]; // as in the address
+export const MODEL = 0;
+export const HEADS = 1;
+export const HEAD = 2;
+export const ROW = 3;
+export const WHOLES = ["maps", "after", "needs"]; // views of the model, likewise
 export const STOPS = ["scores", "scaled", "weights", "output"]; // of a row, likewise
 export const ORDERS = ["layer", "habit", "effect"]; // of all heads, likewise
 export const VIEWS = ["matrix", "lines", "best"]; // of a head, likewise
@@ -24,9 +29,10 @@ export class StageState {
   run = null;
   look = null;
   said = null;
-  depth = 1;
+  depth = HEAD;
+  whole = 0; // of WHOLES
   order = 0; // of ORDERS
-  told = {}; // order → what the server said of the heads, by which they are ordered
+  told = {}; // order → what the server said of the heads, by which they are ordered; and so of the model
   view = 0; // of VIEWS
   stop = 0; // of STOPS
   isScaled = true; // whether scores are divided by √d
@@ -113,15 +119,17 @@ export class StageState {
     const { tile: { kind, head, layer }, depth, stop, view, order } = this;
     const at = [kind, this.part().numbers[layer], head + 1, this.row() + 1];
     if (this.key >= 0) at.push(this.key + 1);
-    return { depth: DEPTHS[depth], cell: at.join("."), heads: order ? ORDERS[order] : null, view: view ? VIEWS[view] : null,
-      stop: depth === 2 && stop ? STOPS[stop] : null, scaling: this.isScaled ? null : "off" };
+    return { depth: DEPTHS[depth], cell: at.join("."), whole: this.whole ? WHOLES[this.whole] : null,
+      heads: order ? ORDERS[order] : null, view: view ? VIEWS[view] : null,
+      stop: depth === ROW && stop ? STOPS[stop] : null, scaling: this.isScaled ? null : "off" };
   }
 
   /** Goes where an address leads; the cell waits for the run. */
-  takePlace({ depth, cell, heads, view, stop, scaling, without }) {
+  takePlace({ depth, cell, whole, heads, view, stop, scaling, without }) {
     const found = DEPTHS.indexOf(depth);
     if (found >= 0) this.depth = found;
-    else if (stop) this.depth = 2; // of the page that had one row alone
+    else if (stop) this.depth = ROW; // of the page that had one row alone
+    this.whole = Math.max(0, WHOLES.indexOf(whole));
     this.order = Math.max(0, ORDERS.indexOf(heads));
     this.view = Math.max(0, VIEWS.indexOf(view));
     this.stop = Math.max(0, STOPS.indexOf(stop === "exp" ? "weights" : stop));
@@ -339,7 +347,7 @@ export class StageState {
 
   /** Whether weights are shown: of a row only from the stop on at which they are made. */
   get isWeighed() {
-    return this.depth < 2 || this.stop > 1 || Boolean(this.look.lacks);
+    return this.depth < ROW || this.stop > 1 || Boolean(this.look.lacks);
   }
 
   /** Whether all rows spread their weight almost evenly, as with random weights. */
@@ -356,6 +364,77 @@ export class StageState {
     if (!answers || this.look.veil?.length) return null;
     if (answers.rows.length === 1) return answers.rows[0];
     return this.part().query === answers.side ? answers.rows[this.row()] ?? null : null;
+  }
+
+  // The model
+
+  /** The views of the model that there are: without predictions only its maps. */
+  get wholes() {
+    return this.run.answers && !this.look.lacks && !this.look.veil?.length ? WHOLES : WHOLES.slice(0, 1);
+  }
+
+  /** The view of the model that is shown. */
+  get seen() {
+    return this.whole < this.wholes.length ? this.whole : 0;
+  }
+
+  /** How far the selected word of the predicted text stands behind the row that is meant: a translation is
+   * seen as what is written, whichever word the selected head follows. */
+  get ahead() {
+    const { answers: { side }, sides } = this.run, isOwn = this.part().query === side;
+    if (!hasFollowing(sides[side])) return 0;
+    return Object.keys(sides).length > 1 || !isOwn ? 1 : this.shift();
+  }
+
+  /** The row of the predictions that is selected: of the selected word, or the last. */
+  answerRow() {
+    const { answers: { rows, side, last } } = this.run, isOwn = this.part().query === side;
+    if (rows.length === 1) return 0;
+    const word = this.words[side] ?? (isOwn ? this.row() * this.run.sides[side].every + this.shift() : last + this.ahead);
+    return within(word - this.ahead, rows.length);
+  }
+
+  chooseAnswer(row) {
+    const { answers: { rows, side } } = this.run;
+    if (rows.length > 1) this.words[side] = within(row, rows.length) + this.ahead;
+    this.key = -1;
+  }
+
+  /** The most probable answers in the selected row of the predictions. */
+  answersAt() {
+    return this.run.answers && !this.look.veil?.length ? this.run.answers.rows[this.answerRow()] : null;
+  }
+
+  /** What the view of the model asks the server; null where it asks nothing. */
+  question() {
+    if (this.depth !== MODEL) return null;
+    return [null, { what: "after" }, this.needed()][this.seen];
+  }
+
+  needed() {
+    return this.run.answers ? { what: "needs", row: this.answerRow() } : null;
+  }
+
+  /** What the server said to a question: undefined until then, null where it knows nothing. */
+  answered(question) {
+    return this.told[JSON.stringify(question)];
+  }
+
+  headsOf(kind) {
+    const { layers, heads } = this.part(kind);
+    return layers * heads;
+  }
+
+  /** The column to which the selected head attends most from the selected row, and the tiles of its kind
+   * that do so, too. */
+  agreeing() {
+    const part = this.part(), row = this.row(), column = this.best(row), { columns } = part;
+    const best = (tile) => {
+      const weights = Array.from({ length: columns }, (_, at) => this.weight(part, tile, row, at));
+      return weights.indexOf(Math.max(...weights));
+    };
+    const tiles = [...Array(this.headsOf(part.kind)).keys()].filter((tile) => !this.isCovered(part, tile, row));
+    return { column, agreeing: tiles.filter((tile) => best(tile) === column), count: tiles.length };
   }
 
   // Acts
@@ -382,7 +461,7 @@ export class StageState {
   /** Masking the selected cell, and more or less weight for it. */
   actsOnCell() {
     const part = this.part(), isWhole = this.sides(part).every(({ every }) => every === 1);
-    if (!isWhole || this.depth !== 1) return [];
+    if (!isWhole || this.depth !== HEAD) return [];
     const [row, column, tile] = [this.row(), this.column(), this.tileOf(part)], byte = this.byteAt(part, tile, row, column);
     if (this.isCovered(part, tile, row)) return [];
     const cell = { ...this.tile, row, column };

@@ -2,6 +2,7 @@
 
 import { element } from "../shared/dom.js";
 import { percent } from "../shared/numbers.js";
+import { HEADS, MODEL } from "./state.js";
 
 const FILLED = 0.05; // weights from which on a word is filled
 const MOST = 200; // words of a text, around the selected one
@@ -87,8 +88,9 @@ export function drawUnder(stage) {
     stand(bar, button, under);
   }
   slider.hidden = !state.run.former;
-  const answers = state.depth > 0 && !state.effect?.now?.length ? state.answers() : null;
-  const part = state.part(), own = stage.parts.words.querySelector(".w.sel");
+  const own = stage.parts.words.querySelector(".w.sel"), isOfModel = state.depth === MODEL && state.seen;
+  const answers = state.depth !== HEADS && !state.effect?.now?.length ? (isOfModel ? state.answersAt() : state.answers()) : null;
+  const part = state.part();
   next.hidden = !answers || !own || state.run.answers.rows.length === 1 || state.run.answers.side !== part.query;
   if (!next.hidden) {
     next.replaceChildren("next token ", ...answers.slice(0, 3).flatMap(([text, share], i) =>

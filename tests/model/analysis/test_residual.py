@@ -9,7 +9,7 @@ from headlight.model.analysis import residual
 from headlight.model.masks import Masks
 from headlight.model.presets import PRESETS
 from headlight.model.probing.capture import capture, view
-from headlight.model.probing.sites import has_final_norm, layers_of
+from headlight.model.probing.sites import has_final_norm
 from tests.devices import here, within
 from tests.model.common import (
     CHECKPOINTS,
@@ -98,17 +98,6 @@ def test_the_stream_is_what_was_captured(preset):
     assert stacks == one.get(preset, ["encoder", "decoder"])
 
 
-@pytest.mark.parametrize("preset", PRESETS)
-def test_hidden_numbers_lead_to_the_feed_forwards_output(preset):
-    """Through its last matrix, they give what the pass recorded."""
-    model, seen = random_trace(preset)
-    for side in model.sides():
-        for layer, module in enumerate(layers_of(model, side)):
-            found = residual.hidden(model, seen, side.name, layer)
-            given = module.feed_forward.linear2(torch.from_numpy(found)).detach().numpy()
-            assert np.abs(given - seen.feed_forward[side.name][layer]).max() <= within(1e-5)
-
-
 def test_lengths_and_likeness_are_torchs():
     x, y = torch.randn(2, 3, 5, 8, generator=torch.Generator().manual_seed(0))
     assert np.abs(residual.lengths(x.numpy()) - x.norm(dim=-1).numpy()).max() <= within(1e-6)
@@ -117,25 +106,7 @@ def test_lengths_and_likeness_are_torchs():
     assert residual.cosine(np.zeros((1, 8)), np.ones((1, 8))) == 0
 
 
-def test_padding_is_left_out_of_the_mean_over_tokens():
-    _, seen = random_trace("paper", 20)
-    stream, real = seen.stream["src"], residual.real(seen, "src")
-    assert real.sum() == 7 and len(real) == 20
-    alike = residual.mean_cosine_between_depths(stream, real)
-    assert np.allclose(np.diagonal(alike), 1) and np.allclose(alike, alike.T)
-    expected = residual.cosine(stream[0, :7], stream[2, :7]).mean()
-    assert alike[0, 2] == pytest.approx(expected, abs=within(1e-6))
-
-
 def test_settled_is_the_first_depth_after_which_nothing_changes():
     best = np.array([[1, 5, 7, 2], [2, 5, 3, 2], [1, 5, 4, 9], [1, 5, 4, 2]])
     lens = residual.Lens(best, best, best, best, 0.0)
     assert lens.settled.tolist() == [2, 0, 2, 3]
-
-
-def test_the_usual_lengths_leave_out_what_is_far_longer():
-    lengths = np.array([[1.0, 2.0, 3000.0], [2.0, 9.0, 4.0]])
-    assert residual.usual_most(lengths) == 9
-    assert residual.usual_most(lengths[1:]) == lengths[1:].max()
-    assert residual.usual_most(np.append(lengths[1], [np.nan, np.inf])) == 9
-    assert residual.usual_most(np.array([np.nan])) == 1

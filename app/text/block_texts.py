@@ -1,23 +1,20 @@
-"""Texts of the page Architecture: shapes and parameters of blocks, and what each does."""
+"""Texts of the figure of a model: what each of its blocks does, and where its parameters are."""
 
 from collections.abc import Sequence
 
 from torch import nn
 
 from headlight.app.text.formats import times
-from headlight.app.text.output_texts import EMBEDDING
 from headlight.app.text.part_names import token_title
 from headlight.model.analysis.architecture import EMBEDDINGS, LAYER_OUTPUTS, OUTPUT, Block
-from headlight.model.probing.long_trace import LongTrace
 from headlight.model.probing.sites import (
     attention_at,
     embedding_of,
     final_norm_of,
     layers_of,
-    sides_of,
     sublayers_of,
 )
-from headlight.model.probing.trace import Pass, Trace
+from headlight.model.probing.trace import Pass
 from headlight.model.rounding import percent
 from headlight.model.sites import ProbedModel, Side, Site
 from headlight.model.transformer import MultiHeadAttention
@@ -124,18 +121,6 @@ def _output(generator: nn.Module, predicted: Side, part: str) -> str:
     return (sentences | getattr(generator, "blocks", {}))[part]
 
 
-def most_probable(checkpoint, trace: Trace | LongTrace) -> tuple[str, list[str]]:
-    """The title of the predictions and their labels, row by row; empty for a model that predicts
-    nothing."""
-    if trace.predicted.predicts == EMBEDDING:
-        return "", []
-    ids, probabilities = trace.most_probable(1)
-    answers = checkpoint.outputs(ids[:, 0].tolist(), trace.preceding)
-    if trace.predicted.predicts == "class":
-        return "Class", [f"{answers[0]}, {percent(float(probabilities[0, 0]))}"]
-    return "Most probable", answers
-
-
 def parameter_shares(shown: Sequence[Block]) -> dict[str, float]:
     """Part of a model → its share of the parameters."""
     parts = {
@@ -152,18 +137,8 @@ def parameter_shares(shown: Sequence[Block]) -> dict[str, float]:
     }
 
 
-def model_in_numbers(model, shown: Sequence[Block], trace: Pass) -> str:
-    """The number of layers, heads and parameters of a model, and the parameters of each part."""
-    total, sides = sum(block.parameters for block in shown), sides_of(model).values()
-    depth = " + ".join(f"{len(side.layers)} {side.stack}" for side in sides)
-    shares = parameter_shares(shown)
-    read = " and ".join(f"{len(trace.texts[side.name].ids)} {side.title} tokens" for side in sides)
-    alone = ""
-    if len(sides) == 1:
-        other = "no decoder" if next(iter(sides)).stack == "encoder" else "no encoder"
-        alone = f" It has {other}, so it has only one of the three types of attention."
-    return (
-        f"**{depth} layers** of {model.config.n_heads} heads, {total:,} parameters: "
-        + ", ".join(f"{name} {percent(share)}" for name, share in shares.items())
-        + f". Your sentence: {read}.{alone}"
-    )
+def model_in_numbers(shown: Sequence[Block]) -> str:
+    """The number of parameters of a model, and how they are shared out."""
+    total = sum(block.parameters for block in shown)
+    shares = (f"{name} {percent(share)}" for name, share in parameter_shares(shown).items())
+    return f"{total:,} parameters: {', '.join(shares)}."
