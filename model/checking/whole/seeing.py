@@ -2,21 +2,24 @@
 source. Each is judged by behaviour; what was seen on the way only gives a fault its name."""
 
 import inspect
+import re
 from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
 
-from headlight.model.checking.whole.patient import Patient, most, share
-from headlight.model.checking.whole.reader import CAUSAL
+from headlight.model.checking.whole.patient import Patient, most, moved, share
+from headlight.model.checking.whole.reader import CAUSAL, tensor_of
 from headlight.model.checking.whole.result import LOOK, Finding, cannot_say, fails, right
 from headlight.model.checking.whole.watching import (
-    AXIS,
     CROSS,
     DECODER,
     DROPOUT,
     ENCODER,
+    ITSELF,
     NO_CAUSAL,
+    NO_CROSS,
+    NO_FEED,
     OFF,
     SELF,
     SPLIT,
@@ -67,15 +70,7 @@ def same_twice(p: Patient) -> Finding:
 def own_text(p: Patient) -> Finding:
     """A text reads the same alone, first and last in a batch, whatever its neighbour."""
     title = "Its own text alone"
-    src, tgt = p.others
-    flipped = src.flip(1), None if tgt is None else tgt.flip(1)
-
-    def gaps() -> tuple[float, float]:
-        beside = [[p.beside(texts, at) for texts in (p.others, flipped)] for at in (0, 1)]
-        alone = p.base()
-        return max(most(*pair) for pair in beside), max(most(alone, pair[0]) for pair in beside)
-
-    neighbour, order = gaps()
+    neighbour, order = p.company()
     if max(neighbour, order) < p.between:
         return right(title, "A text reads the same alone, first and last in a batch.")
     case = (f"With another text beside it, it moves {share(neighbour)}; against alone, "
@@ -88,7 +83,7 @@ def own_text(p: Patient) -> Finding:
     for module in swapped:
         module.batch_first = True
     try:
-        is_mended = bool(swapped) and max(gaps()) < p.between
+        is_mended = bool(swapped) and max(p.company()) < p.between
     except Exception:  # of the model: masks of the shape that went with it
         is_mended = False
     if is_mended:  # and stays so: the other trials judge the rest
@@ -98,8 +93,8 @@ def own_text(p: Patient) -> Finding:
     p.alone = True
     with torch.no_grad(), watching(p.model, (2, 2)) as watch:  # attention of two texts
         p.reader(*p.both())
-    if watch.seen.attended:
-        where = watch.seen.attended[0].where
+    if crosswise := [a.where for a in watch.seen.attended if len(a.weights) == 2]:
+        where = crosswise[0]
         return fails(title, "batch and length swapped", case, where=where)
     return fails(title, "sees the batch", case)
 
@@ -119,9 +114,8 @@ def future(p: Patient) -> Finding:
     where = (own[0].mask_at or own[0].where) if own else ""
     if p.pair and not seen.of_kind(ENCODER, CROSS) and float(p.influence(0).max()) < p.least:
         return fails(title, "encoder reads the target", case, where=where, **matrix)
-    mended = {mend: float(p.influence(p.own_side, mend).triu(1).max()) < p.least
-              for mend in (NO_CAUSAL, AXIS, SPLIT)}  # fmt: skip
-    name = _name_of_leak(own, mended)
+    is_mended = float(p.influence(p.own_side, NO_CAUSAL).triu(1).max()) < p.least
+    name = _name_of_leak(own, is_mended)
     if p.pair and not seen.of_kind(CROSS):
         name = ""  # one of these is cross-attention of another shape
     if name == "causal mask missing in a layer":
@@ -138,23 +132,22 @@ def future(p: Patient) -> Finding:
     return fails(title, name, case, where=where, **matrix)
 
 
-def _name_of_leak(own: Sequence[Attended], mended: Mapping[str, bool]) -> str:
-    """By the weights of self-attention, and by what keeps the law once it is mended; "" if
-    nothing does."""
+def _name_of_leak(own: Sequence[Attended], is_mended: bool) -> str:
+    """By the weights of self-attention, and by whether a causal mask mends it; "" if nothing
+    does."""
     if not own:
         return ""
-    if mended[AXIS] and any(a.axis != -1 for a in own):
-        return "softmax over the wrong axis"
     leaks = [float(a.weights.nan_to_num().triu(1).max()) for a in own]
     if not any(leaks):
-        return "heads split without transpose" if mended[SPLIT] else "reads the future elsewhere"
+        return "reads the future elsewhere"
     leaky = next(i for i, leak in enumerate(leaks) if leak)
     weights = own[leaky].weights.nan_to_num()
     past = weights.tril(-1)
+    if float(weights.diagonal()[:-1].max()) < CLEAR:
+        return "True for False"
     if float(past[1:-1].max()) < CLEAR:
-        is_open = float(weights.diagonal()[:-1].min()) > CLEAR
-        return "rows for columns" if is_open else "True for False"
-    if not mended[NO_CAUSAL]:
+        return "rows for columns"
+    if not is_mended:
         return ""
     if any("multiplied" in a.uses for a in own):
         return "zero after the softmax"
@@ -201,9 +194,7 @@ def past(p: Patient) -> Finding:
         return _reads_nothing(p, title, "No row moves when an earlier token changes.", matrix)
     row, token = (below & ~seen).nonzero()[0].tolist()
     case = f"Row {row + 1} does not move when token {token + 1} changes."
-    is_mended = bool((p.influence(p.own_side, SPLIT) > p.least * NEAR)[below].all())
-    name = "heads split without transpose" if is_mended else "reads a part of what came before"
-    return fails(title, name, case, **matrix)
+    return fails(title, "reads a part of what came before", case, **matrix)
 
 
 def _reads_nothing(p: Patient, title: str, case: str, matrix: Mapping) -> Finding:
@@ -230,9 +221,7 @@ def both_ways(p: Patient) -> Finding:
                      **matrix)  # fmt: skip
     row, token = (~seen).nonzero()[0].tolist()
     case = f"Row {row + 1} does not move when token {token + 1} changes."
-    is_mended = bool((p.influence(0, SPLIT) > p.least * NEAR).all())
-    name = "heads split without transpose" if is_mended else "reads a part of what came before"
-    return fails(title, name, case, **matrix)
+    return fails(title, "reads a part of what came before", case, **matrix)
 
 
 def source(p: Patient) -> Finding:
@@ -242,6 +231,12 @@ def source(p: Patient) -> Finding:
     reached = (found > p.least * NEAR).any(0)
     matrix = {"found": found, "expected": torch.ones_like(found), "axes": ("row", "source token")}
     if bool(reached.all()):
+        found = p.influence(0, ITSELF)  # now source token j stands in row j of the memory alone
+        seen = (found > p.least * NEAR).int()
+        if len(seen) > 1 and (seen.sum(1).diff() == 1).all() and seen.diff(dim=1).max() <= 0:
+            case = "With each source token read alone, each row reads one more than that before."
+            return fails(title, "causal mask in cross-attention", case,
+                         **{**matrix, "found": found})  # fmt: skip
         return right(title, "Every source token changes the output.", **matrix)
     if not bool(reached.any()):
         events = p.watch().of_kind(CROSS)
@@ -250,10 +245,8 @@ def source(p: Patient) -> Finding:
         return fails(title, "never reads the source", case, where=where, **matrix)
     if p.alone:
         return cannot_say(title, SHARE_BATCH, **matrix)
-    is_mended = bool((p.influence(0, SPLIT) > p.least * NEAR).any(0).all())
-    name = "heads split without transpose" if is_mended else "reads a part of the source"
     case = f"Source token {int((~reached).nonzero()[0]) + 1} changes nothing."
-    return fails(title, name, case, **matrix)
+    return fails(title, "reads a part of the source", case, **matrix)
 
 
 def diagonal(p: Patient) -> Finding | None:
@@ -272,37 +265,74 @@ def prefix(p: Patient) -> Finding:
     """Rows are the same when fewer tokens follow, as in decoding."""
     title, n = "As in decoding", p.read.shape[1]
 
-    def gaps(*mends: str) -> list[float]:
-        whole = p.written(p.read, *mends)
-        return [most(whole[:, :k], p.written(p.read[:, :k], *mends)) for k in range(2, n)]
-
-    found = gaps()
+    whole = p.written(p.read)
+    found = [most(whole[:, :k], p.written(p.read[:, :k])) for k in range(2, n)]
     if max(found) < p.between:
         return right(title, "Rows are the same when fewer tokens follow.")
-    is_mended = max(gaps(SPLIT)) < p.between
-    name = "heads split without transpose" if is_mended else "length changes rows"
-    count = found.index(max(found)) + 2
-    return fails(title, name, f"With {count} of {n} tokens, rows move {share(max(found))}.")
+    case = f"With {found.index(max(found)) + 2} of {n} tokens, rows move {share(max(found))}."
+    return fails(title, "length changes rows", case)
 
 
 @torch.no_grad()
 def cached(p: Patient) -> Finding | None:
     """A text in two steps, the second with the cache of the first: the same rows."""
-    takes = {*inspect.signature(p.model.forward).parameters}
-    if p.reader.kind != CAUSAL or not {"past_key_values", "use_cache"} <= takes:
+    if p.reader.kind != CAUSAL or p.reader.length_first:
         return None
-    cut = p.src.shape[1] - 3
-    first = p.model(input_ids=p.src[:, :cut], use_cache=True)
-    past = first.past_key_values
-    rest = p.model(input_ids=p.src[:, cut:], past_key_values=past, use_cache=True)
-    gap = most(p.reader(p.src)[:, cut:], rest.logits)
-    if gap < p.between * 10:
-        return right("With a cache", "Two steps give the same rows as one.")
-    return fails("With a cache", "cache differs", f"Rows move {share(gap)}.")
+    parameters, cut = inspect.signature(p.model.forward).parameters, p.src.shape[1] - 3
+    name = next((n for n in parameters if re.search("cache$|past", n) and n != "use_cache"), "")
+    use = {"use_cache": True} if "use_cache" in parameters else {}
+    makers = [each for name in dir(p.model) if "cache" in name and not name.startswith("_")
+              and inspect.ismethod(each := getattr(p.model, name))]  # fmt: skip
+    ids = next(iter(parameters))
+    for make in [*makers, lambda: None] * bool(name):
+        try:
+            given = {} if (empty := make()) is None else {name: empty}
+            first = p.model(**{ids: p.src[:, :cut]}, **given, **use)
+            kept = empty
+            if empty is None:
+                kept = getattr(first, "past_key_values", None) or tuple(first)[1]
+            rest = tensor_of(p.model(**{ids: p.src[:, cut:]}, **{name: kept}, **use))
+            gap = most(p.reader(p.src)[:, -rest.shape[1] :], rest)
+        except Exception:  # of the model, called in a way that it does not know
+            continue
+        if gap < p.between * 10:
+            return right("With a cache", "Two steps give the same rows as one.")
+        return fails("With a cache", "cache differs", f"Rows move {share(gap)}.")
+    return None
+
+
+def apart(p: Patient) -> Finding | None:
+    """Where each token attends to itself alone, a row depends on its own token alone."""
+    title, text = "Rows apart", p.watch()
+    if p.alone or not text.attended:
+        return None
+
+    def gap(*mends: str) -> float:
+        """How much a row of the output moves with another token; and how much scores do that are
+        not the last token's, when it changes."""
+        found = p.influence(p.own_side, ITSELF, *mends)
+        moves = [found - found.diagonal().diag()] if len(found) > 1 else []
+        texts = (
+            torch.cat([ids[:, :-1], other[:, -1:]], 1)
+            for ids, other in zip((p.src, p.tgt), p.others, strict=True)
+            if ids is not None and other is not None
+        )
+        passes = [p.watch(*some, mends=(ITSELF, NO_CROSS, *mends)) for some in ((), texts)]
+        for one, two in zip(*(each.attended for each in passes), strict=False):
+            if one.scores.shape == two.scores.shape:
+                moves.append(moved(one.scores[:, :-1, :-1], two.scores[:, :-1, :-1]))
+        return max(float(each.max()) for each in moves)
+
+    if gap() < p.least:
+        return right(title, "Where each token attends to itself alone, rows stay apart.")
+    if gap(SPLIT) < p.least:
+        case = "Rows depend on each other outside of attention's weights."
+        return fails(title, "heads split without transpose", case, where=text.attended[0].where)
+    return None
 
 
 def residuals(p: Patient) -> Finding | None:
-    """Without attention a row still depends on its own token."""
+    """Without attention, and without feed-forwards, a row still depends on its own token."""
     title = "Residuals"
     if p.alone:
         return None
@@ -311,9 +341,19 @@ def residuals(p: Patient) -> Finding | None:
     found = p.influence(p.own_side, OFF)
     if not p.base(OFF).isfinite().all():
         return cannot_say(title, "Attention cannot be switched off: its weights are divided again.")
-    if float((found - found.diagonal().diag()).max()) > p.least:
+    is_square = len(found) == found.shape[1]
+    if is_square and float((found - found.diagonal().diag()).max()) > p.least:
         return cannot_say(title, "Not all of attention could be switched off.")
-    if float(found.diagonal().min()) < p.least * NEAR:
-        return fails(title, "residual left out", "With attention off, a row does not move when its "
-                     "own token changes.", found=found, expected=torch.eye(len(found)))  # fmt: skip
+    if not is_square and float(p.influence(0, ITSELF).min()) < p.least:
+        return None  # what is made of all rows reads one of them
+    for mends, off in (((OFF,), "attention"), ((OFF, NO_FEED), "attention and feed-forwards")):
+        found = p.influence(p.own_side, *mends)
+        if float((found.diagonal() if is_square else found).min()) < p.least * NEAR:
+            case = f"With {off} off, a row does not move when its own token changes."
+            return fails(title, "residual left out", case)
+    if p.pair and (carried := p.influence(1, NO_CROSS)).isfinite().all():
+        reads = p.influence(1).tril(-1).max() > p.least
+        if reads and float(carried.tril(-1).max()) < p.least * NEAR:
+            case = "With cross-attention off, no row moves when an earlier token changes."
+            return fails(title, "residual left out", case)
     return right(title, "Without attention each row still depends on its own token.")
