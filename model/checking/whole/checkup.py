@@ -174,8 +174,8 @@ def _findings(p: Patient, longest: int, is_tied: bool) -> Iterator[Finding]:
         return  # nothing can be compared
     writes, always = p.reader.kind in (PAIR, CAUSAL), True
     tried: dict[Callable[[Patient], Finding | list[Finding] | None], bool] = {
-        seeing.own_text: always, seeing.future: writes, seeing.past: writes,
-        seeing.both_ways: not writes, seeing.source: p.pair, seeing.apart: always,
+        seeing.own_text: always, seeing.future: writes, seeing.reach: always,
+        seeing.source: p.pair, seeing.apart: always,
         padding.padding: always, weights.softmax_axis: always, weights.scale: always,
         weights.positions: always, seeing.diagonal: writes, seeing.prefix: writes,
         seeing.cached: writes, seeing.residuals: always, weights.distances: always,

@@ -41,8 +41,8 @@ FAULTS = {
     "no causal mask": Fault("Every row sees all later tokens, so it can copy the next one.",
         "hide all but torch.ones(n, n).tril() in the decoder's self-attention; or is_causal=True",
         MASKS),
-    "causal mask missing in a layer": Fault("Some layers have a causal mask and others have none.",
-        "hand the mask to every layer", MASKS),
+    "causal mask missing in a layer": Fault("Some layers or heads have a causal "
+        "mask, and others have none.", "hand the mask to every layer", MASKS),
     "causal mask with holes": Fault("The causal mask hides some later tokens, but not all.",
         "torch.ones(n, n).tril() is what a row may attend to", MASKS),
     "rows for columns": Fault("The causal mask is upside down: a token attends to itself and "
@@ -209,8 +209,9 @@ CONSEQUENCES: tuple[tuple[set[str], set[str]], ...] = (
       "positions by batch"}, _LENGTH | {"no rotation"}),
     ({"heads split without transpose", "softmax over the wrong axis", "norm over the wrong axis"},
      _WHERE),
-    ({"softmax over the wrong axis"}, {"no causal mask", "causal mask with holes", "mask too weak",
-                                       "causal mask in cross-attention"}),
+    ({"softmax over the wrong axis"},
+     {"no causal mask", "causal mask missing in a layer", "causal mask with holes", "mask too weak",
+      "causal mask in cross-attention"}),
     ({"scores times the mask", "mask added as numbers", "zero after the softmax",
       "mask too weak"}, _PADDING),  # the same step hides padding
     ({"True for False", "rows for columns"},

@@ -3,19 +3,20 @@ source. Each is judged by behaviour; what was seen on the way only gives a fault
 
 import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 
 from headlight.model.checking.whole.patient import Patient, most, moved, share
-from headlight.model.checking.whole.reader import CAUSAL, tensor_of
+from headlight.model.checking.whole.reader import CAUSAL, TEXT, tensor_of
 from headlight.model.checking.whole.result import LOOK, Finding, cannot_say, fails, right
 from headlight.model.checking.whole.watching import (
     CROSS,
     DECODER,
     DROPOUT,
     ENCODER,
+    HIDDEN,
     ITSELF,
     NO_CAUSAL,
     NO_CROSS,
@@ -31,6 +32,7 @@ NONE = 1e-12  # a weight that is 0
 TIMES = 4  # chance may agree once
 CLEAR = 1e-9  # one that is not
 NEAR = 1e-3  # of the largest weight: a mask that is too weak leaves less
+MAKES_CACHE = re.compile("(new|make|init|create|empty|build|get|allocate|setup).*cache")
 SHARE_BATCH = (
     "Texts of a batch see each other, so one text was tried alone and too little is known."
 )
@@ -159,8 +161,9 @@ def _name_of_leak(own: Sequence[Attended], is_mended: bool) -> str:
         return "mask added as numbers" if any(a.added for a in own) else "scores times the mask"
     if float(weights[_later(weights)].min()) < NONE:
         return "causal mask with holes"
-    missing = min(leaks) < NONE < max(leaks)
-    return "causal mask missing in a layer" if missing else "no causal mask"
+    hides = [float(a.weights.triu(1).max()) < NONE for a in own]
+    hides += [bool((head[_later(head)] < HIDDEN).all()) for a in own for head in a.scores]
+    return "causal mask missing in a layer" if any(hides) else "no causal mask"
 
 
 def _later(weights: Tensor) -> Tensor:
@@ -177,49 +180,34 @@ def _is_band(seen: Tensor, lower: bool) -> int:
     return next(bands, 0)
 
 
-def past(p: Patient) -> Finding:
-    """Each row depends on each token before it, or on as many as a window lets it."""
-    title = "What came before"
+def reach(p: Patient) -> Finding:
+    """Each row depends on each token that it may read, or on as many as a window lets it."""
+    writes = p.reader.kind != TEXT
+    title = "What came before" if writes else "The whole text"
     found = p.influence(p.own_side)
-    seen, n = found > p.least * NEAR, len(found)
-    below = torch.ones(n, n, dtype=torch.bool).tril(-1)
-    matrix = {"found": found, "expected": torch.ones(n, n).tril()}
-    if bool(seen[below].all()):
-        return right(title, "Each row depends on all tokens before it.", **matrix)
-    if band := _is_band(seen, lower=True):
-        return right(title, f"Each row reaches {band} tokens back: a window.", **matrix)
+    seen, expected = found > p.least * NEAR, torch.ones_like(found)
+    matrix = {"found": found, "expected": expected.tril() if writes else expected}
+    is_square = len(found) == found.shape[1]
+    asked = matrix["expected"] > 0
+    if is_square:
+        asked.fill_diagonal_(False)
+    if bool(seen[asked].all()):
+        which = "all tokens before it" if writes else "each token"
+        return right(title, f"Each row depends on {which}.", **matrix)
+    if is_square and (band := _is_band(seen, lower=writes)):
+        how = f"reaches {band} tokens back" if writes else "sees its neighbours"
+        return right(title, f"Each row {how}: a window.", **matrix)
     if p.alone:
         return cannot_say(title, SHARE_BATCH, **matrix)
-    if not bool(seen[below].any()):
-        return _reads_nothing(p, title, "No row moves when an earlier token changes.", matrix)
-    row, token = (below & ~seen).nonzero()[0].tolist()
-    case = f"Row {row + 1} does not move when token {token + 1} changes."
-    return fails(title, "reads a part of what came before", case, **matrix)
-
-
-def _reads_nothing(p: Patient, title: str, case: str, matrix: Mapping) -> Finding:
-    where = (*p.watch().over_heads, "")[0]
-    name = "attention over the heads" if where else "reads nothing before"
-    return fails(title, name, case, where=where, **matrix)
-
-
-def both_ways(p: Patient) -> Finding:
-    """In an encoder each row depends on each token, or on its neighbours."""
-    title = "The whole text"
-    found = p.influence(0)
-    seen, n = found > p.least * NEAR, found.shape[1]
-    matrix = {"found": found, "expected": torch.ones_like(found)}
-    if bool(seen.all()):
-        return right(title, "Each row depends on each token.", **matrix)
-    if is_square := len(found) == n:
-        if not bool((seen & ~torch.eye(n, dtype=torch.bool)).any()):
-            return _reads_nothing(p, title, "Rows depend on their own token alone.", matrix)
-        if _is_band(seen, lower=False):
-            return right(title, "Each row sees its neighbours: a window.", **matrix)
-    if is_square and not bool(seen.triu(1).any()):
-        return fails(title, "causal mask in an encoder", "No row moves when a later token changes.",
-                     **matrix)  # fmt: skip
-    row, token = (~seen).nonzero()[0].tolist()
+    if is_square and not bool(seen[asked].any()):
+        where = (*p.watch().over_heads, "")[0]
+        name = "attention over the heads" if where else "reads nothing before"
+        case = "No row moves when another token changes."
+        return fails(title, name, case, where=where, **matrix)
+    if is_square and not writes and not bool(seen.triu(1).any()):
+        case = "No row moves when a later token changes."
+        return fails(title, "causal mask in an encoder", case, **matrix)
+    row, token = (asked & ~seen).nonzero()[0].tolist()
     case = f"Row {row + 1} does not move when token {token + 1} changes."
     return fails(title, "reads a part of what came before", case, **matrix)
 
@@ -231,6 +219,10 @@ def source(p: Patient) -> Finding:
     reached = (found > p.least * NEAR).any(0)
     matrix = {"found": found, "expected": torch.ones_like(found), "axes": ("row", "source token")}
     if bool(reached.all()):
+        own = [each.weights for each in p.watch().of_kind(ENCODER)]
+        if own and all(float(x.triu(1).max()) < NONE < float(x.tril(-1).max()) for x in own):
+            case = "No source token attends to a later one."
+            return fails(title, "causal mask in an encoder", case, **matrix)
         found = p.influence(0, ITSELF)  # now source token j stands in row j of the memory alone
         seen = (found > p.least * NEAR).int()
         if len(seen) > 1 and (seen.sum(1).diff() == 1).all() and seen.diff(dim=1).max() <= 0:
@@ -281,7 +273,7 @@ def cached(p: Patient) -> Finding | None:
     parameters, cut = inspect.signature(p.model.forward).parameters, p.src.shape[1] - 3
     name = next((n for n in parameters if re.search("cache$|past", n) and n != "use_cache"), "")
     use = {"use_cache": True} if "use_cache" in parameters else {}
-    makers = [each for name in dir(p.model) if "cache" in name and not name.startswith("_")
+    makers = [each for name in dir(p.model) if MAKES_CACHE.match(name)
               and inspect.ismethod(each := getattr(p.model, name))]  # fmt: skip
     ids = next(iter(parameters))
     for make in [*makers, lambda: None] * bool(name):

@@ -449,8 +449,8 @@ def outputs(p: Patient) -> Finding:
     if float(out.min()) == 0 and float((out == 0).double().mean()) > MANY:
         return fails("Its output", "activation on the logits", "Many are exactly 0.")
     first, even = float((out.logsumexp(-1) - out.mean(-1)).mean()), math.log(out.shape[-1])
-    gains = [m.weight for m in p.model.modules() if "norm" in type(m).__name__.lower()
-             and isinstance(getattr(m, "weight", None), Tensor)]  # fmt: skip
+    gains = [each for m in p.model.modules() if "norm" in type(m).__name__.lower()
+             for name, each in m.named_parameters(recurse=False) if "bias" not in name]  # fmt: skip
     is_new = bool(gains) and all(bool(gain.eq(1).all()) for gain in gains)
     if is_new and p.reader.kind != TEXT and first > 1.5 * even + 0.5:
         case = f"Before training it would lose {first:.3g}; ln {out.shape[-1]} is {even:.3g}."
@@ -462,7 +462,10 @@ def outputs(p: Patient) -> Finding:
 def tied(p: Patient, said: bool) -> Finding | None:
     """Embedding and output layer share their weights, where that is `said`."""
     title, modules = "Shared weights", [*p.model.modules()]
-    tables = {id(each.weight) for each in modules if isinstance(each, nn.Embedding)}
-    if any(isinstance(each, nn.Linear) and id(each.weight) in tables for each in modules):
+    tables = [each.weight for each in modules if isinstance(each, nn.Embedding)]
+    layers = [each.weight for each in modules if isinstance(each, nn.Linear)]
+    if any(one is other for one in tables for other in layers):
         return right(title, "Embedding and output layer are one matrix.")
+    if any(torch.equal(one, other) for one in tables for other in layers):
+        return fails(title, "embeddings not tied", "They hold the same numbers in two places.")
     return fails(title, "embeddings not tied") if said else None
