@@ -2,6 +2,7 @@
 token is changed, and every row of the output compared. Names come from watching it inside."""
 
 import re
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -124,6 +125,7 @@ def patient_of(model: nn.Module, calling: dict[str, Any]) -> tuple[Patient, bool
     is_square = len(found) == found.shape[1]
     if is_unsure and is_square:
         is_causal = float(found.triu(1).max()) < p.least or _is_meant_causal(model, seen)
+        is_causal |= p.base().shape[-1] >= size and _says_causal(type(model))
         reader = replace(p.reader, kind=CAUSAL if is_causal else TEXT)
         is_unsure = not is_causal and p.base().shape[-1] >= size
     else:
@@ -137,6 +139,14 @@ def patient_of(model: nn.Module, calling: dict[str, Any]) -> tuple[Patient, bool
         is_read = float(found.diagonal(-1).min()) > p.least * seeing.NEAR
         reader = replace(reader, shifts=is_read and float(found.tril().diagonal().max()) < p.least)
     return Patient(model, reader, size), is_unsure
+
+
+def _says_causal(kind: type) -> bool:
+    """Whether a class that gives logits of words writes text, by what it can do or its words."""
+    words = f"{kind.__doc__} {getattr(sys.modules.get(kind.__module__), '__doc__', '')}"
+    return hasattr(kind, "generate") or bool(re.search(
+        "language model|next (token|word|character)|autoregressive|causal|decoder.only|GPT", words
+    ) and not re.search("[Mm]asked|BERT|[Ee]ncoder", words))  # fmt: skip
 
 
 def _is_meant_causal(model: nn.Module, seen: Observed) -> bool:

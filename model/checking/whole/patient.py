@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from headlight.model.checking.whole.reader import PAIR, Reader
-from headlight.model.checking.whole.watching import DROPOUT, Observed, watching
+from headlight.model.checking.whole.watching import Observed, watching
 
 SOURCE, TARGET, PADS = 7, 5, 3  # tokens: lengths that no other size of a small model has
 MOVED = 1e-6  # of the logits' spread, in float64: more than the rounding of a step in float32
@@ -167,10 +167,6 @@ class Patient:
             if float(moved(one[:1, :rows], other[:1, :rows]).max()) > self.between:
                 return name
         return ""
-
-    def without_dropout(self) -> None:
-        """For all trials that follow."""
-        self.mends |= {DROPOUT}
 
 
 def moved(one: Tensor, two: Tensor) -> Tensor:

@@ -257,6 +257,8 @@ def _by_names(
     ids = [n for n in others if parameters[n].default is inspect.Parameter.empty
            and not LENGTH.search(n.lower()) and not _is_number(n, parameters)]  # fmt: skip
     ids = ids or others[:1]
+    if len(ids) == 3 and ids[2] in ANSWERS:
+        ids = ids[:2]
     answers = next((n for n in others if n in ANSWERS and n not in ids), "")
     if not 0 < len(ids) < 3:
         raise CannotCall(f"{said} is not understood. {SAY_HOW}")
@@ -319,7 +321,7 @@ def _named(
 
     how = ", ".join([*ids, *lengths, *masks]) + (f"; masks {style.title}" if style else "")
     with_loss = call if ids[-1] in ANSWERS else None
-    if answers:
+    if answers and not is_pair:
         with_loss = lambda src, tgt, real: model(**{ids[0]: src, answers: src})  # noqa: E731
     return replace(_with_kind(none, call, is_pair, how, model), with_loss=with_loss)
 

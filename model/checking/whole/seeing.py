@@ -32,6 +32,7 @@ NONE = 1e-12  # a weight that is 0
 TIMES = 4  # chance may agree once
 CLEAR = 1e-9  # one that is not
 NEAR = 1e-3  # of the largest weight: a mask that is too weak leaves less
+OWN = DECODER, SELF  # attention within the text that is written on
 MAKES_CACHE = re.compile("(new|make|init|create|empty|build|get|allocate|setup).*cache")
 SHARE_BATCH = (
     "Texts of a batch see each other, so one text was tried alone and too little is known."
@@ -46,7 +47,7 @@ def numbers(p: Patient) -> Finding:
     rows = [i + 1 for i, row in enumerate(out[0]) if row.isnan().any()]
     events = [a for a in p.watch().attended if a.weights.isnan().any()]
     name = "NaN"
-    if events and events[0].kind in (DECODER, SELF):
+    if events and events[0].kind in OWN:
         weights = events[0].weights
         empty = weights.isnan().any(-1)
         if int(empty.sum()) == 1 and empty[0] and float(weights[1:].triu(1).max()) < NONE:
@@ -64,7 +65,7 @@ def same_twice(p: Patient) -> Finding:
         return right(title, "Calls in eval mode agree exactly.")
     seen, case = p.watch(), f"They differ {share(gap)}."
     if seen.dropped and most(p.base(DROPOUT), p.base(DROPOUT)) < p.between:
-        p.without_dropout()  # so that the other trials judge the rest
+        p.mends |= {DROPOUT}  # so that the other trials judge the rest
         return fails(title, "dropout in eval", case, where=seen.dropped[0])
     return fails(title, "random in eval", case, where=(seen.dropped + seen.random + [""])[0])
 
@@ -112,7 +113,7 @@ def future(p: Patient) -> Finding:
     row, token = divmod(int(later.argmax()), n)
     case = f"Row {row + 1} moves {share(float(later.max()))} when token {token + 1} changes."
     seen = p.watch()
-    own = seen.of_kind(DECODER, SELF)
+    own = seen.of_kind(*OWN)
     where = (own[0].mask_at or own[0].where) if own else ""
     if p.pair and not seen.of_kind(ENCODER, CROSS) and float(p.influence(0).max()) < p.least:
         return fails(title, "encoder reads the target", case, where=where, **matrix)
@@ -201,7 +202,9 @@ def reach(p: Patient) -> Finding:
         return cannot_say(title, SHARE_BATCH, **matrix)
     if is_square and not bool(seen[asked].any()):
         where = (*p.watch().over_heads, "")[0]
+        hides = [float(a.weights.nan_to_num().max()) < NONE for a in p.watch().of_kind(*OWN)]
         name = "attention over the heads" if where else "reads nothing before"
+        name = "True for False" if hides and all(hides) else name
         case = "No row moves when another token changes."
         return fails(title, name, case, where=where, **matrix)
     if is_square and not writes and not bool(seen.triu(1).any()):
@@ -229,6 +232,9 @@ def source(p: Patient) -> Finding:
             case = "With each source token read alone, each row reads one more than that before."
             return fails(title, "causal mask in cross-attention", case,
                          **{**matrix, "found": found})  # fmt: skip
+        if not bool(seen.any(0).all()):
+            case = "With each source token read alone, some of them change nothing."
+            return fails(title, "reads a part of the source", case, **{**matrix, "found": found})
         return right(title, "Every source token changes the output.", **matrix)
     if not bool(reached.any()):
         events = p.watch().of_kind(CROSS)
@@ -243,7 +249,7 @@ def source(p: Patient) -> Finding:
 
 def diagonal(p: Patient) -> Finding | None:
     """In causal attention a token attends to itself, which a residual would hide."""
-    events = p.watch().of_kind(DECODER, SELF)
+    events = p.watch().of_kind(*OWN)
     for each in events:
         weights = each.weights.nan_to_num()
         is_causal = float(weights[1:].triu(2).max()) < NONE < float(weights.diagonal(-1).min())

@@ -215,6 +215,9 @@ class Watching(TorchFunctionMode):
             return out
         lists = (each if isinstance(each, list | tuple) else (each,) for each in args)
         tensors = [each for some in lists for each in some if isinstance(each, Tensor)]
+        width_at = -1
+        if name == "conv1d" and tensors[1].shape[-1] == 1:  # linear, of (batch, width, row)
+            name, width_at = "linear", 1
         two = tensors[:2] if name == "linear" else tensors[-2:]
         if name in LINEAR and len(two) == 2 and place(two[1]) in self.places:
             name = "linear" if len(tensors) < 3 or name != "einsum" else name
@@ -244,10 +247,11 @@ class Watching(TorchFunctionMode):
                 new.times |= fill == 0
                 new.weak |= fill is not None and fill > -1e6 and _reach(main, fill)
         elif name == "linear":
-            x, weight = two
-            new.narrow = self._linear(x, weight, out)
-            new.inner = x.shape[-1] if x.shape[-1] < out.shape[-1] else 0
-            if NO_FEED in self.mends and self.of(x).inner == out.shape[-1]:
+            read, made = (each.shape[width_at] for each in (two[0], out))
+            known = self.of(two[0])
+            self._linear(known, two[1], read, made)
+            new.narrow, new.inner = read, read if read < made else 0
+            if NO_FEED in self.mends and known.inner == made:
                 out = torch.zeros_like(out)
         elif name in PRODUCT and len(tensors) >= 2:
             one, other = tensors[-2:]
@@ -290,15 +294,13 @@ class Watching(TorchFunctionMode):
             return "read"
         return name
 
-    def _linear(self, x: Tensor, weight: Tensor, out: Tensor) -> int:
-        """The width of what a linear layer reads. One that reads another, wider than both ends, is
-        one with it."""
+    def _linear(self, known: Known, weight: Tensor, read: int, made: int) -> None:
+        """One that reads another, wider than both ends, is one with it. `read`, `made`: widths."""
         self.seen.matrices.add(place(weight))
-        if self.output == out.shape[-1] and self.of(x).made == "sum":
+        if self.output == made and known.made == "sum":
             self.seen.bare_sum = line()
-        if x.shape[-1] > max(self.of(x).narrow or x.shape[-1], out.shape[-1]):
+        if read > max(known.narrow or read, made):
             self.seen.straight = self.seen.straight or line()
-        return x.shape[-1]
 
     def _attention(
         self, q, k, v, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
@@ -393,7 +395,7 @@ class Watching(TorchFunctionMode):
             return None
         full = torch.empty(x.shape, device="meta").reshape(shape).shape
         length = x.shape[1] if x.ndim == 3 else x.shape[2]
-        if length not in self.lengths or full[0] != x.shape[0]:
+        if (length, length) not in self.kinds or full[0] != x.shape[0]:
             return None
         if x.ndim == 3 and full[2] == length != full[1]:
             return x.reshape(full[0], length, full[1], full[3]).transpose(1, 2)

@@ -19,6 +19,7 @@ RATIO = 12.0, 1 / 6  # of tokens to positions: much more, or less, drowns one of
 NO_GRADIENT = 1e-30
 CLOSE = 1e-3  # of factors
 MANY = 0.1  # of the logits
+NORM = re.compile("[Nn]orm|^LN|R[Mm][Ss]")  # in the names of classes
 LARGE = 1e4  # an input of norms
 RATE = 0.1  # of two steps from zero
 ALIKE = 0.4  # the least cosine of neighbouring positions
@@ -173,7 +174,7 @@ def norms(p: Patient) -> Finding | None:
     names = {
         m: n
         for n, m in p.model.named_modules()
-        if "norm" in type(m).__name__.lower()
+        if NORM.search(type(m).__name__)
         and not isinstance(m, nn.modules.batchnorm._BatchNorm)
         and not [*m.children()]
     }
@@ -449,7 +450,7 @@ def outputs(p: Patient) -> Finding:
     if float(out.min()) == 0 and float((out == 0).double().mean()) > MANY:
         return fails("Its output", "activation on the logits", "Many are exactly 0.")
     first, even = float((out.logsumexp(-1) - out.mean(-1)).mean()), math.log(out.shape[-1])
-    gains = [each for m in p.model.modules() if "norm" in type(m).__name__.lower()
+    gains = [each for m in p.model.modules() if NORM.search(type(m).__name__)
              for name, each in m.named_parameters(recurse=False) if "bias" not in name]  # fmt: skip
     is_new = bool(gains) and all(bool(gain.eq(1).all()) for gain in gains)
     if is_new and p.reader.kind != TEXT and first > 1.5 * even + 0.5:
