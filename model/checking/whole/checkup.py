@@ -146,7 +146,7 @@ def _says_causal(kind: type) -> bool:
     words = f"{kind.__doc__} {getattr(sys.modules.get(kind.__module__), '__doc__', '')}"
     return hasattr(kind, "generate") or bool(re.search(
         "language model|next (token|word|character)|autoregressive|causal|decoder.only|GPT", words
-    ) and not re.search("[Mm]asked|BERT|[Ee]ncoder", words))  # fmt: skip
+    ) and not re.search("[Mm]asked|BERT", words))  # fmt: skip
 
 
 def _is_meant_causal(model: nn.Module, seen: Observed) -> bool:

@@ -224,7 +224,7 @@ CONSEQUENCES: tuple[tuple[set[str], set[str]], ...] = (
     ({"never reads the source"}, _DEAD | {"source without positions"}),
     ({"reads a part of the source"}, {"source without positions"}),
     ({"padding mask inverted"},  # without padding it hides all
-     _DEAD | {"never reads the source"}),
+     _DEAD | {"never reads the source", "reads nothing before"}),
     ({"NaN", "without the diagonal"}, _EMPTY),
     ({"target without positions", "text without positions", "source without positions",
       "positions by batch", "final norm missing"}, _DEAD),

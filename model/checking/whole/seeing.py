@@ -120,7 +120,7 @@ def future(p: Patient) -> Finding:
     is_mended = float(p.influence(p.own_side, NO_CAUSAL).triu(1).max()) < p.least
     name = _name_of_leak(own, is_mended)
     if p.pair and not seen.of_kind(CROSS):
-        name = ""  # one of these is cross-attention of another shape
+        name, own = "", []  # one of these is cross-attention of another shape
     if name == "causal mask missing in a layer":
         first = next(a for a in own if float(a.weights.triu(1).max()) > 0)
         where = f"{first.module or 'a layer'} ({first.where})"

@@ -178,7 +178,7 @@ NET = {
     "first row only": "reads a part of what came before", "last row for all": "no causal mask",
     "pad only cross": "encoder sees padding", "pad only enc": "cross-attention sees padding", "no tgt pos": "target without positions",
     "tgt in enc": PLAIN, "softmaxed": "returns probabilities", "relu out": "activation on the logits", "norm seq": PLAIN, "shift out": PLAIN,
-    "cross q swapped": PLAIN,
+    "cross q swapped": "sees the future",
 }
 LANGUAGE = {
     "split only": "heads split without transpose", "join only": "heads split without transpose", "split kv": PLAIN,
