@@ -80,7 +80,7 @@ WORDS = {
 
 
 def of_folder(folder: Path) -> dict[str, Case]:
-    """Its models. Raises ValueError for a NAME that says no fault of ours."""
+    """Its models."""
     given = folder / "faults.txt"
     lines = given.read_text("utf-8").splitlines() if given.exists() else []
     told = {name.strip(): fault for name, _, fault in (line.partition(":") for line in lines)}
