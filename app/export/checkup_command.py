@@ -47,9 +47,7 @@ def main(arguments: list[str] | None = None) -> None:
     for line in filter(None, [*lines, end]):
         print("".join(filter(str.isprintable, str(line))))
     ends = [each["wrong"] for each in said if "wrong" in each]
-    if not ends or end:
-        sys.exit(2)
-    sys.exit(int(bool(ends[0])))
+    sys.exit(2 if end or not ends else int(bool(ends[0])))
 
 
 def _try(file: Path, name: str, how: Mapping[str, Any], say: file_judge.Say) -> None:

@@ -436,7 +436,9 @@ def _limit(memory: int, seconds: int, traces: IO[bytes]) -> None:
     import faulthandler
     import resource
 
-    faulthandler.dump_traceback_later(seconds - 1, file=traces)
+    # By a signal: `dump_traceback_later` waits for the thread of one that ran before the fork.
+    faulthandler.register(signal.SIGALRM, file=traces)
+    signal.setitimer(signal.ITIMER_REAL, seconds - 1)
     limits = {
         "RLIMIT_AS": memory,
         "RLIMIT_CPU": seconds + 1,

@@ -3,6 +3,7 @@ sentence what went wrong on the way."""
 
 import inspect
 import re
+import sys
 import traceback
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -13,9 +14,9 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
-from headlight.model.checking.part import plain
-from headlight.model.checking.steps_seen import Seen
+from headlight.model.checking.part import close, plain
 
 SIZES = re.compile(
     r"size of tensor a \((\d+)\).*?\((\d+)\)|tensor to be: \[\d+, (\d+)\] but got: \[\d+, (\d+)"
@@ -24,6 +25,50 @@ SIZES = re.compile(
 MISSING = re.compile(r"cannot import name '(\w+)' from '(\w+)'")
 PRODUCT = re.compile(r"shapes cannot be multiplied \((\d+)x(\d+) and (\d+)x(\d+)\)")
 SHRINKS = re.compile(r"\.(sum|mean|var|std|norm|max|amax|min|amin)\(")
+
+
+MOST = 400  # tensors kept of one call
+
+
+class Seen(TorchFunctionMode):
+    """Keeps PyTorch's results while it is on, each with the line of `file` that made it, so that
+    the first step that is not ours is found. NumPy's are not seen."""
+
+    def __init__(self, file: str):
+        super().__init__()
+        self.file, self.names = file, set[str]()
+        self.made: list[tuple[Tensor, int]] = []
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        self.names.add(getattr(func, "__name__", ""))
+        if isinstance(result, Tensor) and result.is_floating_point() and len(self.made) < MOST:
+            with suppress(Exception):  # of layouts that cannot be copied
+                self.made.append((plain(result).clone(), self._line()))
+        return result
+
+    def _line(self) -> int:
+        frame = sys._getframe(2)
+        while frame is not None and frame.f_code.co_filename != self.file:
+            frame = frame.f_back
+        return frame.f_lineno if frame else 0
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether some of it was computed in half precision."""
+        return any(value.dtype in (torch.float16, torch.bfloat16) for value, _ in self.made)
+
+    def line_of(self, ours: Tensor) -> int | None:
+        """That of the first tensor with the numbers of `ours`, in whatever order its axes are."""
+        alike = (line for value, line in self.made if _has_same_numbers(value, ours.detach()))
+        return next(alike, None)
+
+
+def _has_same_numbers(one: Tensor, other: Tensor) -> bool:
+    if one.numel() != other.numel():
+        return False
+    one, other = (x.flatten().double().clamp(-1e6, 1e6).sort().values for x in (one, other))
+    return bool(close(one.nan_to_num(), other.nan_to_num()).all())
 
 
 @dataclass

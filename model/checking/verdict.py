@@ -318,19 +318,19 @@ def _unnamed(part, function, cases, outcomes, rights, fits, call) -> Verdict:
         for name in part.steps:
             if not isinstance(steps[name], Tensor) or steps[name].dtype == torch.bool:
                 continue
-            if made := traced.seen.find(steps[name]):
-                last, missing = (name, made), ""
+            if (line := traced.seen.line_of(steps[name])) is not None:
+                last, missing = (name, line), ""
             else:
                 missing = missing or name
     title = part.titles.get
     good = [c.title for c, fit in zip(cases, fits, strict=True) if fit]
     only = f" It is right for {good[0]}." if good else ""
     if last and missing:
-        line = f" (line {last[1].line})" if last[1].line else ""
+        line = f" (line {last[1]})" if last[1] else ""
         return _wrong(part, cases, outcomes, rights, "",
                       f"Your {title(last[0], last[0])} are right{line}. Then something else"
                       f" than our {title(missing, missing)} follows.{only}",
-                      step=missing, line=last[1].line)  # fmt: skip
+                      step=missing, line=last[1])  # fmt: skip
     if missing:
         return _wrong(part, cases, outcomes, rights, "",
                       f"It differs from the first step on, the {title(missing, missing)}.{only}",

@@ -145,15 +145,16 @@ def test_a_mistake_is_named(folders):
 
 @pytest.mark.long
 def test_all_solutions_at_once_are_the_translator(tmp_path, monkeypatch):
-    """The last step of the last exercise, beside the files of the earlier ones."""
+    """The last steps of the last exercise, beside the files of the earlier ones."""
     for name in NAMES:
         main(["assignment", name, "--into", str(tmp_path / name)])
         monkeypatch.syspath_prepend(tmp_path / f"{name}-solutions")
     found: dict = {}
     for cell in nbformat.read(tmp_path / "decoding-solutions/decoding.ipynb", 4).cells:
-        if cell.id == "decoding-imports" or "find_spec" in cell.source:
+        if cell.id == "decoding-imports" or "**parts" in cell.source:
             exec(cell.source, found)
     assert len(found["parts"]) == 9
+    assert found["checkup"](found["load"]("en-fr").with_parts(**found["parts"]).model)
 
 
 def graded_by(folder, *command) -> str:

@@ -49,7 +49,7 @@ def ends():
 
 @pytest.fixture
 def here(monkeypatch):
-    """Without a fork, as where there is none: pytest's own threads would not be in it."""
+    """Without a fork, which would end all other processes that pytest has started."""
     monkeypatch.setattr(file_judge, "CAN_FORK", False)
     monkeypatch.setattr(sys, "path", [*sys.path])
 

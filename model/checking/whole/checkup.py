@@ -2,6 +2,7 @@
 token is changed, and every row of the output compared. Names come from watching it inside."""
 
 import re
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from torch import nn
 from headlight.model.checking.calling import message_of
 from headlight.model.checking.verdict import RIGHT
 from headlight.model.checking.whole import padding, seeing, weights
-from headlight.model.checking.whole.patient import Patient, most
+from headlight.model.checking.whole.patient import Patient
 from headlight.model.checking.whole.reader import (
     CAUSAL,
     MODEL_KINDS,
@@ -26,11 +27,14 @@ from headlight.model.checking.whole.reader import (
     Reader,
     exact,
     find,
+    pad_of,
     vocabulary_of,
 )
 from headlight.model.checking.whole.result import Checkup, Finding, cannot_say, causes
+from headlight.model.checking.whole.watching import Observed
 
-LONGEST = 64  # tokens
+LONGEST = 24  # tokens
+FILLED = 0.05  # the spread of what stands for zeros
 ONE_LENGTH = 6  # of source and target, where these must be equal
 BOTH_WAYS = 'It reads in both directions. If it is to write text, say kind="causal".'
 
@@ -88,14 +92,25 @@ def check_model(
 def _examined(model: nn.Module, calling: dict[str, Any]) -> tuple[Patient, bool]:
     """A copy that runs, in float64 if it can, and whether its kind is unsure."""
     try:
-        p, is_unsure = patient_of(exact(model), calling)
+        p, is_unsure = _filled(exact(model), calling)
         if p.base().isfinite().all():
             return p, is_unsure
     except Exception as error:
         if not re.search("dtype|double|float", str(error), re.IGNORECASE):
             raise
-    p, is_unsure = patient_of(exact(model).float(), calling)  # it makes float32 itself
+    p, is_unsure = _filled(exact(model).float(), calling)  # it makes float32 itself
     p.base()
+    return p, is_unsure
+
+
+def _filled(model: nn.Module, calling: dict[str, Any]) -> tuple[Patient, bool]:
+    """With small numbers where a matrix is all zero, or nothing would be seen through it."""
+    named = model.named_parameters()
+    zeros = [name for name, each in named if each.ndim > 1 and not each.any()]
+    for name in zeros:
+        nn.init.normal_(model.get_parameter(name), std=FILLED)
+    p, is_unsure = patient_of(model, calling)
+    p.zeros = zeros
     return p, is_unsure
 
 
@@ -104,30 +119,61 @@ def patient_of(model: nn.Module, calling: dict[str, Any]) -> tuple[Patient, bool
     `calling`: what `find` takes. Raises CannotCall, and what the model does."""
     size = vocabulary_of(model)
     reader = find(model, score=lambda each: _score(Patient(model, each, size)), **calling)
-    if reader.kind:
-        return Patient(model, reader, size), False
-    p = Patient(model, replace(reader, kind=TEXT), size)
-    found = p.influence(0)
+    is_unsure = not reader.kind
+    p = Patient(model, replace(reader, kind=reader.kind or TEXT), size)
+    found, seen = p.influence(p.own_side), p.watch()
     is_square = len(found) == found.shape[1]
-    if is_square and float(found.triu(1).max()) < p.least:
-        return Patient(model, replace(reader, kind=CAUSAL), size), False
-    return p, is_square and p.base().shape[-1] >= size
+    if is_unsure and is_square:
+        is_causal = float(found.triu(1).max()) < p.least or _is_meant_causal(model, seen)
+        is_causal |= p.base().shape[-1] >= size and _says_causal(type(model))
+        reader = replace(p.reader, kind=CAUSAL if is_causal else TEXT)
+        is_unsure = not is_causal and p.base().shape[-1] >= size
+    else:
+        reader, is_unsure = p.reader, False
+    told = {number for number in seen.compared if 0 <= number < size}
+    told = told - reader.specials if told - reader.specials else told
+    if pad_of(model, calling.get("tokenizer")) is None is calling.get("pad") and told:
+        pad = min(told)
+        reader = replace(reader, pad=pad, specials=reader.specials | {pad})
+    if is_square and len(found) > 1 and reader.kind != TEXT:
+        is_read = float(found.diagonal(-1).min()) > p.least * seeing.NEAR
+        reader = replace(reader, shifts=is_read and float(found.tril().diagonal().max()) < p.least)
+    return Patient(model, reader, size), is_unsure
 
 
-def _score(p: Patient) -> tuple[bool, int]:
-    """Whether texts of a batch stay apart, and how many other laws are kept: with the masks that a
-    model was written for, the most."""
-    base = p.base()
-    kept = 2 * int(bool(base.isfinite().all()))
+def _says_causal(kind: type) -> bool:
+    """Whether a class that gives logits of words writes text, by what it can do or its words."""
+    words = f"{kind.__doc__} {getattr(sys.modules.get(kind.__module__), '__doc__', '')}"
+    return hasattr(kind, "generate") or bool(re.search(
+        "language model|next (token|word|character)|autoregressive|causal|decoder.only|GPT", words
+    ) and not re.search("[Mm]asked|BERT", words))  # fmt: skip
+
+
+def _is_meant_causal(model: nn.Module, seen: Observed) -> bool:
+    """Whether a model that reads in both directions has something of a causal mask: a triangle, or
+    attention that hides what is later more than what is earlier."""
+    squares = (x for x in model.buffers() if x.ndim > 1 and x.shape[-1] == x.shape[-2] > 1)
+    hidden = (each.weights == 0 for each in seen.attended)
+    return (seen.is_triangular or any(bool((x.triu(1) == 0).all()) for x in squares if x.any())
+            or any(x.triu(1).sum() > x.tril(-1).sum() for x in hidden))  # fmt: skip
+
+
+def _score(p: Patient) -> tuple[int, int]:
+    """How well texts of a batch stay apart, and how many other laws are kept: with the masks that a
+    model was written for, the most. 2: wholly; 1: only their place matters, and all else is
+    right."""
+    base, (neighbour, order) = p.base(), p.company()
+    p.alone = order > p.between
+    kept = [bool(base.isfinite().all())] * 2
     if p.reader.pad is not None and p.reader.kind != CAUSAL:
-        kept += padding.padding_gap(p) < p.between
+        kept.append(padding.padding_gap(p) < p.between)
     if p.reader.kind in (PAIR, CAUSAL):
         found = p.influence(p.own_side)
         below = torch.ones_like(found).tril(-1) > 0
-        kept += float(found.triu(1).max()) < p.least
-        kept += bool((found[below] > p.least * seeing.NEAR).all())
-    gaps = (most(base, p.beside(p.others, at)) for at in (0, 1))
-    return all(gap < p.between for gap in gaps), kept
+        kept.append(float(found.triu(1).max()) < p.least)
+        kept.append(bool((found[below] > p.least * seeing.NEAR).all()))
+    apart = 0 if neighbour > p.between else 1 if p.alone and all(kept) else 2 * (not p.alone)
+    return apart, sum(kept)
 
 
 def _findings(p: Patient, longest: int, is_tied: bool) -> Iterator[Finding]:
@@ -136,17 +182,19 @@ def _findings(p: Patient, longest: int, is_tied: bool) -> Iterator[Finding]:
     yield (twice := seeing.same_twice(p))
     if twice.fault == "random in eval":
         return  # nothing can be compared
-    writes = p.reader.kind in (PAIR, CAUSAL)
-    trials: list[Callable[[Patient], Finding | list[Finding] | None]] = [seeing.own_text]
-    trials += [seeing.future, seeing.past] if writes else [seeing.both_ways]
-    trials += [seeing.source] if p.pair else []
-    trials += [padding.padding, weights.softmax_axis, weights.scale, weights.positions]
-    if writes:
-        trials += [seeing.diagonal, seeing.prefix, seeing.cached, seeing.residuals]
-    trials += [partial(weights.length, longest=longest), weights.gradients, weights.shared_layers,
-               weights.sizes_of_inputs, partial(weights.tied, said=is_tied),
-               weights.outputs]  # fmt: skip
-    for trial in trials:
+    writes, always = p.reader.kind in (PAIR, CAUSAL), True
+    tried: dict[Callable[[Patient], Finding | list[Finding] | None], bool] = {
+        seeing.own_text: always, seeing.future: writes, seeing.reach: always,
+        seeing.source: p.pair, seeing.apart: always,
+        padding.padding: always, weights.softmax_axis: always, weights.scale: always,
+        weights.positions: always, seeing.diagonal: writes, seeing.prefix: writes,
+        seeing.cached: writes, seeing.residuals: always, weights.distances: always,
+        weights.norms: always, weights.feed_forward: always,
+        partial(weights.length, longest=longest): always, weights.gradients: always,
+        weights.with_loss: always, weights.shared_layers: always, weights.sizes_of_inputs: always,
+        partial(weights.tied, said=is_tied): always, weights.outputs: always,
+    }  # fmt: skip
+    for trial in (trial for trial, is_tried in tried.items() if is_tried):
         try:
             found = trial(p)
         except Exception as error:  # of the model
@@ -164,8 +212,8 @@ def _called_wrongly(
         copied, lengths = exact(model), (ONE_LENGTH, ONE_LENGTH)
         size = vocabulary_of(copied)
 
-        def runs(reader: Reader) -> tuple[bool, int]:
-            return True, int(Patient(copied, reader, size, lengths).base().isfinite().all())
+        def runs(reader: Reader) -> tuple[int, int]:
+            return 2, int(Patient(copied, reader, size, lengths).base().isfinite().all())
 
         reader = find(copied, score=runs, **calling)
         found = seeing.own_text(Patient(copied, reader, size, lengths))

@@ -41,8 +41,8 @@ FAULTS = {
     "no causal mask": Fault("Every row sees all later tokens, so it can copy the next one.",
         "hide all but torch.ones(n, n).tril() in the decoder's self-attention; or is_causal=True",
         MASKS),
-    "causal mask missing in a layer": Fault("Some layers have a causal mask and others have none.",
-        "hand the mask to every layer", MASKS),
+    "causal mask missing in a layer": Fault("Some layers or heads have a causal "
+        "mask, and others have none.", "hand the mask to every layer", MASKS),
     "causal mask with holes": Fault("The causal mask hides some later tokens, but not all.",
         "torch.ones(n, n).tril() is what a row may attend to", MASKS),
     "rows for columns": Fault("The causal mask is upside down: a token attends to itself and "
@@ -85,6 +85,8 @@ FAULTS = {
     "never reads the source": Fault("No source token changes the output: nothing is translated.",
         "self.cross_attn(x, memory, memory), where memory is the encoder's output", CROSS),
     "reads a part of the source": Fault("Some source tokens change nothing.", lesson=CROSS),
+    "causal mask in cross-attention": Fault("Row 1 of the target attends to source token 1 alone, "
+        "row 2 to two of them.", "in cross-attention hide padding alone", CROSS),
     "memory of the wrong layer": Fault("The encoder's last layers have no effect: the decoder "
         "reads an earlier one.", "return x after the loop over the layers", CROSS),
     "residual left out": Fault("Without attention a row forgets its own token: a residual "
@@ -97,9 +99,14 @@ FAULTS = {
     "both see padding": Fault("Encoder and cross-attention attend to the source's padding.",
         "src_key_padding_mask and memory_key_padding_mask", MASKS),
     "sees padding": Fault("Padding changes the output.", "hide padding from every query", MASKS),
+    "padding mask along the queries": Fault("The mask hides the rows of padding, and not its "
+        "columns.", "mask[:, None, None, :], not mask[:, None, :, None]", MASKS),
+    "another id for padding": Fault("The mask hides another id than that of padding.",
+        "src == self.embed.padding_idx", MASKS),
     "padding mask inverted": Fault("With padding, the text is hidden and the padding is read.",
         "True means hidden in the …_key_padding_mask of nn.Transformer", MASKS),
-    "pooling counts padding": Fault("Each row is right, but their mean counts padding.",
+    "pooling counts padding": Fault("Each row is right, but what is made of them all "
+        "counts padding.",
         "(x * real).sum(1) / real.sum(1)"),
     # Positions
     "source without positions": Fault("The order of the source's tokens changes nothing.",
@@ -114,6 +121,16 @@ FAULTS = {
     "positions drowned by tokens": Fault("Positions are much smaller than the token vectors.",
         "nn.init.normal_(embed.weight, std=d_model**-0.5) before multiplying by √d_model",
         look=True),
+    "frequencies grow": Fault("Neighbouring positions have little in common: from column to column "
+        "the sines become faster, not slower.",
+        "torch.exp(torch.arange(0, d, 2) * -(math.log(10000) / d))", "2-query-key-value"),
+    "sines without cosines": Fault("Every second column of the positions says nothing new.",
+        "pe[:, 0::2], pe[:, 1::2] = angle.sin(), angle.cos()", "2-query-key-value", look=True),
+    "no rotation": Fault("The score of two tokens depends on where they stand, not only on how far "
+        "apart they are: q and k are not rotated alike.",
+        "x * cos + rotate_half(x) * sin, where rotate_half gives (−x2, x1)"),
+    "bias favours the far": Fault("The further away a token is, the higher is its score.",
+        "scores - slope * distance"),
     # Scores and weights
     "√d left out": Fault("Scores are not divided by √d.",
         "q @ k.transpose(-2, -1) / math.sqrt(d_head)", SCORE, look=True),
@@ -123,6 +140,14 @@ FAULTS = {
         "/ math.sqrt(d_model // heads)", SCORE, look=True),
     "multiplied by √d": Fault("Scores are multiplied by √d.", "/ math.sqrt(d_head)", SCORE,
         look=True),
+    "no activation in the feed-forward": Fault("Two linear layers with nothing between them are no "
+        "more than one.", "self.down(self.up(x).relu())"),
+    "norm over the wrong axis": Fault("A norm of one row depends on other rows.",
+        "x.mean(-1, keepdim=True), not over the length"),
+    "norm of the wrong size": Fault("Twice the input of a norm gives another output.",
+        "x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps)"),
+    "zeros that stay": Fault("Two matrices in a row start at zero, so neither gets a gradient.",
+        "nn.init.zeros_ for the second alone"),
     "layers not registered": Fault("model.parameters() lacks some of the weights in use: they are "
         "never trained or saved.", "nn.ModuleList([…]), not a Python list"),
     "weights without gradient": Fault("No gradient reaches these weights, so they never learn."),
@@ -142,6 +167,8 @@ FAULTS = {
     # Loss, training and decoding
     "target not shifted": Fault("Repeating the token that is read makes the loss small: the target "
         "is not shifted.", "model(src, tgt[:, :-1]) against tgt[:, 1:]", DECODING),
+    "target shifted backwards": Fault("A row is to predict a token that it has read.",
+        "logits[:, :-1] against ids[:, 1:]", DECODING),
     "shifted twice": Fault("The loss is smallest for the token after the next one.",
         "model(src, tgt[:, :-1]) against tgt[:, 1:]", DECODING),
     "loss counts padding": Fault("Predictions at padding change the loss.",
@@ -166,20 +193,25 @@ _PADDING = {"sees padding", "encoder sees padding", "both see padding",
 _DEAD = {"memory of the wrong layer", "weights without gradient", "weights without effect",
          "layers not chained", "last layers left out"}  # fmt: skip
 _IDLE = {"never reads the source", "reads nothing before", "reads a part of what came before"}
-_EMPTY = _IDLE | _DEAD | {
+_LENGTH = {"length changes rows", "residual left out", "cache differs"}
+_EMPTY = _IDLE | _DEAD | _LENGTH | {
     "no causal mask", "causal mask with holes", "sees the future", "random in eval",
-    "sees the batch", "sees padding", "length changes rows", "residual left out",
+    "sees the batch", "sees padding",
 }  # fmt: skip
+_WHERE = {"sees the future", "reads the future elsewhere", "reads a part of what came before",
+          "reads a part of the source", "no rotation"} | _LENGTH | _PADDING  # fmt: skip
 # Causes, and what follows from any of them.
 CONSEQUENCES: tuple[tuple[set[str], set[str]], ...] = (
     ({"sees the future", "no causal mask", "causal mask missing in a layer", "rows for columns",
       "True for False", "mask one too far", "mask too weak", "mask added as numbers",
       "scores times the mask", "zero after the softmax", "causal mask with holes",
-      "softmax over the wrong axis", "heads split without transpose",
       "encoder reads the target", "reads the future elsewhere", "batch and length swapped",
-      "positions by batch"}, {"length changes rows", "residual left out"}),
-    ({"heads split without transpose", "softmax over the wrong axis"},
-     _PADDING | {"sees the future", "reads a part of what came before"}),
+      "positions by batch"}, _LENGTH | {"no rotation"}),
+    ({"heads split without transpose", "softmax over the wrong axis", "norm over the wrong axis"},
+     _WHERE),
+    ({"softmax over the wrong axis"},
+     {"no causal mask", "causal mask missing in a layer", "causal mask with holes", "mask too weak",
+      "causal mask in cross-attention"}),
     ({"scores times the mask", "mask added as numbers", "zero after the softmax",
       "mask too weak"}, _PADDING),  # the same step hides padding
     ({"True for False", "rows for columns"},
@@ -192,7 +224,7 @@ CONSEQUENCES: tuple[tuple[set[str], set[str]], ...] = (
     ({"never reads the source"}, _DEAD | {"source without positions"}),
     ({"reads a part of the source"}, {"source without positions"}),
     ({"padding mask inverted"},  # without padding it hides all
-     _DEAD | {"never reads the source"}),
+     _DEAD | {"never reads the source", "reads nothing before"}),
     ({"NaN", "without the diagonal"}, _EMPTY),
     ({"target without positions", "text without positions", "source without positions",
       "positions by batch", "final norm missing"}, _DEAD),

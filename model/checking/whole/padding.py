@@ -1,5 +1,7 @@
 """The trial of padding: more of it behind a source changes no row."""
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -8,13 +10,11 @@ from headlight.model.checking.whole.reader import CAUSAL
 from headlight.model.checking.whole.result import Finding, cannot_say, fails, right
 from headlight.model.checking.whole.seeing import CLEAR, SHARE_BATCH
 from headlight.model.checking.whole.watching import (
-    AXIS,
     CROSS,
     ENCODER,
     PAD_CROSS,
     PAD_ENCODER,
     SELF,
-    SPLIT,
 )
 
 TITLE = "Padding"
@@ -57,10 +57,19 @@ def padding(p: Patient) -> Finding | None:
     events = p.watch(padded(p)).of_kind(ENCODER, SELF, CROSS)
     length = p.src.shape[1]
     for each in events:
-        if float(each.weights[:, :length].max()) < CLEAR < float(each.weights[:, length:].max()):
+        if float(each.weights[:, :-PADS].max()) < CLEAR < float(each.weights[:, -PADS:].max()):
             return fails(TITLE, "padding mask inverted", case, where=each.where)
+        rows = (
+            each.weights[-PADS:] if each.kind != CROSS else each.weights[:0]
+        )  # of padding: alike for all keys, or none
+        if len(rows) and float((rows.nan_to_num() - rows.nan_to_num().mean()).abs().max()) < CLEAR:
+            return fails(TITLE, "padding mask along the queries", case, where=each.mask_at)
+    for number in {*p.watch().compared} - {p.reader.pad}:
+        other = Patient(p.model, replace(p.reader, pad=number), p.vocabulary)
+        if padding_gap(other) < p.between:
+            case += f" The mask hides {number}, and padding is {p.reader.pad}."
+            return fails(TITLE, "another id for padding", case)
     lines = {each.kind: each.mask_at or each.where for each in reversed(events)}
-    wrong_axis = [each.where for each in events if each.axis != -1]
     both = PAD_ENCODER, PAD_CROSS
     tries: list[tuple[str, tuple[str, ...], str]] = [
         ("encoder sees padding", (PAD_ENCODER,), lines.get(ENCODER, "")),
@@ -69,11 +78,6 @@ def padding(p: Patient) -> Finding | None:
     ]
     if not p.pair:
         tries = [("sees padding", (PAD_ENCODER,), lines.get(SELF, ""))]
-    if wrong_axis:
-        tries.append(("softmax over the wrong axis", (*both, AXIS), wrong_axis[0]))
-        tries.append(("softmax over the wrong axis", (AXIS,), wrong_axis[0]))
-    split = "heads split without transpose"
-    tries += [(split, (SPLIT,), ""), (split, (SPLIT, *both), "")]
     for fault, mends, where in tries:
         if padding_gap(p, *mends) < p.between:
             return fails(TITLE, fault, case, where=where)

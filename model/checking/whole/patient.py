@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from headlight.model.checking.whole.reader import PAIR, Reader
-from headlight.model.checking.whole.watching import DROPOUT, Observed, watching
+from headlight.model.checking.whole.watching import Observed, watching
 
 SOURCE, TARGET, PADS = 7, 5, 3  # tokens: lengths that no other size of a small model has
 MOVED = 1e-6  # of the logits' spread, in float64: more than the rounding of a step in float32
@@ -26,6 +26,7 @@ class Patient:
     least         a row that moves by more depends on what changed
     between       the same between passes of different shapes
     alone         texts must not share a batch
+    zeros         matrices that were all zero, and are not for the trials
     mends         what is mended in every pass
     """
 
@@ -33,8 +34,9 @@ class Patient:
         self, model: nn.Module, reader: Reader, vocabulary: int,
         lengths: tuple[int, int] = (SOURCE, TARGET),
     ):  # fmt: skip
-        self.model, self.reader = model, reader
+        self.model, self.reader, self.vocabulary = model, reader, vocabulary
         self.alone, self.mends = False, frozenset[str]()
+        self.zeros: list[str] = []
         dtype = next((each.dtype for each in model.parameters()), torch.float64)
         slack = 1 if dtype == torch.float64 else COARSE
         self.least, self.between = MOVED * slack, BETWEEN * slack
@@ -61,14 +63,15 @@ class Patient:
         return int(self.pair)
 
     def _watch(self, src: Tensor, tgt: Tensor | None, **how: Any):
-        lengths = src.shape[1], (src if tgt is None else tgt).shape[1]
+        more, read = int(self.reader.shifts), src if tgt is None else tgt
+        lengths = src.shape[1] + more * (tgt is None), read.shape[1] + more
         return watching(self.model, lengths, **how)
 
     @torch.no_grad()
     def run(
         self, src: Tensor, tgt: Tensor | None = None, mends: Sequence[str] = (), pads: int = 0
     ) -> Tensor:
-        """Logits, (batch, row, output), with some of MENDS; `pads`: see Watching."""
+        """Logits, (batch, row, output), with some things mended; `pads`: see Watching."""
         tgt = tgt if self.pair else None
         if not (every := self.mends | {*mends}):
             return self.reader(src, tgt)
@@ -80,11 +83,14 @@ class Patient:
         return self.run(self.src, self.tgt, mends)
 
     @torch.no_grad()
-    def watch(self, src: Tensor | None = None, output: int = 0) -> Observed:
-        """What a pass does, over another source if one is given."""
-        src = self.src if src is None else src
-        with self._watch(src, self.tgt, mends=self.mends, output=output) as watch:
-            self.reader(src, self.tgt)
+    def watch(
+        self, src: Tensor | None = None, tgt: Tensor | None = None, mends: Sequence[str] = (),
+        output: int = 0,
+    ) -> Observed:  # fmt: skip
+        """What a pass does, over other texts if some are given."""
+        src, tgt = self.src if src is None else src, self.tgt if tgt is None else tgt
+        with self._watch(src, tgt, mends=self.mends | {*mends}, output=output) as watch:
+            self.reader(src, tgt)
         return watch.seen
 
     def written(self, ids: Tensor, *mends: str) -> Tensor:
@@ -107,6 +113,14 @@ class Patient:
         if self.tgt is None or tgt is None:
             return self.run(whole)[at : at + 1]
         return self.run(whole, torch.cat([self.tgt, tgt][::order]))[at : at + 1]
+
+    def company(self) -> tuple[float, float]:
+        """How much ours moves when its neighbour is another one, and when its place is."""
+        src, tgt = self.others
+        flipped = src.flip(1), None if tgt is None else tgt.flip(1)
+        beside = [[self.beside(texts, at) for texts in (self.others, flipped)] for at in (0, 1)]
+        alone = self.base()
+        return max(most(*pair) for pair in beside), max(most(alone, pair[0]) for pair in beside)
 
     def influence(self, side: int, *mends: str) -> Tensor:
         """(row, token): how much row i moves if token j of a side (0: source, 1: target) is another
@@ -153,10 +167,6 @@ class Patient:
             if float(moved(one[:1, :rows], other[:1, :rows]).max()) > self.between:
                 return name
         return ""
-
-    def without_dropout(self) -> None:
-        """For all trials that follow."""
-        self.mends |= {DROPOUT}
 
 
 def moved(one: Tensor, two: Tensor) -> Tensor:

@@ -72,7 +72,7 @@ STYLES = (
 )
 
 Call = Callable[[Tensor, Tensor | None, Tensor], Any]
-Score = tuple[bool, int]
+Score = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,9 @@ class Reader:
     """`call(src, tgt, real)`: the model; `real`: (batch, key), True where the source is no padding.
     `kind`: one of MODEL_KINDS, or "" while nobody knows; `pad`: the id of padding; `specials`: ids
     with a meaning of their own; `how`: in words; `length_first`: ids and logits are (length, batch,
-    …), as PyTorch's modules have them by default."""
+    …), as PyTorch's modules have them by default; `shifts`: it shifts the text itself, so that a
+    row reads the tokens before its own; `with_loss(src, tgt, real)`: what it returns when it is
+    given the text as targets, too."""
 
     call: Call
     kind: str
@@ -88,13 +90,15 @@ class Reader:
     specials: frozenset[int]
     how: str = ""
     length_first: bool = False
+    shifts: bool = False
+    with_loss: Call | None = None
 
     def __call__(self, src: Tensor, tgt: Tensor | None = None) -> Tensor:
         """Logits, (batch, row, output), or one row for a whole text. `src`, `tgt`: (batch,
         length) of ids. Raises CannotCall, and whatever the model does."""
         read = src if tgt is None else tgt
         out = self._rows(src, tgt, read.shape[1])
-        if out.shape[1] == read.shape[1] - 1 > 0:  # it leaves out the last token, as in training
+        if self.shifts or out.shape[1] == read.shape[1] - 1 > 0:  # it leaves out a token
             more = torch.cat([read, read[:, -1:]], 1)
             out = self._rows(*((more, None) if tgt is None else (src, more)), read.shape[1])
         return out[:, -read.shape[1] :]  # learned prompts stand before the text
@@ -139,7 +143,12 @@ def exact(model: nn.Module) -> nn.Module:
         copied = copy.deepcopy(getattr(model, "_orig_mod", model))  # of torch.compile
     except Exception as error:  # it holds a file, a lock, a tensor of a graph
         raise CannotCall(f"The model cannot be copied: {message_of(error)[:160]}.") from error
-    return copied.eval().to("cpu", torch.float64)
+    wider = {torch.complex64: torch.complex128, torch.complex32: torch.complex128}
+
+    def exactly(x: Tensor) -> Tensor:
+        return x.to("cpu", torch.float64 if x.is_floating_point() else wider.get(x.dtype, x.dtype))
+
+    return copied.eval()._apply(exactly)  # `to` leaves half of a complex number
 
 
 def pad_of(model: nn.Module, tokenizer: Any = None) -> int | None:
@@ -163,10 +172,11 @@ def vocabulary_of(model: nn.Module) -> int:
 
 def find(
     model: nn.Module, tokenizer: Any = None, adapter: Callable | None = None, kind: str = "",
-    pad: int | None = None, score: Callable[[Reader], Score] = lambda reader: (True, 1),
+    pad: int | None = None, score: Callable[[Reader], Score] = lambda reader: (2, 1),
 ) -> Reader:  # fmt: skip
-    """How to call a model, see `check_model`. `score`: whether a reader keeps texts of a batch
-    apart, and how many laws it keeps, which tells ways of calling apart. Raises CannotCall."""
+    """How to call a model, see `check_model`. `score`: how well a reader keeps texts of a batch
+    apart, 0 to 2 for wholly, and how many laws it keeps, which tells ways of calling apart. Raises
+    CannotCall."""
     pad = pad_of(model, tokenizer) if pad is None else pad
     owners = getattr(model, "config", None), tokenizer, model
     ids = {pad, *(getattr(owner, name, None) for owner in owners for name in SPECIAL_NAMES)}
@@ -192,11 +202,13 @@ def _guess(model: nn.Module) -> str:
     name, config = type(model).__name__, getattr(model, "config", None)
     if getattr(config, "causal", None) is False:
         return TEXT
-    if getattr(config, "is_decoder", False) or re.search(
-        "CausalLM|LMHead|GPT|Decoder|Llama|Language|Bigram", name
-    ):
+    if getattr(config, "is_decoder", False):
         return CAUSAL
-    return TEXT if re.search("Masked|Encoder|Classif|BERT|Bert", name) else ""
+    if re.search("Masked|Classif|Tagg|BERT|Bert", name):
+        return TEXT
+    if re.search("GPT|Decoder|Llama|Language|Bigram|LM(?![a-z])|LMHead", name):
+        return CAUSAL
+    return TEXT if "Encoder" in name else ""
 
 
 def _adapted(model: nn.Module, adapter: Callable, none: Reader) -> Reader:
@@ -245,21 +257,27 @@ def _by_names(
     ids = [n for n in others if parameters[n].default is inspect.Parameter.empty
            and not LENGTH.search(n.lower()) and not _is_number(n, parameters)]  # fmt: skip
     ids = ids or others[:1]
+    if len(ids) == 3 and ids[2] in ANSWERS:
+        ids = ids[:2]
     answers = next((n for n in others if n in ANSWERS and n not in ids), "")
     if not 0 < len(ids) < 3:
         raise CannotCall(f"{said} is not understood. {SAY_HOW}")
     forms = [(ids, answers), *([(ids[:1], ids[1])] if ids[1:] and ids[1] in ANSWERS else [])]
-    best, most, error = None, (False, -1), None
+    best, most, error = None, (0, -1), None
+    told = none  # where nobody says what is padding, masks and lengths do
+    if none.pad is None:
+        told = replace(none, pad=0, specials=none.specials | {0})
     for length_first, form, style in product((False, True), forms, (*(STYLES * bool(masks)), None)):
-        if length_first and most[0]:
+        if length_first and most[0] == 2:
             break
         try:
-            each = _named(model, parameters, none, *form, masks if style else [], style)
+            given = told if style or any(map(LENGTH.search, parameters)) else none
+            each = _named(model, parameters, given, *form, masks if style else [], style)
             kept = score(each := replace(each, length_first=length_first))
         except Exception as problem:  # of the model, called in a way that it does not know
             error = error or problem
             continue
-        if kept > most and (kept[0] or not length_first):
+        if kept > most and (not length_first or kept[0] + (kept[1] > most[1]) > 1):
             best, most = each, kept
     if best is None:
         raise CannotCall(f"{said} fails: {message_of(error)[:160]}. {SAY_HOW}") from error
@@ -302,7 +320,10 @@ def _named(
         return out
 
     how = ", ".join([*ids, *lengths, *masks]) + (f"; masks {style.title}" if style else "")
-    return _with_kind(none, call, is_pair, how, model)
+    with_loss = call if ids[-1] in ANSWERS else None
+    if answers and not is_pair:
+        with_loss = lambda src, tgt, real: model(**{ids[0]: src, answers: src})  # noqa: E731
+    return replace(_with_kind(none, call, is_pair, how, model), with_loss=with_loss)
 
 
 def _is_of_target(name: str) -> bool:

@@ -25,16 +25,21 @@ SAME = {  # the result holds the numbers that were read
     "clone", "__get__", "mT", "T", "index_select", "masked_fill", "masked_fill_", "where",
 }  # fmt: skip
 PRODUCT = {"matmul", "__matmul__", "__rmatmul__", "bmm", "einsum", "baddbmm"}
+LINEAR = PRODUCT | {"linear", "addmm"}  # where one of the two is a weight
 RESIDUAL = PRODUCT | {"linear", "attention", "sum"}  # what a sublayer adds
+COMPARE = {"eq", "__eq__", "ne", "__ne__", "gt", "__gt__"}
+TRIANGLE = {"tril", "triu", "tril_", "triu_"}
 FILL = {"masked_fill", "masked_fill_"}
 NORM = {"var", "std", "var_mean", "rsqrt"}
 RANDOM = {"rand", "randn", "rand_like", "randn_like", "bernoulli", "multinomial", "normal"}
 ASKED = "has_torch_function"  # where True, multi_head_attention_forward is seen as one step
 HIDDEN = -50.0  # lower numbers are taken for masks
+MOST_BEFORE = 8  # learned vectors before a text
 BELOW = 60  # exp(-60) of a weight is none
 # What can be mended for a pass.
-AXIS, DROPOUT, NO_CAUSAL, OFF, PAD_CROSS, PAD_ENCODER, SPLIT, UNMASK = MENDS = (
-    "axis", "dropout", "causal", "off", "pad cross", "pad encoder", "split", "unmask",
+DROPOUT, NO_CAUSAL, OFF, NO_CROSS, NO_FEED, ITSELF, PAD_CROSS, PAD_ENCODER, SPLIT, UNMASK = (
+    "dropout", "causal", "off", "no cross", "no feed", "itself", "pad cross", "pad encoder",
+    "split", "unmask",
 )  # fmt: skip
 ENCODER, DECODER, CROSS, SELF = "encoder", "decoder", "cross", "self"
 
@@ -45,6 +50,7 @@ class Attended:
 
     kind      encoder, decoder or cross, by its shape; self where there is one text
     weights   (query, key): the largest of all heads and texts
+    scores    (texts and heads, query, key), of which it is the softmax
     axis      counted from the end; -1 is right
     factor    of the scores against q·k; None if unknown
     d         width of a query; 0 if unknown
@@ -57,6 +63,7 @@ class Attended:
 
     kind: str
     weights: Tensor
+    scores: Tensor
     axis: int
     where: str
     module: str
@@ -71,9 +78,19 @@ class Attended:
 
 @dataclass
 class Observed:
-    """What one pass did: its softmaxes, the lines with dropout that was on and with other chance,
-    weights that are no parameters, with their lines, lines in which heads attend to each other, and
-    the line of an output layer that reads a bare sum."""
+    """What one pass did.
+
+    dropped, random    lines with dropout that was on, and with other chance
+    foreign            weights that are no parameters, with their lines
+    over_heads         lines in which heads attend to each other
+    bare_sum           the line of an output layer that reads a bare sum
+    straight           that of a linear layer that reads a wider one, with nothing between
+    compared           numbers that ids are compared with
+    is_triangular      a triangle was made
+    twice              a cross-entropy was given probabilities
+    matrices           where in memory the weights of linear layers lie
+    tokens_to_positions, positions    ratios of their sizes, and what was added to tokens
+    """
 
     attended: list[Attended] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
@@ -81,8 +98,14 @@ class Observed:
     foreign: list[tuple[Tensor, str]] = field(default_factory=list)
     over_heads: list[str] = field(default_factory=list)
     bare_sum: str = ""
+    straight: str = ""
+    compared: list[int] = field(default_factory=list)
     is_normed: bool = False
-    tokens_to_positions: list[float] = field(default_factory=list)  # ratios of their sizes
+    is_triangular: bool = False
+    twice: bool = False
+    matrices: set[int] = field(default_factory=set)
+    tokens_to_positions: list[float] = field(default_factory=list)
+    positions: list[Tensor] = field(default_factory=list)
 
     def of_kind(self, *kinds: str) -> list[Attended]:
         """The softmaxes of these kinds."""
@@ -92,7 +115,7 @@ class Observed:
 @dataclass
 class Known:
     """What is known of a tensor: how it was made; its factor and, of scores, the width of q; what
-    its mask was; its softmax, of weights."""
+    its mask was; its softmax, of weights; what a linear layer read that nothing came after."""
 
     made: str = ""
     factor: float | None = None
@@ -102,6 +125,8 @@ class Known:
     weak: bool = False
     mask_at: str = ""
     weights: Attended | None = None
+    narrow: int = 0
+    inner: int = 0
 
 
 NOTHING = Known()
@@ -120,8 +145,8 @@ def line() -> str:
 
 
 class Watching(TorchFunctionMode):
-    """`lengths`: of source and target, twice that of a single text; `mends`: some of MENDS; `pads`:
-    how many tokens at the source's end are padding; `output`: width of the logits."""
+    """`lengths`: of source and target, twice that of a single text; `mends`: what is mended;
+    `pads`: how many tokens at the source's end are padding; `output`: width of the logits."""
 
     def __init__(
         self, model: nn.Module, lengths: tuple[int, int], mends: Set[str] = frozenset(),
@@ -130,9 +155,11 @@ class Watching(TorchFunctionMode):
         super().__init__()
         self.seen, self.mends, self.pads, self.output = Observed(), mends, pads, output
         (src, tgt), self.lengths = lengths, lengths
-        pair = {(src, src): ENCODER, (tgt, tgt): DECODER, (tgt, src): CROSS}
-        self.kinds = {(src, src): SELF} if src == tgt else pair
-        self.own = {id(each) for each in (*model.parameters(), *model.buffers())}
+        self.kinds = {(src, src): ENCODER, (tgt, tgt): DECODER, (tgt, src): CROSS}
+        if src == tgt:  # and learned vectors may stand before the text
+            self.kinds = {(n, n): SELF for n in range(src, src + MOST_BEFORE)}
+        own = *model.parameters(), *model.buffers()
+        self.own, self.places = {id(each) for each in own}, {place(each) for each in own}
         self.known: dict[int, Known] = {}
         self.alive: list[Tensor] = []  # so that no id is used twice
         self.stack: list[str] = []
@@ -148,16 +175,30 @@ class Watching(TorchFunctionMode):
             self.seen.dropped.append(line())
             if DROPOUT in self.mends:
                 return self._note(name, args[0].clone(), args)
-        if name in RANDOM:
-            self.seen.random.append(line())
+        self._watch(name, args)
         if UNMASK in self.mends and (kept := self._unmasked(name, args, kwargs)) is not None:
             return kept
         if SPLIT in self.mends and name in ("view", "reshape"):
             kept = self._split(*args)
             return self._note(name, func(*args, **kwargs), args) if kept is None else kept
-        if name == "linear":
-            self._linear(*args[:2])
-        return self._note(name, func(*args, **kwargs), args)
+        return self._note(name, func(*args, **kwargs), args, _number(kwargs.get("alpha")))
+
+    def _watch(self, name: str, args: Any) -> None:
+        """Keeps what needs no result."""
+        if name in RANDOM:
+            self.seen.random.append(line())
+        self.seen.is_triangular |= name in TRIANGLE
+        for each in args:
+            is_weight = isinstance(each, Tensor) and each.requires_grad and each.is_leaf
+            if is_weight and id(each) not in self.own:
+                self.seen.foreign.append((each, line()))
+        if name in COMPARE and isinstance(ids := args[0], Tensor) and ids.dtype == torch.long:
+            other = args[1]
+            if ids.ndim == 2 and (not isinstance(other, Tensor) or other.numel() == 1):
+                self.seen.compared.append(int(other))
+        if name in ("cross_entropy", "nll_loss") and float(args[0].detach().min()) >= 0:
+            sums = args[0].detach().sum(1)
+            self.seen.twice |= bool((sums - 1).abs().max() < 1e-4)
 
     def of(self, x: Any) -> Known:
         """What is known of a tensor."""
@@ -168,15 +209,23 @@ class Watching(TorchFunctionMode):
         self.known[id(x)] = known
         return x
 
-    def _note(self, name: str, out: Any, args: Any) -> Any:
+    def _note(self, name: str, out: Any, args: Any, alpha: float | None = None) -> Any:
         """Keeps what is known of a result."""
         if not isinstance(out, Tensor) or not out.is_floating_point():
             return out
-        inputs = args[0] if args and isinstance(args[0], list | tuple) else args
-        tensors = [each for each in inputs if isinstance(each, Tensor)]
+        lists = (each if isinstance(each, list | tuple) else (each,) for each in args)
+        tensors = [each for some in lists for each in some if isinstance(each, Tensor)]
+        width_at = -1
+        if name == "conv1d" and tensors[1].shape[-1] == 1:  # linear, of (batch, width, row)
+            name, width_at = "linear", 1
+        two = tensors[:2] if name == "linear" else tensors[-2:]
+        if name in LINEAR and len(two) == 2 and place(two[1]) in self.places:
+            name = "linear" if len(tensors) < 3 or name != "einsum" else name
         by_size = lambda x: (self.of(x).width > 0, self.of(x).factor is not None)  # noqa: E731
         main = max(tensors, key=by_size, default=None)
         before, new = self.of(main), Known(self._origin(name, tensors, out))
+        if main is not None and main.shape == out.shape:
+            new.inner = before.inner
         if name in MULTIPLY | DIVIDE and main is not None:
             number = _number(next((each for each in args if each is not main), None))
             if number and (name in MULTIPLY or args[0] is main):
@@ -197,14 +246,24 @@ class Watching(TorchFunctionMode):
                 new.mask_at = line()
                 new.times |= fill == 0
                 new.weak |= fill is not None and fill > -1e6 and _reach(main, fill)
+        elif name == "linear":
+            read, made = (each.shape[width_at] for each in (two[0], out))
+            known = self.of(two[0])
+            self._linear(known, two[1], read, made)
+            new.narrow, new.inner = read, read if read < made else 0
+            if NO_FEED in self.mends and known.inner == made:
+                out = torch.zeros_like(out)
         elif name in PRODUCT and len(tensors) >= 2:
             one, other = tensors[-2:]
-            if weights := self.of(one).weights:
+            for weights in filter(None, (self.of(each).weights for each in tensors)):
                 weights.uses.add("mixes values")
             factor = (self.of(one).factor or 1.0) * (self.of(other).factor or 1.0)
+            factor *= alpha or 1.0
             new = Known(new.made, factor, one.shape[-1])
             if name == "baddbmm":
                 _note_mask(tensors[0], new)
+        elif name in ADD and before.narrow and min(each.ndim for each in tensors) == 1:
+            new = replace(before, made=new.made)
         elif name in ADD and before.width:
             new = replace(before, made=new.made, mask_at=line(), weights=None)
             for mask in (each for each in tensors if each is not main):
@@ -221,7 +280,7 @@ class Watching(TorchFunctionMode):
         if name == "embedding":
             return "tokens"
         if name in ADD and len(tensors) == 2:
-            if "tokens" not in made:
+            if "tokens" not in made or out.ndim != 3:
                 whole = all(each.ndim >= 3 and each.shape == out.shape for each in tensors)
                 return "sum" if whole else name
             token, other = tensors[made.index("tokens")], tensors[1 - made.index("tokens")]
@@ -231,14 +290,17 @@ class Watching(TorchFunctionMode):
             made = self.of(other).made
             if other.ndim >= 2 and sizes[1] > 0 and made not in RESIDUAL and "norm" not in made:
                 self.seen.tokens_to_positions.append(sizes[0] / sizes[1])
+                self.seen.positions.append(other.detach())
             return "read"
         return name
 
-    def _linear(self, x: Tensor, weight: Tensor) -> None:
-        if id(weight) not in self.own and weight.requires_grad and weight.is_leaf:
-            self.seen.foreign.append((weight, line()))
-        if self.output and weight.shape[0] == self.output and self.of(x).made == "sum":
+    def _linear(self, known: Known, weight: Tensor, read: int, made: int) -> None:
+        """One that reads another, wider than both ends, is one with it. `read`, `made`: widths."""
+        self.seen.matrices.add(place(weight))
+        if self.output == made and known.made == "sum":
             self.seen.bare_sum = line()
+        if read > max(known.narrow or read, made):
+            self.seen.straight = self.seen.straight or line()
 
     def _attention(
         self, q, k, v, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
@@ -270,23 +332,23 @@ class Watching(TorchFunctionMode):
     def _softmax(self, func: Callable, args, kwargs) -> Tensor:
         scores, known = args[0], self.of(args[0])
         kind = self.kinds.get((*scores.shape[-2:],)) if scores.ndim >= 3 else None
-        if not kind:
-            n, *square = scores.shape[-3:] if scores.ndim == 4 else (0, 0, 1)
+        n, *square = scores.shape[-3:] if scores.ndim == 4 else (0, 0, 1)
+        if not kind or (n in self.lengths and square[1] not in self.lengths):
             if n in self.lengths and square[0] == square[1]:
                 self.seen.over_heads.append(line())
             return self._note("softmax", func(*args, **kwargs), args)
         axis = _axis(scores, args, kwargs)
-        if axis != -1 and AXIS in self.mends:
-            out = torch.softmax(scores, -1)
-        else:
-            out = func(self._masked(scores, kind), *args[1:], **kwargs)
-        if OFF in self.mends:
+        out = func(self._masked(scores, kind), *args[1:], **kwargs)
+        if OFF in self.mends or (NO_CROSS in self.mends and kind == CROSS):
             out = torch.zeros_like(out)
+        if ITSELF in self.mends and kind != CROSS:
+            out = torch.eye(out.shape[-1], dtype=out.dtype).expand_as(out)
         flat = out.detach().reshape(-1, *out.shape[-2:])
         factor = known.factor if known.width else None
         module = self.stack[-1] if self.stack else ""
-        event = Attended(kind, flat.amax(0), axis, line(), module, factor, known.width, known.added,
-                         known.times, known.weak, known.mask_at)  # fmt: skip
+        raw = scores.detach().reshape(flat.shape)
+        event = Attended(kind, flat.amax(0), raw, axis, line(), module, factor, known.width,
+                         known.added, known.times, known.weak, known.mask_at)  # fmt: skip
         self.seen.attended.append(event)
         self.alive.append(scores)
         return self._keep(out, Known("softmax", weights=event))
@@ -333,13 +395,18 @@ class Watching(TorchFunctionMode):
             return None
         full = torch.empty(x.shape, device="meta").reshape(shape).shape
         length = x.shape[1] if x.ndim == 3 else x.shape[2]
-        if length not in self.lengths or full[0] != x.shape[0]:
+        if (length, length) not in self.kinds or full[0] != x.shape[0]:
             return None
         if x.ndim == 3 and full[2] == length != full[1]:
             return x.reshape(full[0], length, full[1], full[3]).transpose(1, 2)
         if x.ndim == 4 and full[1] == length != x.shape[1]:
             return x.transpose(1, 2).reshape(full)
         return None
+
+
+def place(x: Tensor) -> int:
+    """Where in memory it lies, a view as what it is of."""
+    return x.untyped_storage().data_ptr() if x.layout == torch.strided else 0
 
 
 def _drops(

@@ -1,21 +1,28 @@
 """Trials of what a model is made of: its softmax and scale, positions, layers, gradients and
 output."""
 
+import math
 import re
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from headlight.model.checking.whole.patient import Patient, most, share
-from headlight.model.checking.whole.reader import TEXT
+from headlight.model.checking.whole.reader import TEXT, tensor_of
 from headlight.model.checking.whole.result import Finding, cannot_say, fails, right
 from headlight.model.checking.whole.seeing import SHARE_BATCH
-from headlight.model.checking.whole.watching import UNMASK, watching
+from headlight.model.checking.whole.watching import DECODER, SELF, UNMASK, place, watching
 
 RATIO = 12.0, 1 / 6  # of tokens to positions: much more, or less, drowns one of them
 NO_GRADIENT = 1e-30
 CLOSE = 1e-3  # of factors
 MANY = 0.1  # of the logits
+NORM = re.compile("[Nn]orm|^LN|R[Mm][Ss]")  # in the names of classes
+LARGE = 1e4  # an input of norms
+RATE = 0.1  # of two steps from zero
+ALIKE = 0.4  # the least cosine of neighbouring positions
 SUMS = 1e-4  # of probabilities, from 1
 MOST_TRIED = 64  # modules
 SHOWN = 4  # names in a sentence
@@ -122,6 +129,131 @@ def length(p: Patient, longest: int) -> Finding:
     return fails("Length", "too few positions", case)
 
 
+def distances(p: Patient) -> Finding | None:
+    """Where a token has the same row in every place, but for what its place does to its scores,
+    these depend on the distance alone."""
+    title, n = "Relative positions", p.read.shape[1]
+    one, two = p.read[:, :1].expand(1, n), p.read[:, torch.arange(n) % 2]
+    rows = p.written(one)
+    if p.alone or rows.shape[1] < n or not rows.isfinite().all():
+        return None
+    if most(rows[:, :1].expand_as(rows), rows) > p.between:
+        return None
+    scores = []
+    for read in (one, two):
+        own = (p.watch(None, read) if p.pair else p.watch(read)).of_kind(DECODER, SELF)
+        if not own or own[0].scores.shape[-1] != n:
+            return None
+        some = own[0].scores.double()
+        scores.append(some - some.diagonal(dim1=1, dim2=2)[..., None])
+    near = CLOSE * max(float(each.tril().abs().max()) for each in scores)
+    if near == 0:
+        return None
+    steps = scores[0][:, -1].flip(-1)  # (text and head, distance)
+    if bool((steps[:, 1] > near).all()):
+        even = steps[:, 1:2] * torch.arange(n)
+        if float((steps - even).abs().max()) < near:
+            case = f"With each token, a score grows by {float(steps[:, 1].max()):.2g}."
+            return fails(title, "bias favours the far", case)
+    gap = (scores[1][:, 2:, 2:] - scores[1][:, :-2, :-2]).tril().abs().max()
+    if float(gap) > near:
+        case = "Two tokens have another score two places further on."
+        return fails(title, "no rotation", case)
+    return right(title, "Scores depend on the distance of two tokens alone.")
+
+
+@torch.no_grad()
+def norms(p: Patient) -> Finding | None:
+    """A norm reads one row at a time, and gives the same for twice as much."""
+    title, seen = "Norms", dict[nn.Module, Tensor]()
+
+    def keep(module: nn.Module, args: tuple, out: Any) -> None:
+        if len(args) == 1 and isinstance(out, Tensor) and args[0].shape == out.shape:
+            seen.setdefault(module, args[0])
+
+    names = {
+        m: n
+        for n, m in p.model.named_modules()
+        if NORM.search(type(m).__name__)
+        and not isinstance(m, nn.modules.batchnorm._BatchNorm)
+        and not [*m.children()]
+    }
+    hooks = [module.register_forward_hook(keep) for module in names]
+    try:
+        p.base()
+    finally:
+        for hook in hooks:
+            hook.remove()
+    for module, x in seen.items():
+        other = x.clone()
+        other[:, -1] += 1
+        rows = [module(each)[:, :-1] for each in (x, other)]
+        if x.ndim == 3 and x.shape[1] > 1 and most(*rows) > p.between:
+            case = f"{names[module]} gives other rows when the last one changes."
+            return fails(title, "norm over the wrong axis", case)
+        much = LARGE * x / x.abs().amax(-1, keepdim=True)  # so that ε is nothing
+        if most(module(much).flatten(0, -2)[None], module(2 * much).flatten(0, -2)[None]) > CLOSE:
+            case = f"So does {names[module]}."
+            return fails(title, "norm of the wrong size", case)
+    return right(title, "Each norms one row at a time.") if seen else None
+
+
+def feed_forward(p: Patient) -> Finding:
+    """Between the two linear layers of a feed-forward there is something else."""
+    title, seen = "Feed-forward", p.watch()
+    if seen.straight:
+        return fails(title, "no activation in the feed-forward", where=seen.straight)
+    return right(title, "No two linear layers follow each other.")
+
+
+@torch.enable_grad()
+def with_loss(p: Patient) -> Finding | None:
+    """A model that makes its loss compares a row with a token that the row has not read. Which one
+    is seen by the gradient at its logits."""
+    title, reader = "Its loss", p.reader
+    if (made_loss := reader.with_loss) is None or p.alone:
+        return None
+    p.model.requires_grad_(True)  # it is a copy
+
+    def slopes(src: Tensor, tgt: Tensor | None) -> Tensor:
+        """Of the loss, for each logit: (row, vocabulary)."""
+        out = made_loss(src, tgt, torch.ones_like(src, dtype=torch.bool))
+        values = out.values() if isinstance(out, Mapping) else getattr(out, "__dict__", out)
+        values = values.values() if isinstance(values, Mapping) else values
+        loss = next(x for x in values if isinstance(x, Tensor) and x.ndim == 0)
+        found = torch.autograd.grad(loss, tensor_of(out))[0]
+        return found.reshape(-1, found.shape[-1])
+
+    try:
+        with watching(p.model, (p.src.shape[1], p.read.shape[1])) as watch:
+            found = slopes(p.src, p.tgt)
+    except Exception:  # of the model, called in a way that it does not know
+        return None
+    if watch.seen.twice:
+        return fails(title, "softmax twice")
+    if p.tgt is not None and reader.pad is not None:
+        tgt = torch.cat([p.tgt[:, :-1], torch.full_like(p.tgt[:, :1], reader.pad)], 1)
+        if float(slopes(p.src, tgt)[-1].abs().max()) > NO_GRADIENT:
+            case = "The row that is to predict padding has a gradient."
+            return fails(title, "loss counts padding", case)
+    text = p.read[0].tolist()
+    by = {text.index(int(row.argmin())) - i for i, row in enumerate(found)
+          if float(row.abs().max()) > NO_GRADIENT and int(row.argmin()) in text}  # fmt: skip
+    if len(by) != 1 or len({*text}) < len(text):
+        return None
+    shift, told = by.pop(), "the token that it reads"
+    if shift:
+        told = f"the token {abs(shift)} {'after' if shift > 0 else 'before'} the one that it reads"
+    case = f"Its loss compares each row with {told}."
+    if shift < 0:
+        return fails(title, "target shifted backwards", case)
+    if shift > 1:
+        return fails(title, "shifted twice", case)
+    if shift == 0 and p.pair and not reader.shifts:
+        return fails(title, "target not shifted", case)
+    return right(title, case)
+
+
 @torch.enable_grad()
 def gradients(p: Patient) -> list[Finding]:
     """Every weight in use is a parameter, and gets a gradient."""
@@ -134,28 +266,85 @@ def gradients(p: Patient) -> list[Finding]:
     model.requires_grad_(True)  # it is a copy
     lengths = p.src.shape[1], p.read.shape[1]
     texts = (p.src, p.tgt) if p.alone else p.both()
-    with watching(model, lengths, mends=p.mends) as watch:
+
+    def slopes() -> dict[str, Tensor]:
+        """Of every weight, for some sum of the logits; none where it is detached from all."""
         out = p.reader(*texts)
-    if not out.requires_grad:
+        if not out.requires_grad:
+            return {}
+        draw = torch.Generator().manual_seed(1)
+        weights = torch.randn(out.shape, generator=draw, dtype=torch.float64).to(out)
+        loss = (out * weights).nan_to_num().sum()
+        found = torch.autograd.grad(loss, [*named.values()], allow_unused=True)
+        pairs = zip(named.items(), found, strict=True)
+        return {n: torch.zeros_like(each) if g is None else g for (n, each), g in pairs}
+
+    with watching(model, lengths, mends=p.mends) as watch:
+        grads = slopes()
+    if not grads:
         return [fails(title, "weights without gradient", "The output is detached from all.")]
-    draw = torch.Generator().manual_seed(1)
-    weights = torch.randn(out.shape, generator=draw, dtype=torch.float64).to(out)
-    loss = (out * weights).nan_to_num().sum()
-    grads = torch.autograd.grad(loss, [*named.values()], allow_unused=True)
-    sizes = {n: 0.0 if g is None else float(g.abs().max())
-             for n, g in zip(named, grads, strict=True)}  # fmt: skip
-    alive = {n.rpartition(".")[0] for n, size in sizes.items() if size >= NO_GRADIENT}
-    dead = [n for n, size in sizes.items() if size < NO_GRADIENT
+    dead = {n for n, g in grads.items() if float(g.abs().max()) < NO_GRADIENT}
+    alive = {n.rpartition(".")[0] for n in named if n not in dead}
+    lost = [n for n in named if n in dead
             and (named[n].ndim > 1 or n.rpartition(".")[0] not in alive)]  # fmt: skip
     found = []
     if foreign := watch.seen.foreign:
         count = len({id(weight) for weight, _ in foreign})
-        case = f"{count} matrices are no parameters of the model."
+        case = f"{count} weights are no parameters of the model."
         found.append(fails(title, "layers not registered", case, where=foreign[0][1]))
-    found += _without_gradient(p, dead, [*named])
+    if stay := _that_stay(p, [n for n in p.zeros if n not in dead], slopes):
+        found.append(fails(title, "zeros that stay", _listed(stay)))
+    found += _without_gradient(p, lost, [*named])
+    for name, g in grads.items():
+        if name not in dead and place(named[name]) in watch.seen.matrices:
+            found += _part_without(p, name, g)
     if frozen:
         found.append(fails(title, "frozen", _listed(frozen)))
     return found or [right(title, f"All {len(named)} weights get one.")]
+
+
+def _that_stay(p: Patient, zeros: list[str], slopes: Callable[[], dict[str, Tensor]]) -> list[str]:
+    """Those of `zeros` that get no gradient in two steps from zero."""
+    if not zeros:
+        return []
+    named = dict(p.model.named_parameters())
+    kept = {n: each.detach().clone() for n, each in named.items()}
+    with torch.no_grad():
+        for name in p.zeros:
+            named[name].zero_()
+    for _ in range(2):
+        found = slopes()
+        with torch.no_grad():
+            for name, g in found.items():
+                named[name].sub_(RATE * g)
+    stay = [name for name in zeros if not named[name].any()]
+    with torch.no_grad():
+        for name, was in kept.items():
+            named[name].copy_(was)
+    return stay
+
+
+def _part_without(p: Patient, name: str, grad: Tensor) -> list[Finding]:
+    """Neighbouring rows or columns of a matrix that no output depends on, as those of a head that
+    nobody reads."""
+    for axis in (0, 1)[: grad.ndim]:
+        idle = (grad.abs().transpose(0, axis).flatten(1).amax(1) < NO_GRADIENT).nonzero().flatten()
+        if len(idle) < max(4, len(grad.transpose(0, axis)) / 8):
+            continue
+        first, last = int(idle[0]), int(idle[-1])
+        if last - first + 1 > len(idle):
+            continue
+        weight = p.model.get_parameter(name)
+        before, was = p.base(), weight.detach().clone()
+        with torch.no_grad():
+            weight.transpose(0, axis)[first : last + 1] += 0.1
+            after = p.base()
+            weight.copy_(was)
+        if most(before, after) < p.least:
+            what = "columns" if axis else "rows"
+            case = f"{what.capitalize()} {first + 1} to {last + 1} of {name}."
+            return [fails("Gradients", "weights without effect", case)]
+    return []
 
 
 def _without_gradient(p: Patient, dead: list[str], names: list[str]) -> list[Finding]:
@@ -233,6 +422,17 @@ def sizes_of_inputs(p: Patient) -> list[Finding]:
             found.append(fails(title, "tokens drowned by positions", case))
         else:
             found.append(right(title, case))
+    for each in (x.squeeze() for x in seen.positions):
+        d = each.shape[-1]
+        if each.ndim == 2 and d % 2 == 0 and float(each.abs().max()) > 0:
+            even, odd = each[:, ::2], each[:, 1::2]
+            if torch.equal(even, odd) or not odd.any():
+                found.append(fails(title, "sines without cosines"))
+        if each.ndim == 2 and float((each.pow(2).sum(-1) - d / 2).abs().max()) < CLOSE * d:
+            alike = float((each[1:] * each[:-1]).sum(-1).mean()) / (d / 2)  # of sines and cosines
+            if alike < ALIKE:
+                case = f"The mean cosine of two neighbours is {alike:.2g}."
+                found.append(fails(title, "frequencies grow", case))
     if seen.bare_sum and seen.is_normed:
         found.append(fails("The last norm", "final norm missing", where=seen.bare_sum))
     return found
@@ -242,10 +442,20 @@ def outputs(p: Patient) -> Finding:
     """Logits or log-probabilities, not probabilities."""
     out = p.base().double()
     is_shared = float((out.sum(-1) - 1).abs().max()) < SUMS and float(out.min()) >= 0
+    over_rows = [float((x.sum(1) - 1).abs().max()) < SUMS for x in (out, out.exp())]
+    if out.shape[1] > 1 and any(over_rows) and not is_shared:
+        return fails("Its output", "softmax over the wrong axis", "It runs over the rows.")
     if out.shape[-1] > 1 and is_shared:
         return fails("Its output", "returns probabilities", "Each row sums to 1.")
     if float(out.min()) == 0 and float((out == 0).double().mean()) > MANY:
         return fails("Its output", "activation on the logits", "Many are exactly 0.")
+    first, even = float((out.logsumexp(-1) - out.mean(-1)).mean()), math.log(out.shape[-1])
+    gains = [each for m in p.model.modules() if NORM.search(type(m).__name__)
+             for name, each in m.named_parameters(recurse=False) if "bias" not in name]  # fmt: skip
+    is_new = bool(gains) and all(bool(gain.eq(1).all()) for gain in gains)
+    if is_new and p.reader.kind != TEXT and first > 1.5 * even + 0.5:
+        case = f"Before training it would lose {first:.3g}; ln {out.shape[-1]} is {even:.3g}."
+        return fails("Its output", "loss does not start at ln V", case)
     is_log = float(out.logsumexp(-1).abs().max()) < SUMS
     return right("Its output", "Log-probabilities." if is_log else "Logits, or hidden states.")
 
@@ -253,7 +463,10 @@ def outputs(p: Patient) -> Finding:
 def tied(p: Patient, said: bool) -> Finding | None:
     """Embedding and output layer share their weights, where that is `said`."""
     title, modules = "Shared weights", [*p.model.modules()]
-    tables = {id(each.weight) for each in modules if isinstance(each, nn.Embedding)}
-    if any(isinstance(each, nn.Linear) and id(each.weight) in tables for each in modules):
+    tables = [each.weight for each in modules if isinstance(each, nn.Embedding)]
+    layers = [each.weight for each in modules if isinstance(each, nn.Linear)]
+    if any(one is other for one in tables for other in layers):
         return right(title, "Embedding and output layer are one matrix.")
+    if any(torch.equal(one, other) for one in tables for other in layers):
+        return fails(title, "embeddings not tied", "They hold the same numbers in two places.")
     return fails(title, "embeddings not tied") if said else None

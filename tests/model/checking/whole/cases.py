@@ -1,7 +1,5 @@
 """All models of the tests of check-ups: those with one fault, and those that are right."""
 
-import importlib
-import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,8 +10,7 @@ from torch import nn
 
 from headlight.model.checkpoint import load
 from headlight.model.presets import build
-from tests.model.checking.whole import strangers
-from tests.model.checking.whole.zoo import layouts, planted, styles
+from tests.model.checking.whole.zoo import layouts, modern, planted, styles
 from tests.model.checking.whole.zoo.heldout import HELD, HELD_2, Einsum, Modules
 from tests.model.checking.whole.zoo.threads import THREADS
 
@@ -126,6 +123,13 @@ STYLES = {
        for name, fault in styles.NET.items()},
     **{f"LM: {name}": Case(lambda name=name: styles.LM(name), fault, how={"kind": "causal"})
        for name, fault in styles.LANGUAGE.items()},
+}  # fmt: skip
+MODERN = {
+    **{f"Modern: {fault}": Case(lambda how=how: modern.Modern(*how), name, how={"kind": "causal"})
+       for how, name in modern.MODERN.items() for fault in how[1:]},
+    **{f"Labelled: {fault}": Case(lambda fault=fault: modern.Labelled(fault), name,
+                                  how={"pad": 0})
+       for fault, name in modern.LABELLED.items()},
 }  # fmt: skip
 OF_THREADS = {
     "Aladdin2": Case(layouts.Aladdin2, "cross-attention sees padding"),
@@ -263,25 +267,17 @@ RIGHT = {
        (layouts.TransformerModel, layouts.FlatLM, layouts.LucidLM)},
     "Net": Case(styles.Net),
     **{f"LM {name}": Case(lambda name=name: styles.LM(name), how=CAUSAL) for name in styles.SOUND},
+    "Labelled": Case(modern.Labelled),
+    **{" ".join(("Modern", *how)).strip(): Case(lambda how=how: modern.Modern(*how), how=CAUSAL)
+       for how in modern.MODERN_RIGHT},
     "Seq2SeqTransformer": Case(layouts.Seq2SeqTransformer, how={"pad": 1}),
 }  # fmt: skip
 
 
-def _strangers() -> dict[str, Case]:
-    found = {}
-    for module in pkgutil.iter_modules(strangers.__path__):
-        file = importlib.import_module(f"{strangers.__name__}.{module.name}")
-        how = getattr(file, "CHECKUP", {})
-        found[module.name] = Case(file.model, file.NAME or "", how=how)
-    return found
-
-
-STRANGERS = _strangers()
 WRONG = {
     **PLANTED,
     **HELDOUT,
     **STYLES,
+    **MODERN,
     **OF_THREADS,
-    **{n: c for n, c in STRANGERS.items() if c.fault},
 }
-RIGHT |= {name: case for name, case in STRANGERS.items() if not case.fault}

@@ -15,12 +15,14 @@ from tests.conftest import ROOT, long_but
 from tests.model.checking.whole.cases import RIGHT, WRONG
 from tests.model.checking.whole.report import NAMED, outcome, tried
 from tests.model.checking.whole.zoo import planted
+from tests.model.checking.whole.zoo.modern import Modern
 
 LONGEST = 20  # seconds for one model on a busy machine
 SAMPLE = (  # one for each way of naming a fault
     "MiniGPT: split", "MiniGPT: no causal", "MiniGPT: axis heads", "MiniGPT: sdpa dropout",
     "MiniGPT: after", "MiniGPT: no scale", "TorchSeq2Seq: memory padding", "Pooled: mean of all",
     "TorchSeq2Seq: batch_first", "Scratch: no cross", "Modules: overwritten",
+    "Modern: half rotated", "Modern: backwards", "Modern: zeros", "Labelled: queries",
 )  # fmt: skip
 SOUND = ("nanoGPT, SDPA", "nn.Transformer", "by hand, masks given", "tagger")
 
@@ -47,9 +49,10 @@ def global_state():
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", ["", "padding inverted", "batch_first"])
+@pytest.mark.parametrize("fault", ["", "padding inverted", "batch_first", "zeros"])
 def test_a_check_up_leaves_everything_as_it_was(fault):
-    model = planted.TorchSeq2Seq(fault).train()
+    model = Modern("rotary", fault) if fault == "zeros" else planted.TorchSeq2Seq(fault)
+    model.train()
     weights = {name: each.clone() for name, each in model.state_dict().items()}
     modes = [(m.training, getattr(m, "batch_first", None)) for m in model.modules()]
     before = global_state()

@@ -173,12 +173,12 @@ NET = {
     "bias times": "scores times the mask", "dim1": "softmax over the wrong axis", "dim0": "softmax over the wrong axis",
     "drop always": "dropout in eval", "cross self": "never reads the source", "pos of batch": "positions by batch",
     "pos random": "random in eval", "pos reversed": "length changes rows", "pos normed": "length changes rows",
-    "pad eq": "padding mask inverted", "pad wrong id": "both see padding", "triu 0": "without the diagonal",
+    "pad eq": "padding mask inverted", "pad wrong id": "another id for padding", "triu 0": "without the diagonal",
     "triu 2": "mask one too far", "tril": "rows for columns", "minus ten": "mask too weak", "bool added": "mask added as numbers",
     "first row only": "reads a part of what came before", "last row for all": "no causal mask",
     "pad only cross": "encoder sees padding", "pad only enc": "cross-attention sees padding", "no tgt pos": "target without positions",
     "tgt in enc": PLAIN, "softmaxed": "returns probabilities", "relu out": "activation on the logits", "norm seq": PLAIN, "shift out": PLAIN,
-    "cross q swapped": PLAIN,
+    "cross q swapped": "sees the future",
 }
 LANGUAGE = {
     "split only": "heads split without transpose", "join only": "heads split without transpose", "split kv": PLAIN,
