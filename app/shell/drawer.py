@@ -63,6 +63,8 @@ def _draw_numbers() -> None:
         return
     try:
         shown = selection.shown()
+        if lacks := shown.view.checkpoint.lacks:
+            raise CannotRead(lacks)
         table.dataframe(
             layer_results.vectors_of(shown), hide_index=True, alt="Every token after each layer"
         )
