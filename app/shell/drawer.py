@@ -59,8 +59,9 @@ def draw(page: Page, logo: str) -> None:
             widgets.draw("colours")
         with _part("Numbers"), errors.errors_as_messages():
             head_numbers.draw()
-            effect_numbers.draw()
-            _draw_vectors()
+            if not session.context().lacks:  # which weights alone do not tell
+                effect_numbers.draw()
+                _draw_vectors()
         with st.container(horizontal=True):
             bar.draw_share()
             bar.draw_more()

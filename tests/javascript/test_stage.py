@@ -170,6 +170,26 @@ def test_what_a_lesson_asks_for_is_nowhere(stage):
     assert found[3] is None
 
 
+def test_the_model_counts_the_heads_that_agree_with_the_selected_one(stage, trace):
+    code = """(state) => {
+      state.depth = MODEL;
+      return [...Array(state.part().rows).keys()].map((row) => {
+        state.chooseRow(row);
+        return [state.agreeing().agreeing, findingOf(state)];
+      });
+    }"""
+    best = as_sent(trace.attention["cross"]).reshape(16, *trace.attention["cross"].shape[2:])
+    best = best.argmax(axis=-1)
+    own = FOCUS["layer"] * 4 + FOCUS["head"]
+    for row, (tiles, said) in enumerate(stage(code)):
+        assert tiles == np.flatnonzero(best[:, row] == best[own, row]).tolist()
+        share = percent(trace.attention["cross"][2, 2, row, best[own, row]])
+        counted = "cross 3.3" if len(tiles) == 1 else f"{len(tiles)} of 16 cross heads"
+        counted = "all 16 cross heads" if len(tiles) == 16 else counted
+        assert counted in texts(said) and share in texts(said)
+        assert trace.src.tokens[best[own, row]] in texts(said)
+
+
 SIDES = "source", "target"
 PLACED = """({ parts, towers, told, order, W, H, isNarrow }) => {
   const width = (text, px) => text.length * px * 0.5;

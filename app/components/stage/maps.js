@@ -69,6 +69,7 @@ function plus(camera, [x, y], radius, alpha) {
 /** All of the figure but the maps. */
 export function drawFigure(state, camera, place, alpha) {
   if (alpha <= 0) return;
+  if (!state.look.towers) return drawNames(state, camera, place, alpha); // of weights alone, nobody knows what is between them
   const { s, colours } = camera, { towers, isTurned, U, V, streams, lane, deep, gap, bus, pad, middle } = place;
   const at = (u, v) => (isTurned ? [v, u] : [u, v]), along = isTurned ? [0, 1] : [1, 0];
   const thick = Math.max(2, Math.min(5, lane * 0.17)), thin = Math.max(1, thick * 0.45), radius = Math.min(s * 0.4, lane * 0.2, gap * 0.42);
