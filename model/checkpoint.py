@@ -25,6 +25,7 @@ from headlight.model.analysis import alignment
 from headlight.model.analysis.alignment import HeadAlignment, WordWeights
 from headlight.model.analysis.attribution import Attribution
 from headlight.model.analysis.attribution import attribution as attributed
+from headlight.model.analysis.baselines import Baselines
 from headlight.model.analysis.decomposition import Decomposition
 from headlight.model.analysis.decomposition import decomposition as decomposed
 from headlight.model.arguments import kind_of, whole
@@ -137,8 +138,8 @@ def add_to_card(name: str | Path, found: dict) -> None:
 
 
 def write_means(name: str | Path, means: Mapping[str, torch.Tensor]) -> None:
-    """Keep the mean outputs of a checkpoint's heads with it, as Given has them."""
-    tensors = {site: mean.float().cpu().contiguous() for site, mean in means.items()}
+    """Keep outputs of a checkpoint's heads over many texts with it, as PatchInputs has them."""
+    tensors = {name: tensor.cpu().contiguous() for name, tensor in means.items()}
     replace_file(folder_of(name) / MEANS, to_bytes(tensors))
 
 
@@ -167,7 +168,7 @@ class Checkpoint:
     tokenizer: Tokenizer
     card: dict
     preset: str
-    means: Mapping[str, torch.Tensor] = field(default_factory=dict)  # see Given
+    means: Mapping[str, torch.Tensor] = field(default_factory=dict)  # see PatchInputs
     # What is not known of a model that is not of our classes, as a sentence; "" where all is.
     lacks: ClassVar[str] = ""
 
@@ -394,6 +395,18 @@ class Checkpoint:
         changes = sweeps.changes_of(self.model, run, what)
         tried = replace(run, changes=(*run.changes, *chain.from_iterable(changes)))
         return sweeps.sweeping(self.model, run, changes, score, self.given(tried, donor), known)
+
+    def baselines(self, run: Run, score: Score = Score()) -> Baselines:
+        """What each head is needed for in a run: its effect off, at its mean, and at its output in
+        other texts, beside a random control (analysis/baselines). Raises CannotRead, and
+        CannotChange where the model's mean outputs are not known.
+
+        >>> copy = load("copy")
+        >>> found = copy.baselines(copy.run("a b c"))
+        >>> found.verdicts[found.effects["zero"][:, 0].argmin()]
+        'needed'
+        """
+        return Baselines.of(self.swept(run, "baselines", score))
 
     def decomposition(
         self,

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -36,6 +37,7 @@ MOST_CELLS = 2**18  # that a line is read with
 MOST_CHANGES = 300  # of a line: a badge each, and a hook at every part that they concern
 LEAST = 1e-30  # temperature
 MOST_NAMED = 2  # tokens, in a few words
+DRAWN = ".drawn"
 
 
 class CannotChange(ValueError):
@@ -73,7 +75,8 @@ class Scope:
 class PatchInputs:
     """Inputs of changes from outside the pass.
 
-    means   name of an attention → the mean output of its heads, (heads, d_head)
+    means   name of an attention → the mean output of its heads over many texts, (heads, d_head);
+            under name + DRAWN their outputs at some tokens of those texts, (token, heads, d_head)
     other   what parts gave in another run, by their names, (length, d_model); an attention's heads
             under (name, "heads"), (query, heads, d_head)
     """
@@ -119,7 +122,7 @@ class Change:
 
     def in_words(self, keys: Sequence[str] = ()) -> str:
         """The change in a few words; `keys`: the tokens that its part attends to, where known."""
-        return self.words.format(self.what())
+        return self.words.format(self.what()).rstrip()
 
     def reweigh(
         self, model: ProbedModel, part: Part, heads: Iterable[int], mean: Tensor | None
@@ -391,7 +394,10 @@ class HeadOff(OutputChange):
 
     verb, order, words = "off", 4, "off"
     example = "cross.1.2=off"
-    help = "sets the output of layer 1, head 2 to zero; `mean`: to its mean over texts"
+    help = (
+        "sets the output of layer 1, head 2 to zero; `mean`: to its mean over texts; `resample`: "
+        "to its output in other texts; `random`: adds a random vector, as a control"
+    )
     ready_made = ("off",)
 
     def reweigh(self, model, part, heads, mean):
@@ -418,6 +424,56 @@ class HeadMean(OutputChange):
                 columns = attention.output.weight[:, _rows(attention, head)]
                 attention.output.bias.add_(columns @ mean[head].to(columns))
         _take_heads_off(attention, heads)
+
+
+@dataclass(frozen=True)
+class _Drawn(OutputChange):
+    """The same seed draws the same for a position, however long the text is by then."""
+
+    seed: int = 1
+    order = 4
+
+    def what(self):
+        return "" if self.seed == 1 else str(self.seed)
+
+    @classmethod
+    def read(cls, scope, what):
+        return cls(scope, _counted(what or "1"))
+
+    def chance(self) -> np.random.Generator:
+        return np.random.default_rng(self.seed)
+
+
+@dataclass(frozen=True)
+class Resampled(_Drawn):
+    """The head's output is what it gave at tokens of other texts, drawn at random. A number draws
+    others: `resample:2`."""
+
+    verb, words = "resample", "output of other texts {}"
+
+    def replaced(self, output, part, first, given):
+        outputs = given.means.get(part.name + DRAWN)
+        if outputs is None:
+            raise CannotChange(
+                f"“{self}”: the outputs of this model's heads in other texts are not known."
+            )
+        rows = self.chance().integers(len(outputs), size=first + output.shape[1])[first:]
+        return outputs[rows][:, self.scope.heads].to(output).expand_as(output)
+
+
+@dataclass(frozen=True)
+class Randomised(_Drawn):
+    """A control: a random vector is added to the head's output, as long as what `mean` takes away.
+    A number draws others: `random:2`."""
+
+    verb, words = "random", "random vector added {}"
+
+    def replaced(self, output, part, first, given):
+        lost = output - HeadMean(self.scope).replaced(output, part, first, given)
+        shape = first + output.shape[1], part.n_heads, output.shape[-1]
+        noise = torch.from_numpy(self.chance().standard_normal(shape)[first:, self.scope.heads])
+        noise = (noise / noise.norm(dim=-1, keepdim=True)).to(output)
+        return output + noise * lost.norm(dim=-1, keepdim=True)
 
 
 @dataclass(frozen=True)
@@ -533,8 +589,8 @@ def _scale(linear: nn.Module, rows: slice, factor: float) -> None:
 VERBS = {
     change.verb: change
     for change in (
-        HeadOff, HeadMean, Uniform, Skipped, Hidden, Patterned, Forbidden, Allowed, Temperature,
-        WeightSet, Positioned, Patched,
+        HeadOff, HeadMean, Resampled, Randomised, Uniform, Skipped, Hidden, Patterned, Forbidden,
+        Allowed, Temperature, WeightSet, Positioned, Patched,
     )
 }  # fmt: skip
 ENTRY = re.compile(r"(\w+?)(?:\.(\d+))?(?:\.(\d+))?=(\w+)(?::(.+))?", re.ASCII)

@@ -23,9 +23,12 @@ from headlight.model.pause import pause
 from headlight.model.probing.applying import PatchInputs, applied_by_row
 from headlight.model.probing.changes import (
     Change,
+    HeadMean,
     HeadOff,
     Hidden,
     Patched,
+    Randomised,
+    Resampled,
     Scope,
     Skipped,
     written,
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
 FEWEST_TOKENS, MAX_BATCH_TOKENS = 256, 4096  # that go through the model at once
 MOST_WORK = 6 * 10**10  # tokens × parameters of a pass: about a second on two cores
 MOST_LOGITS = 512  # rows of logits at once
+DRAWS = 4  # of what is drawn at random in place of a head
 
 
 def check_token(
@@ -156,6 +160,15 @@ def heads_off(model: ProbedModel, lengths: Mapping[str, int] = {}) -> Changes:
     ]
 
 
+def heads_replaced(model: ProbedModel, lengths: Mapping[str, int] = {}) -> Changes:
+    """Every head off, at its mean, at DRAWS of its outputs in other texts, and, as a control, with
+    as many random vectors added."""
+    heads = [off.scope for (off,) in heads_off(model)]
+    drawn = [make(head, seed) for head in heads for make in (Resampled, Randomised)
+             for seed in range(1, DRAWS + 1)]  # fmt: skip
+    return heads_off(model) + [(change,) for change in (*map(HeadMean, heads), *drawn)]
+
+
 def sublayers_skipped(model: ProbedModel, lengths: Mapping[str, int] = {}) -> Changes:
     """Every sublayer skipped."""
     parts = parts_of(model.sites(), model.sides())
@@ -202,6 +215,7 @@ def residual_patched_by_position(model: ProbedModel, lengths: Mapping[str, int])
 
 SWEEPS = {  # name → the changes that are made one by one
     "heads": heads_off,
+    "baselines": heads_replaced,
     "sublayers": sublayers_skipped,
     "tokens": tokens_hidden,
     "patches": heads_patched,

@@ -25,6 +25,8 @@ MASKS = sorted(by_hand(1, 1))
 LINES = {  # verb → lines; K: a kind of attention, S: the stack that writes or is read, T: its text
     "off": ["K=off", "K.1=off", "K.1.2=off", "all.2.1=off", "all=off"],
     "mean": ["K=mean", "K.1.1=mean"],
+    "resample": ["K=resample", "K.1.1=resample:2"],
+    "random": ["K=random", "K.1.1=random:2"],
     "uniform": ["K=uniform", "K.1.2=uniform"],
     "skip": ["K.1=skip", "S_feed_forward.1=skip", "S_feed_forward=skip"],
     "hide": ["K=hide:1", "K.1.2=hide:1,2", "all=hide:2"],
