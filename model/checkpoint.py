@@ -28,6 +28,7 @@ from headlight.model.analysis.attribution import attribution as attributed
 from headlight.model.analysis.baselines import Baselines
 from headlight.model.analysis.decomposition import Decomposition
 from headlight.model.analysis.decomposition import decomposition as decomposed
+from headlight.model.analysis.why import Why, why
 from headlight.model.arguments import kind_of, whole
 from headlight.model.card import markdown, parameter_count
 from headlight.model.checking.in_model import with_student_parts
@@ -420,6 +421,16 @@ class Checkpoint:
         sum of what the embedding, every head and every feed-forward wrote (analysis/decomposition).
         Raises CannotRead and CannotChange."""
         return decomposed(self.model, run, row, token, against, self.given(run, donor))
+
+    def why(self, run: Run, cell: str, donor: "Checkpoint | None" = None) -> Why:
+        """Why a head's query attends to a key, by the words that both go back to; “cross.3.3=9>6”
+        is query 9 and key 6 of layer 3, head 3 (analysis/why). Raises CannotRead and CannotChange.
+
+        >>> copy = load("copy")
+        >>> copy.why(copy.run("a b c"), "cross.2.1=2>2").kind
+        'meeting'
+        """
+        return why(self.model, run, cell, self.given(run, donor))
 
     def attribution(
         self,
