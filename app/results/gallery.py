@@ -11,7 +11,7 @@ from headlight.model.analysis.head_metrics import ALIGNS, HABITS, Measured, habi
 from headlight.model.probing.changes import Scope
 from headlight.model.probing.sites import Place
 from headlight.model.probing.trace import Pass
-from headlight.model.surveys.survey import ALIGNMENT, IN_WORDS, Survey
+from headlight.model.surveys.survey import ALIGNMENT, Survey
 
 
 def gallery_heads(
@@ -79,9 +79,7 @@ def gallery_options(
     if survey:
         legend = [f"loss without the head, over {survey.card['sentences']:,} sentences"]
         if any(head.missed for head in heads):
-            measure = IN_WORDS[survey.measure].removesuffix(" (in points)")
-            moves = "rises" if survey.measure == "loss" else "falls"
-            legend.append(f"{measure} {moves} significantly without it")
+            legend.append("needed, whatever takes its place")
     present = {head.habit for head in heads}
     return GalleryOptions(
         heads=heads,

@@ -24,13 +24,8 @@ if TYPE_CHECKING:
 
 ZERO, MEAN, RESAMPLE, CONTROL = "zero", "mean", "resample", "random"
 REPLACEMENTS = ZERO, MEAN, RESAMPLE
+BEYOND = "{} − random"  # how much more than the control one of them costs
 NAMES = {HeadOff: ZERO, HeadMean: MEAN, Resampled: RESAMPLE, Randomised: CONTROL}
-NEEDED, UNCLEAR, NO_MORE = "needed", "baselines disagree", "no more than chance"
-
-
-def verdict(beyond: Mapping[str, bool]) -> str:
-    """NEEDED, UNCLEAR or NO_MORE, from whether each of REPLACEMENTS costs more than the control."""
-    return NEEDED if all(beyond.values()) else UNCLEAR if any(beyond.values()) else NO_MORE
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -56,18 +51,14 @@ class Baselines(ByValue):
         )
 
     @property
-    def verdicts(self) -> tuple[str, ...]:
-        """For each head, see `verdict`: a replacement costs more than the control where its mean
-        effect is below that of every random vector drawn."""
+    def needed(self) -> np.ndarray:
+        """(head,), whether each replacement costs more than the control: its mean effect is below
+        that of every random vector drawn."""
         least = self.effects[CONTROL].min(axis=1)
-        beyond = {name: self.effects[name].mean(axis=1) < least for name in REPLACEMENTS}
-        return tuple(
-            verdict({name: bool(of_head[i]) for name, of_head in beyond.items()})
-            for i in range(len(self.heads))
-        )
+        return np.all([self.effects[name].mean(axis=1) < least for name in REPLACEMENTS], axis=0)
 
     def to_dataframe(self) -> "pandas.DataFrame":
-        """One row for each head: attention, layer and head (from 1), the mean effects, verdict."""
+        """One row for each head: attention, layer and head (from 1), the mean effects, needed."""
         with of_extra("A table"):
             import pandas as pd
 
@@ -77,6 +68,6 @@ class Baselines(ByValue):
                 "layer": [(head.layer or 0) + 1 for head in self.heads],
                 "head": [(head.head or 0) + 1 for head in self.heads],
                 **{name: effects.mean(axis=1) for name, effects in self.effects.items()},
-                "verdict": self.verdicts,
+                "needed": self.needed,
             }
         )

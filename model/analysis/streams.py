@@ -50,7 +50,7 @@ AT_ONCE = 2**24  # hidden numbers of a feed-forward
 
 
 @dataclass(frozen=True)
-class Origin:
+class WordOrigin:
     """What a vector goes back to: a "token" of a side, "position" or "biases"."""
 
     what: str
@@ -58,7 +58,7 @@ class Origin:
     token: int | None = None
 
 
-class Recorded:
+class RecordedPass:
     """A pass. `model` must be the caller's own view. Raises CannotRead and CannotChange."""
 
     @torch.no_grad()
@@ -136,7 +136,7 @@ class Streams:
     """The streams of a recorded pass as sums. `names` says what the vectors of `read_by` come from,
     the biases last."""
 
-    def __init__(self, recorded: Recorded):
+    def __init__(self, recorded: RecordedPass):
         self.recorded = recorded
         self._final = cache(lambda side: self._walk(recorded.sides[side], None))
 
@@ -249,16 +249,16 @@ def _with(stream: Tensor, written: Tensor, bias: Tensor) -> Tensor:
 
 
 class Words(Streams):
-    """By the tokens of all texts, all positions together, and biases. Raises CannotRead where a
-    part of the model is not such a map."""
+    """By the tokens of all texts, all positions together, and biases. Raises CannotRead for texts
+    that are too long."""
 
-    def __init__(self, recorded: Recorded):
+    def __init__(self, recorded: RecordedPass):
         super().__init__(recorded)
         self.origins = (
-            *(Origin(TOKEN, side, i) for side, text in recorded.texts.items()
+            *(WordOrigin(TOKEN, side, i) for side, text in recorded.texts.items()
               for i in range(len(text.ids))),
-            Origin(POSITION),
-            Origin(BIASES),
+            WordOrigin(POSITION),
+            WordOrigin(BIASES),
         )  # fmt: skip
         longest = max(len(text.ids) for text in recorded.texts.values())
         if len(self.origins) * longest * recorded.model.config.d_model > MOST_NUMBERS:
@@ -271,7 +271,7 @@ class Words(Streams):
         token, position, rest = self._embedding(side)
         stream = token.new_zeros(len(self.origins), *token.shape)
         rows = torch.arange(len(token))
-        stream[self.origins.index(Origin(TOKEN, side.name, 0)) + rows, rows] = token
+        stream[self.origins.index(WordOrigin(TOKEN, side.name, 0)) + rows, rows] = token
         stream[-2], stream[-1] = position, rest
         return stream
 
@@ -292,10 +292,6 @@ class Words(Streams):
 
     def fed(self, stream, at, side, read):
         recorded, module = self.recorded, self.recorded.modules[at]
-        if (at, "linear2") not in recorded.modules:
-            raise CannotRead(
-                "This model has a recurrent unit, through which no word has a fixed share."
-            )
         before = recorded.outputs[at, "linear1"][0]
         behind = recorded.inputs[at, "linear2"][0][0]
         middle = constant = torch.zeros_like(before[0])

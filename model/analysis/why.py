@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from headlight.model.analysis.decomposition import BIASES, POSITION, TOKEN, Term
-from headlight.model.analysis.streams import Origin, Recorded, Streams, Words
+from headlight.model.analysis.streams import RecordedPass, Streams, WordOrigin, Words
 from headlight.model.by_value import ByValue
 from headlight.model.probing.applying import PatchInputs, applied
 from headlight.model.probing.capture import outputs_of
@@ -69,8 +69,8 @@ class Why(ByValue):
     weight: float
     margin: float
     pull: np.ndarray
-    asks: tuple[Origin, ...] | tuple[Term, ...]
-    offers: tuple[Origin, ...] | tuple[Term, ...]
+    asks: tuple[WordOrigin, ...] | tuple[Term, ...]
+    offers: tuple[WordOrigin, ...] | tuple[Term, ...]
     pairs: np.ndarray
     without: Mapping[tuple[str, int], Without]
     texts: Mapping[str, Encoding]
@@ -82,8 +82,15 @@ class Why(ByValue):
     def kind(self) -> str:
         """What leads: "pull", where most of the margin is there whoever asks; "meeting" of two
         words, or "position", where one pair has a quarter of it. Else there is no single reason:
-        "many reasons", or "conflict", where reasons many times the margin cancel each other, or
-        "none" for a key that is not above the others."""
+        "many reasons", also where the margin does not fall without any of the words that lead;
+        "conflict", where reasons many times the margin cancel each other; or "none" for a key that
+        is not above the others."""
+        holds = any(found.margin < self.margin for found in self.without.values())
+        return self._leads if holds or not self.without else MANY
+
+    @property
+    def _leads(self) -> str:
+        """By the sum alone."""
         if self.margin <= 0:
             return NONE
         if self.pull.sum() >= PULL * self.margin:
@@ -95,7 +102,7 @@ class Why(ByValue):
             return MANY
         return PLACE if ask.what == offer.what == POSITION else MEETING
 
-    def largest(self, count: int) -> list[tuple[Origin | Term, Origin | Term, float]]:
+    def largest(self, count: int) -> list[tuple[WordOrigin | Term, WordOrigin | Term, float]]:
         """The pairs that speak most for the key."""
         order = np.argsort(-self.pairs, axis=None, kind="stable")[:count]
         rows, columns = np.unravel_index(order, self.pairs.shape)
@@ -103,20 +110,20 @@ class Why(ByValue):
                 for i, j in zip(rows.tolist(), columns.tolist(), strict=True)]  # fmt: skip
 
     def named(self) -> list[tuple[str, int]]:
-        """The tokens that the sentence stands or falls with, (side, position): both of the pair
-        that leads, or what has most of the pull or of the key's side."""
-        leading: Sequence[Origin | Term] = ()
-        if self.kind == MEETING:
+        """The tokens that the sum names first, (side, position): both of the pair that leads, or
+        what has most of the pull or of the key's side."""
+        leading: Sequence[WordOrigin | Term] = ()
+        if self._leads == MEETING:
             leading = self.largest(1)[0][:2]
-        elif self.kind == PULLS:
+        elif self._leads == PULLS:
             leading = [self.offers[int(self.pull.argmax())]]
-        elif self.kind == MANY:
+        elif self._leads == MANY:
             leading = [self.side(1, 1)[0][0]]
         tokens = [(one.side, one.token) for one in leading
-                  if isinstance(one, Origin) and one.token is not None]  # fmt: skip
+                  if isinstance(one, WordOrigin) and one.token is not None]  # fmt: skip
         return list(dict.fromkeys(tokens))
 
-    def side(self, axis: int, count: int = 3) -> list[tuple[Origin | Term, float]]:
+    def side(self, axis: int, count: int = 3) -> list[tuple[WordOrigin | Term, float]]:
         """What has most of the margin on the query's side (0) or on the key's (1)."""
         totals, names = self.pairs.sum(axis=1 - axis), (self.asks, self.offers)[axis]
         return [(names[i], float(totals[i])) for i in np.argsort(-totals, kind="stable")[:count]]
@@ -134,7 +141,7 @@ class Why(ByValue):
             before, after = percent(self.weight), percent(found.weight)
             moves = "rises" if found.weight > self.weight else "falls"
             moves = f"stays {after}" if after == before else f"{moves} from {before} to {after}"
-            word = self.named_as(Origin(TOKEN, side, token))
+            word = self.named_as(WordOrigin(TOKEN, side, token))
             but = "But without" if found.weight >= self.weight else "Without"
             said.append(f"{but} {word}, the weight {moves}.")
         return " ".join(said)
@@ -168,7 +175,7 @@ class Why(ByValue):
             f"{', '.join(asks) or 'spread out'}; the key’s is {', '.join(offers) or 'spread out'}"
         )
 
-    def named_as(self, one: Origin | Term, biases: str = OFFERS) -> str:
+    def named_as(self, one: WordOrigin | Term, biases: str = OFFERS) -> str:
         """What a sentence calls an ask or an offer."""
         if one.what == POSITION:
             return "its position"
@@ -198,7 +205,7 @@ def why(
     query 9 and the key 6, from 1, special tokens counted. `by`: Words or Parts. `model` must be the
     caller's own view. Raises CannotRead, also where the scores are no such sum, and CannotChange.
     """
-    recorded = Recorded(model, run, given)
+    recorded = RecordedPass(model, run, given)
     site, head, query, key = placed(model, recorded.texts, cell)
     weights, scores = (
         recorded.outputs[site.name, part][0, head, query] for part in ("softmax", "scores")
@@ -238,7 +245,7 @@ def _read_only(tensor: Tensor) -> np.ndarray:
 
 
 def pairs_of(
-    recorded: Recorded, site: Site, head: int, by: type[Streams]
+    recorded: RecordedPass, site: Site, head: int, by: type[Streams]
 ) -> tuple[tuple, Tensor, tuple, Tensor]:
     """The queries of a head as sums of terms, and its keys, as the scores compare them: projected,
     normed and turned. Names and (term, position, d_head), of queries divided by √d_head: the score
@@ -276,7 +283,7 @@ def placed(
 
 
 def _without(
-    recorded: Recorded,
+    recorded: RecordedPass,
     site: Site,
     head: int,
     query: int,

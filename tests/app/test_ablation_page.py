@@ -5,7 +5,9 @@ import pytest
 
 from headlight.app.shell import effect, frame, sweeps
 from headlight.app.text import findings
+from headlight.model.checkpoint import SHIPPED
 from headlight.model.probing.sweeps import Score
+from headlight.model.surveys.survey import Survey
 from tests.app.common import finished, words
 
 VIEW, TEXT = "ablation", "A dog runs."
@@ -131,7 +133,8 @@ def test_a_selected_cell_is_told_and_switched_off_there(opened, en_de):
     before, after = (
         findings.percent(probability(en_de, TEXT, changes)) for changes in ("", "cross.2.3=off")
     )
-    over = "; over 500 sentences, a clear loss."  # its survey's
+    needed = Survey.load(SHIPPED / "en-de").needed("cross", 1, 2)
+    over = f"; over 500 sentences, {'a' if needed else 'no'} clear loss."
     name, moves = "Cross-attention, layer 2, head 3", f"from {before} to {after}{over}"
     assert before != after
     assert f"{name}: without it, the probability of the output falls {moves}" in said(page)

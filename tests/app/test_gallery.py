@@ -42,11 +42,12 @@ def test_every_head_stands_once_by_what_is_lost_without_it(surveyed):
     assert {habit for habit, *_ in options.habits} == {head.habit for head in heads}
 
 
-def test_red_is_only_what_surely_makes_the_model_worse(surveyed):
+def test_red_is_only_what_costs_more_than_chance_whatever_takes_its_place(surveyed):
     heads, survey, rows = surveyed
-    of = rows[survey.measure]
-    worse = of.value > 0 if survey.measure == "loss" else of.value < 0
-    wanted = {*of[worse & (of.p_holm <= 0.05)].index}
+    of, wanted = rows[survey.measure], {place(head) for head in heads}
+    for name in ("zero", "mean", "resample"):
+        beyond = rows[f"{name} − random"]
+        wanted &= {*beyond[(beyond.value > 0) & (beyond.p_holm <= 0.05)].index}
     assert {place(head) for head in heads if head.missed} == wanted and wanted
     for head in heads:
         said = "".join(text for text, _ in head.finding)

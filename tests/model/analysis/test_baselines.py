@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.model.analysis.baselines import NEEDED, NO_MORE, UNCLEAR, Baselines
+from headlight.model.analysis.baselines import Baselines
 from headlight.model.probing.applying import PatchInputs
 from headlight.model.probing.changes import DRAWN, HeadOff, Randomised, Resampled, Scope
 from headlight.model.probing.sweeps import Score, Sweep, sweep
@@ -60,7 +60,7 @@ def test_each_head_by_itself(copy):
 
 @pytest.mark.parametrize(
     ("zero", "mean", "resample", "expected"),
-    [(-3, -4, -9, NEEDED), (-3, -1.5, -9, UNCLEAR), (-1, 2, -1.9, NO_MORE)],
+    [(-3, -4, -9, True), (-3, -1.5, -9, False), (-1, 2, -1.9, False)],
 )
 def test_a_verdict_needs_them_to_agree(zero, mean, resample, expected):
     """Beyond the worst of the random vectors, and not of one of them."""
@@ -74,9 +74,9 @@ def test_a_verdict_needs_them_to_agree(zero, mean, resample, expected):
             "random": np.array([[-2.0, 1.0]]),
         },
     )
-    assert baselines.verdicts == (expected,)
+    assert baselines.needed.tolist() == [expected]
     row = baselines.to_dataframe().iloc[0]
-    assert tuple(row[["resample", "random", "verdict"]]) == (resample, -0.5, expected)
+    assert tuple(row[["resample", "random", "needed"]]) == (resample, -0.5, expected)
 
 
 def test_of_a_sweep_in_any_order(copy):
@@ -84,4 +84,4 @@ def test_of_a_sweep_in_any_order(copy):
     swept = copy.swept(run, "baselines", score)
     turned = Sweep(swept.score, swept.changes[::-1], swept.effects[::-1])
     one, other = Baselines.of(swept), Baselines.of(turned)
-    assert one.verdicts == other.verdicts[::-1] and one.heads == other.heads[::-1]
+    assert (one.needed == other.needed[::-1]).all() and one.heads == other.heads[::-1]

@@ -10,7 +10,7 @@ from torch import nn
 
 from headlight.model import presets
 from headlight.model.analysis.decomposition import BIASES
-from headlight.model.analysis.streams import Parts, Recorded, Words
+from headlight.model.analysis.streams import Parts, RecordedPass, Words
 from headlight.model.analysis.why import pairs_of
 from headlight.model.probing.changes import parse
 from headlight.model.probing.run import Run
@@ -25,7 +25,7 @@ LLAMAS = {
     "llama grouped": dict(n_key_heads=2, query_bias=True, output_bias=True),
     "llama normed": dict(n_key_heads=2, normed_heads=True, head_size=8),
 }
-RANDOM = [*presets.PRESETS, "gpt2", "bert", "marian", "marian_ssru", *LLAMAS]
+RANDOM = [*presets.PRESETS, "gpt2", "bert", "marian", *LLAMAS]
 BY_HAND = ["paper", "pre_norm", "decoder_only", "gpt2", "bert", "llama", "llama grouped"]
 SHIPPED = {
     "en-fr": "She has never seen the red car of my sister.",
@@ -168,11 +168,7 @@ def scores_of(recorded, site, head, by):
 )
 def test_pairs_add_up_to_the_score(name, by, dtype):
     model, run = made(name, dtype)
-    recorded = Recorded(model, run)
-    if name == "marian_ssru" and by is Words:
-        with pytest.raises(CannotRead, match="recurrent unit"):
-            pairs_of(recorded, model.sites()[-1], 0, by)
-        return
+    recorded = RecordedPass(model, run)
     tolerance = 1e-4 if dtype == NARROW else 1e-10
     for site in model.sites():
         for head in (0, site.n_heads - 1):
@@ -184,7 +180,7 @@ def test_pairs_add_up_to_the_score(name, by, dtype):
 @pytest.mark.parametrize("name", in_short([*BY_HAND, *SHIPPED], *SHORT[:-1]))
 def test_pairs_are_those_of_a_computation_by_hand(name):
     model, run = made(name)
-    recorded = Recorded(model, run)
+    recorded = RecordedPass(model, run)
     for site in model.sites():
         for head in (0, site.n_heads - 1):
             asks, q, offers, k = pairs_of(recorded, site, head, Parts)
@@ -197,7 +193,7 @@ def test_pairs_are_those_of_a_computation_by_hand(name):
 @pytest.mark.parametrize("name", in_short(["en-fr", "llama grouped", "bert", "paper"], "paper"))
 def test_a_part_removed_by_hand_changes_the_score_by_what_the_pairs_say(name):
     model, run = made(name)
-    recorded, chance = Recorded(model, run), np.random.default_rng(0)
+    recorded, chance = RecordedPass(model, run), np.random.default_rng(0)
     for _ in range(50):
         site = model.sites()[chance.integers(len(model.sites()))]
         head = int(chance.integers(site.n_heads))
@@ -220,7 +216,7 @@ def test_a_word_is_what_it_brings_where_nothing_mixes_words():
     """Layer 1 reads the embedding: of a query there its own word, position and biases alone."""
     model, run = made("pre_norm")
     site = model.sites()[0]
-    names, q, _, _ = pairs_of(Recorded(model, run), site, 1, Words)
+    names, q, _, _ = pairs_of(RecordedPass(model, run), site, 1, Words)
     of_token = [i for i, one in enumerate(names) if one.side == site.query_side]
     own = q[of_token].norm(dim=-1)
     assert (own - own.diagonal().diag()).abs().max() < 1e-12 and own.diagonal().min() > 0
@@ -236,7 +232,7 @@ def test_a_word_is_what_it_brings_where_nothing_mixes_words():
 )  # fmt: skip
 def test_under_changes(line):
     model, run = made("en-fr", NARROW)
-    recorded = Recorded(model, Run(run.texts, changes=parse(line)))
+    recorded = RecordedPass(model, Run(run.texts, changes=parse(line)))
     by = Parts if "off" in line else Words
     for site in model.sites():
         sums, largest = scores_of(recorded, site, 1, by)
@@ -246,8 +242,24 @@ def test_under_changes(line):
 
 def test_positions_left_out_of_rotary():
     model, run = made("llama grouped")
-    recorded = Recorded(model, Run(run.texts, changes=parse("all=positions:none")))
+    recorded = RecordedPass(model, Run(run.texts, changes=parse("all=positions:none")))
     for by in (Parts, Words):
         sums, _ = scores_of(recorded, model.sites()[1], 2, by)
         expected = recorded.outputs[model.sites()[1].name, "scores"][0, 2]
         assert (sums - expected).abs().max() < 1e-10
+
+
+@pytest.mark.parametrize("act", [torch.relu, torch.tanh])
+def test_a_feed_forward_of_ones_own(act):
+    """The same computation is shared out as ours is; another is refused."""
+
+    def feed_forward(x, w1, b1, w2, b2):
+        return act(x @ w1.T + b1) @ w2.T + b2
+
+    en_fr, cell = load("en-fr"), "cross.1.1=3>2"
+    run, own = en_fr.run("A dog runs."), en_fr.with_parts(feed_forward=feed_forward)
+    if act is torch.tanh:
+        with pytest.raises(CannotRead, match="are no sum"):
+            own.why(run, cell)
+    else:
+        assert np.abs(own.why(run, cell).pairs - en_fr.why(run, cell).pairs).max() < 1e-4

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from headlight.model.analysis.decomposition import Term
-from headlight.model.analysis.streams import Origin, Parts, Recorded, Words
+from headlight.model.analysis.streams import Parts, RecordedPass, WordOrigin, Words
 from headlight.model.analysis.why import Why, pairs_of, why
 from headlight.model.probing.capture import outputs_of
 from headlight.model.probing.sites import attention_at
@@ -28,7 +28,7 @@ def cars(en_fr):
 
 
 def token(at, side="src"):
-    return Origin("token", side, at)
+    return WordOrigin("token", side, at)
 
 
 @pytest.mark.parametrize("by", [Words, Parts])
@@ -36,7 +36,7 @@ def token(at, side="src"):
 def test_a_margin_is_over_the_other_keys_that_the_row_may_attend_to(name, by):
     model, run = made(name)
     site = model.sites()[-1]
-    recorded = Recorded(model, run)
+    recorded = RecordedPass(model, run)
     scores = recorded.outputs[site.name, "scores"][0, 1, 3]
     keys = range(4) if site.kind == "decoder" else range(len(scores))
     _, q, _, k = pairs_of(recorded, site, 1, by)
@@ -70,7 +70,7 @@ def test_without_a_word_by_hand(en_fr, cars):
     found = en_fr.why(cars, "cross.1.1=9>7")
     assert [*found.without] == found.named() == [("tgt", 8), ("src", 6)]
     model = en_fr.model
-    texts = Recorded(model, cars).texts
+    texts = RecordedPass(model, cars).texts
     attention = model.decoder.layers[0].cross_attn
     for (side, at), said in found.without.items():
         embedding = model.get_submodule(f"{side}_embedding").token
@@ -108,7 +108,7 @@ def test_without_a_word_by_hand(en_fr, cars):
 )
 def test_what_a_sentence_says(pairs, pull, kind, named):
     """Of shares made up: a pair leads, positions, a pull of a word or of its place, nothing."""
-    pairs, position = np.array(pairs, float), Origin("position")
+    pairs, position = np.array(pairs, float), WordOrigin("position")
     asks = tuple([token(0), position] * (len(pairs) // 2))
     text = Encoding((5, 6), ("dog", "cat"), ((0, 3), (4, 7)))
     found = Why(
