@@ -422,15 +422,16 @@ class Checkpoint:
         Raises CannotRead and CannotChange."""
         return decomposed(self.model, run, row, token, against, self.given(run, donor))
 
-    def why(self, run: Run, cell: str, donor: "Checkpoint | None" = None) -> Why:
-        """Why a head's query attends to a key, by the words that both go back to; “cross.3.3=9>6”
-        is query 9 and key 6 of layer 3, head 3 (analysis/why). Raises CannotRead and CannotChange.
+    def why(self, run: Run, cell: str, by: str = "words", donor: "Checkpoint | None" = None) -> Why:
+        """Why a head's query attends to a key, by the "words" that both go back to, or the "parts"
+        of the model that wrote them; “cross.3.3=9>6” is query 9 and key 6 of layer 3, head 3
+        (analysis/why). Raises CannotRead and CannotChange.
 
         >>> copy = load("copy")
         >>> copy.why(copy.run("a b c"), "cross.2.1=2>2").kind
         'meeting'
         """
-        return why(self.model, run, cell, self.given(run, donor))
+        return why(self.model, run, cell, self.given(run, donor), by)
 
     def attribution(
         self,

@@ -41,7 +41,7 @@ from headlight.model.probing.sites import (
     steps_within,
     sublayers_of,
 )
-from headlight.model.probing.trace import ids_of, read_of
+from headlight.model.probing.trace import check_memory, ids_of, read_of
 from headlight.model.sites import ProbedModel, Side, Site
 from headlight.model.tokenizer import CannotRead
 
@@ -65,6 +65,7 @@ class RecordedPass:
     def __init__(self, model: ProbedModel, run: Run, given: PatchInputs = PatchInputs()):
         self.model, self.run, self.given = model, run, given
         self.texts, self.sides = read_of(model, run), sides_of(model)
+        check_memory(model.sites(), self.texts)
         self.sites = {site.name: site for site in model.sites()}
         self.skipped = {
             part.name
@@ -105,9 +106,9 @@ class RecordedPass:
             model(*ids, *run.masks.build(model, *ids))
         self.norm = cache(self._norm)  # of this pass
 
-    def _norm(self, at: Hashable) -> "Callable[[Tensor], Tensor]":
-        """What a norm made of the vectors in this pass, as a linear map, and its shift, which the
-        last vector takes: (term, position, width) → the same, in place."""
+    def _norm(self, at: Hashable) -> Callable[[Tensor], Tensor]:
+        """What a norm did in this pass, as a linear map, and its shift, which goes to the biases:
+        (term, position, width) → the same."""
         module = self.modules.get(at)
         if module is None or isinstance(module, nn.Identity):
             return lambda vectors: vectors

@@ -20,8 +20,10 @@ import torch
 from torch import Tensor
 
 from headlight.model.analysis.decomposition import BIASES, POSITION, TOKEN, Term
-from headlight.model.analysis.streams import RecordedPass, Streams, WordOrigin, Words
+from headlight.model.analysis.streams import Parts, RecordedPass, Streams, WordOrigin, Words
+from headlight.model.arguments import kind_of
 from headlight.model.by_value import ByValue
+from headlight.model.messages import short
 from headlight.model.probing.applying import PatchInputs, applied
 from headlight.model.probing.capture import outputs_of
 from headlight.model.probing.interventions import replace_output
@@ -37,7 +39,8 @@ PULL, LEADS, NAMED, CANCELS = 0.5, 0.25, 0.1, 6  # shares of the margin
 MEETING, PULLS, PLACE = "meeting", "pull", "position"
 MANY, CONFLICT, NONE = "many reasons", "conflict", "none"
 ASKS, OFFERS = "a constant question", "a constant"  # what biases are called on each side
-CELL = re.compile(r"(\w+)\.(\d+)\.(\d+)=(\d+)>(\d+)", re.ASCII)
+CELL = re.compile(r"(\w+)\.(\d{1,6})\.(\d{1,6})=(\d{1,6})>(\d{1,6})", re.ASCII)
+BY = {"words": Words, "parts": Parts}
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,8 @@ class Why(ByValue):
 
     cell     as it was asked for
     query, key  the tokens
-    weight   of the key; margin: by how much its score is above the mean of the row's other keys;
+    weight   of the key
+    margin   by how much the key's score is above the mean score of the row's other keys
     pull     (offer,), the part of the margin that the text's mean query has as well
     asks     what the query's vector goes back to: words, or parts of the model
     offers   the same of the key's
@@ -199,12 +203,15 @@ def why(
     run: Run,
     cell: str,
     given: PatchInputs = PatchInputs(),
-    by: type[Streams] = Words,
+    by: str = "words",
 ) -> Why:
     """Why the row of a query attends to a key, as “cross.3.3=9>6” names both: layer 3, head 3, the
-    query 9 and the key 6, from 1, special tokens counted. `by`: Words or Parts. `model` must be the
-    caller's own view. Raises CannotRead, also where the scores are no such sum, and CannotChange.
-    """
+    query 9 and the key 6, from 1, special tokens counted. `by`: "words", or "parts" of the model.
+    `model` must be the caller's own view. Raises CannotRead, also where the scores are no such sum,
+    CannotChange, and ValueError for another `by`."""
+    kind_of("cell", cell, str, "one str, such as cross.3.3=9>6")
+    if by not in BY:
+        raise ValueError(f"by={short(by)} is not known; choose from {', '.join(BY)}.")
     recorded = RecordedPass(model, run, given)
     site, head, query, key = placed(model, recorded.texts, cell)
     weights, scores = (
@@ -218,7 +225,7 @@ def why(
     if not others.any():
         raise CannotRead(f"“{cell}”: this query has only one key to choose from.")
     others /= others.sum()
-    asks, q, offers, k = pairs_of(recorded, site, head, by)
+    asks, q, offers, k = pairs_of(recorded, site, head, BY[by])
     beyond = k[:, key] - torch.einsum("bkd,k->bd", k, others)
     pairs = q[:, query] @ beyond.T
     margin = float(scores[key] - others @ scores)
@@ -265,8 +272,8 @@ def placed(
     match = CELL.fullmatch(cell)
     if not match:
         raise CannotRead(
-            f"“{cell}” is not a cell. Write one like “cross.3.3=9>6”: an attention type, a layer "
-            "and a head, then the number of the query and of the key."
+            f"“{short(cell)}” is not a cell. Write one like “cross.3.3=9>6”: an attention type, a "
+            "layer and a head, then the number of the query and of the key."
         )
     kind, *numbers = match.groups()
     layer, head, query, key = (int(number) - 1 for number in numbers)

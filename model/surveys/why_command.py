@@ -15,8 +15,7 @@ its place. Behind that stand the largest pairs.
 
 import sys
 
-from headlight.model.analysis.streams import Parts, Words
-from headlight.model.analysis.why import Why, placed, why
+from headlight.model.analysis.why import BY, Why, placed
 from headlight.model.arguments import add_device, parser_of
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.probing.changes import CannotChange
@@ -24,8 +23,6 @@ from headlight.model.probing.run import Run
 from headlight.model.rounding import percent
 from headlight.model.surveys.trace_command import opened
 from headlight.model.tokenizer import CannotRead
-
-BY = {"words": Words, "parts": Parts}
 
 
 def strongest(checkpoint: Checkpoint, run: Run, head: str) -> list[str]:
@@ -66,8 +63,7 @@ def main(arguments: list[str] | None = None) -> None:
         if "=" not in args.cell:
             print(*strongest(checkpoint, run, args.cell), sep="\n")
             return
-        given = checkpoint.given(run)
-        found = why(checkpoint.model, run, args.cell, given, BY[args.by])
+        found = checkpoint.why(run, args.cell, args.by)
     except (CannotRead, CannotChange, FileNotFoundError, ValueError) as error:
         sys.exit(str(error))
     print(found, *table(found), sep="\n")

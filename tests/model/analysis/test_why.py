@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from headlight.model.analysis.decomposition import Term
-from headlight.model.analysis.streams import Parts, RecordedPass, WordOrigin, Words
-from headlight.model.analysis.why import Why, pairs_of, why
+from headlight.model.analysis.streams import RecordedPass, WordOrigin
+from headlight.model.analysis.why import BY, Why, pairs_of, why
 from headlight.model.probing.capture import outputs_of
 from headlight.model.probing.sites import attention_at
 from headlight.model.probing.trace import ids_of
@@ -31,7 +31,7 @@ def token(at, side="src"):
     return WordOrigin("token", side, at)
 
 
-@pytest.mark.parametrize("by", [Words, Parts])
+@pytest.mark.parametrize("by", ["words", "parts"])
 @pytest.mark.parametrize("name", in_short(["english", "llama grouped", "paper"], "llama grouped"))
 def test_a_margin_is_over_the_other_keys_that_the_row_may_attend_to(name, by):
     model, run = made(name)
@@ -39,7 +39,7 @@ def test_a_margin_is_over_the_other_keys_that_the_row_may_attend_to(name, by):
     recorded = RecordedPass(model, run)
     scores = recorded.outputs[site.name, "scores"][0, 1, 3]
     keys = range(4) if site.kind == "decoder" else range(len(scores))
-    _, q, _, k = pairs_of(recorded, site, 1, by)
+    _, q, _, k = pairs_of(recorded, site, 1, BY[by])
     of_mean = torch.einsum("ad,bkd->bk", q.mean(dim=1), k).sum(dim=0)
     for key in (0, 2):
         found = why(model, run, f"{site.kind}.{site.layer + 1}.2=4>{key + 1}", by=by)
@@ -154,7 +154,7 @@ def test_induction_is_one_pair():
 
 
 def test_parts_have_names(en_fr, cars):
-    found = why(en_fr.model, cars, "cross.4.3=7>7", by=Parts)
+    found = why(en_fr.model, cars, "cross.4.3=7>7", by="parts")
     assert Term("head", "encoder", 3, 1) in found.offers and found.without == {}
     assert "source" not in str(found)
 
@@ -169,6 +169,7 @@ def test_parts_have_names(en_fr, cars):
         ("cross.1.0=1>1", "no such head"),
         ("decoder.1.1=1>2", "this key is masked"),
         ("decoder.1.1=1>1", "only one key to choose from"),
+        ("cross.1.1=1>9999999", "is not a cell"),
     ],
 )
 def test_what_cannot_be_explained(en_fr, cars, cell, said):

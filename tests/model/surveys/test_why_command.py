@@ -2,7 +2,6 @@
 
 import pytest
 
-from headlight.model.analysis.streams import Parts
 from headlight.model.analysis.why import why
 from headlight.model.surveys.why_command import main
 from tests.model.common import load
@@ -23,7 +22,7 @@ def test_it_says_what_the_method_says(capsys):
     assert pairs[0].split(maxsplit=1) == ["59%", "“b” (source) × “b” (source)"]
     run = copy.run(TEXT, "c b", changes="encoder.1.1=off")
     options = "--target", "c b", "--changes", "encoder.1.1=off", "--by", "parts"
-    expected = why(copy.model, run, "cross.2.1=2>2", by=Parts)
+    expected = why(copy.model, run, "cross.2.1=2>2", by="parts")
     assert printed(capsys, "cross.2.1=2>2", *options)[0] == str(expected)
 
 
