@@ -44,9 +44,9 @@ from headlight.model.pretrained.tokenizers import check_vocabulary
 from headlight.model.pretrained.weights import CannotLoad, Progress
 from headlight.model.probing import sweeps
 from headlight.model.probing.applying import PatchInputs, applied
-from headlight.model.probing.changes import Change, look_ahead, parsed
+from headlight.model.probing.changes import CannotChange, Change, Pathed, look_ahead, parsed
 from headlight.model.probing.long_trace import LongTrace, long_trace
-from headlight.model.probing.patching import check_fits, recorded
+from headlight.model.probing.patching import check_fits, read_by_path, recorded
 from headlight.model.probing.run import FINAL, Run
 from headlight.model.probing.sites import Part, attention_at, parts_of
 from headlight.model.probing.sweeps import Score, Sweep
@@ -394,8 +394,8 @@ class Checkpoint:
     ) -> Iterator[Sweep]:
         """`swept` in parts, see sweeping in probing/sweeps.py."""
         changes = sweeps.changes_of(self.model, run, what)
-        tried = replace(run, changes=(*run.changes, *chain.from_iterable(changes)))
-        return sweeps.sweeping(self.model, run, changes, score, self.given(tried, donor), known)
+        given = self.given(run, donor, also=tuple(chain.from_iterable(changes)))
+        return sweeps.sweeping(self.model, run, changes, score, given, known)
 
     def baselines(self, run: Run, score: Score = Score()) -> Baselines:
         """What each head is needed for in a run: its effect off, at its mean, and at its output in
@@ -447,22 +447,33 @@ class Checkpoint:
         return attributed(self.model, run, row, token, head, against, self.given(run, donor))
 
     def given(
-        self, run: Run, donor: "Checkpoint | None" = None, written: bool = False
+        self,
+        run: Run,
+        donor: "Checkpoint | None" = None,
+        written: bool = False,
+        also: Iterable[Change] = (),
     ) -> PatchInputs:
-        """The inputs that a run's changes take from elsewhere. The model of the comparison is
-        `donor`, or this one. Where the target is `written` in the run it may have another length:
-        tokens after the comparison's last are not patched. Raises CannotRead, also where the model
-        `lacks` what whoever asks for them goes on with, and CannotChange."""
+        """The inputs that a run's changes, and others that may be made in it, take from elsewhere.
+        The model of the comparison is `donor`, or this one. Where the target is `written` in the
+        run it may have another length: tokens after the comparison's last are not patched. Raises
+        CannotRead, also where the model `lacks` what whoever asks for them goes on with, and
+        CannotChange."""
         if self.lacks:
             raise CannotRead(self.lacks)
         if run.other is None:
             return PatchInputs(self.means)
-        donor = donor or self
+        donor, paths = donor or self, [c for c in (*run.changes, *also) if isinstance(c, Pathed)]
+        if written and paths:
+            raise CannotChange(f"“{paths[0]}”: a path needs a target that is already written.")
         texts, others = read_of(self.model, run), read_of(donor.model, run.other)
         if written:
             texts = {s.name: texts[s.name] for s in self.model.sides() if not s.writes}
-        check_fits(self.model, donor.model, run.changes, texts, others)
-        return PatchInputs(self.means, recorded(donor.model, run.other, PatchInputs(donor.means)))
+        check_fits(self.model, donor.model, (*run.changes, *also), texts, others)
+        other = recorded(donor.model, run.other, PatchInputs(donor.means))
+        if paths:
+            senders = list(dict.fromkeys(path.sender for path in paths))
+            other |= read_by_path(self.model, run, senders, PatchInputs(self.means, other))
+        return PatchInputs(self.means, other)
 
     def run(
         self,

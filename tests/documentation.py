@@ -66,6 +66,7 @@ EXAMPLES = (  # one for each verb, in the order of the table
     "cross.4=temperature:0.5",
     "encoder.1.3=weight:2>4:0.7",
     "cross.3.4=patch",
+    "cross.3.4=path:key<encoder.2.1",
     "source=positions:none",
 )
 

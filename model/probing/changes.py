@@ -15,7 +15,7 @@ screen does; the classes count from 0.
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -38,6 +38,7 @@ MOST_CHANGES = 300  # of a line: a badge each, and a hook at every part that the
 LEAST = 1e-30  # temperature
 MOST_NAMED = 2  # tokens, in a few words
 DRAWN = ".drawn"
+READS = "query", "key", "value"
 
 
 class CannotChange(ValueError):
@@ -78,11 +79,13 @@ class PatchInputs:
     means   name of an attention → the mean output of its heads over many texts, (heads, d_head);
             under name + DRAWN their outputs at some tokens of those texts, (token, heads, d_head)
     other   what parts gave in another run, by their names, (length, d_model); an attention's heads
-            under (name, "heads"), (query, heads, d_head)
+            under (name, "heads"), (query, heads, d_head); and for paths what a part reads if one
+            sender alone is as in the other run: (sender, name of the part, "query", "key", "value"
+            or ""), (length, width)
     """
 
     means: Mapping[str, Tensor] = field(default_factory=dict)
-    other: Mapping[str | tuple[str, str], Tensor] = field(default_factory=dict)
+    other: Mapping[Hashable, Tensor] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -532,6 +535,50 @@ class Patched(OutputChange):
 
 
 @dataclass(frozen=True)
+class Pathed(Change):
+    """What a part reads of another one is taken from the comparison, and all else that it reads
+    stays: path patching. An attention reads with its `query`, `key` or `value`. The other one may
+    be a head, a feed-forward or a text, by its embedding."""
+
+    sender: Scope = Scope(EVERY_KIND)
+    reads: str = ""
+    verb, order, words = "path", 5, "path {}"
+    example = "cross.3.4=path:key<encoder.2.1"
+    help = "the keys of cross 3.4 read encoder 2.1 as in the comparison"
+    parts = ("attention", "feed-forward", "logits")
+
+    def read_by(self, output: Tensor, part: Part, reads: str, given: PatchInputs) -> Tensor:
+        """In place of what a projection, a feed-forward or the last norm gives, (batch, length,
+        width)."""
+        if (self.sender, part.name, reads) not in given.other:
+            raise CannotChange(f"“{self}”: there is no comparison to patch from.")
+        other, output = given.other[self.sender, part.name, reads].to(output), output.clone()
+        columns = slice(None)
+        if part.what == "attention" and self.scope.head is not None:
+            # Heads of a group share a key and a value: their width says how many there are.
+            width = given.other[part.name, "heads"].shape[-1]
+            head = self.scope.head * output.shape[-1] // width // part.n_heads
+            columns = slice(head * width, (head + 1) * width)
+        output[..., columns] = other[:, columns]
+        return output
+
+    def what(self):
+        return f"{self.reads}<{self.sender}" if self.reads else str(self.sender)
+
+    @classmethod
+    def read(cls, scope, what):
+        reads, _, sender = what.rpartition("<")
+        match = re.fullmatch(r"(\w+)(?:\.(\w+))?(?:\.(\w+))?", sender, re.ASCII)
+        if not match or reads not in ("", *READS):
+            raise ValueError
+        kind, *numbers = match.groups()
+        return cls(scope, Scope(kind, *(_counted(n) - 1 if n else None for n in numbers)), reads)
+
+
+PATCHES = Patched, Pathed  # need another run
+
+
+@dataclass(frozen=True)
 class Positioned(Change):
     """The text gets positions of another kind. See position_tables.py; `shift` leaves out the
     first rows of the table."""
@@ -590,7 +637,7 @@ VERBS = {
     change.verb: change
     for change in (
         HeadOff, HeadMean, Resampled, Randomised, Uniform, Skipped, Hidden, Patterned, Forbidden,
-        Allowed, Temperature, WeightSet, Positioned, Patched,
+        Allowed, Temperature, WeightSet, Positioned, Patched, Pathed,
     )
 }  # fmt: skip
 ENTRY = re.compile(r"(\w+?)(?:\.(\d+))?(?:\.(\d+))?=(\w+)(?::(.+))?", re.ASCII)
@@ -738,6 +785,21 @@ def check(changes: Iterable[Change], parts: Sequence[Part]) -> None:
                 raise CannotChange(f"“{change}”: this applies to a whole layer, not to a head.")
             if not any(map(scope.holds, there)):
                 raise CannotChange(f"“{change}”: this attention has no head {scope.head + 1}.")
+        if isinstance(change, Pathed):
+            if not any(change.sender == sender_of(part, head) for part in parts
+                       for head in range(max(1, part.n_heads))):  # fmt: skip
+                raise CannotChange(
+                    f"“{change}”: “{change.sender}” is no head, feed-forward or text of this model."
+                )
+            if change.reads and there[0].what != "attention":
+                raise CannotChange(f"“{change}”: only an attention has a {change.reads}.")
+
+
+def sender_of(part: Part, head: int = 0) -> Scope | None:
+    """What a path from a part, or one of its heads, begins with; of positions the text."""
+    if part.what in ("positions", "feed-forward"):
+        return Scope(part.kind, None if part.what == "positions" else part.layer)
+    return Scope(part.kind, part.layer, head) if part.what == "attention" else None
 
 
 def look_ahead(changes: Iterable[Change], sites: Iterable[Site]) -> bool:

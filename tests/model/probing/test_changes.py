@@ -225,6 +225,7 @@ def generated(chance) -> changes.Change:
             changes.Randomised(scope, 1 + some(9)),
             changes.Skipped(scope),
             changes.Patched(scope, tuple(some(900) for _ in range(some(4)))),
+            changes.Pathed(scope, Scope("encoder", some(9), some(9)), chance.choice(["", "key"])),
             changes.Positioned(scope, *chance.choice([("none", 0), ("shifted", 1 + some(9))])),
         ]
     )
