@@ -34,7 +34,7 @@ SHIPPED = {
     "induction": "h e a d l i g t h e a d l i g t",
 }
 WIDE, NARROW = torch.float64, torch.float32
-SHORT = ["paper", "gpt2", "bert", "llama grouped", "llama normed"]
+SHORT = ["paper", "bert", "llama grouped"]
 
 
 @lru_cache
@@ -163,9 +163,7 @@ def scores_of(recorded, site, head, by):
 
 @pytest.mark.parametrize("dtype", [NARROW, WIDE])
 @pytest.mark.parametrize("by", [Parts, Words])
-@pytest.mark.parametrize(
-    "name", in_short([*RANDOM, *SHIPPED], *SHORT, "decoder_only", "bloem", "induction")
-)
+@pytest.mark.parametrize("name", in_short([*RANDOM, *SHIPPED], *SHORT, "llama normed", "bloem"))
 def test_pairs_add_up_to_the_score(name, by, dtype):
     model, run = made(name, dtype)
     recorded = RecordedPass(model, run)
@@ -177,7 +175,7 @@ def test_pairs_add_up_to_the_score(name, by, dtype):
             assert (sums - expected).abs().max() <= tolerance * largest, site.name
 
 
-@pytest.mark.parametrize("name", in_short([*BY_HAND, *SHIPPED], *SHORT[:-1]))
+@pytest.mark.parametrize("name", in_short([*BY_HAND, *SHIPPED], *SHORT))
 def test_pairs_are_those_of_a_computation_by_hand(name):
     model, run = made(name)
     recorded = RecordedPass(model, run)
@@ -194,7 +192,7 @@ def test_pairs_are_those_of_a_computation_by_hand(name):
 def test_a_part_removed_by_hand_changes_the_score_by_what_the_pairs_say(name):
     model, run = made(name)
     recorded, chance = RecordedPass(model, run), np.random.default_rng(0)
-    for _ in range(50):
+    for _ in range(20):
         site = model.sites()[chance.integers(len(model.sites()))]
         head = int(chance.integers(site.n_heads))
         names, q, _, k = pairs_of(recorded, site, head, Parts)
@@ -227,7 +225,7 @@ def test_a_word_is_what_it_brings_where_nothing_mixes_words():
     in_short(
         ["decoder.1.2=off", "cross.1=temperature:2.0; encoder=hide:2", "encoder.2=uniform",
          "source=positions:none", "decoder_feed_forward.1=skip", "encoder.1=skip"],
-        "cross.1=temperature:2.0; encoder=hide:2", "encoder.1=skip",
+        "cross.1=temperature:2.0; encoder=hide:2",
     ),
 )  # fmt: skip
 def test_under_changes(line):
@@ -249,7 +247,7 @@ def test_positions_left_out_of_rotary():
         assert (sums - expected).abs().max() < 1e-10
 
 
-@pytest.mark.parametrize("act", [torch.relu, torch.tanh])
+@pytest.mark.parametrize("act", in_short([torch.relu, torch.tanh], torch.tanh))
 def test_a_feed_forward_of_ones_own(act):
     """The same computation is shared out as ours is; another is refused."""
 

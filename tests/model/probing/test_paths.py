@@ -10,7 +10,7 @@ from headlight.model.probing.applying import PatchInputs, applied
 from headlight.model.probing.changes import CannotChange, Pathed, Scope, parse
 from headlight.model.probing.patching import read_by_path, recorded
 from headlight.model.probing.run import Run
-from headlight.model.probing.sweeps import NEED_ANOTHER, Score, paths
+from headlight.model.probing.sweeps import NEED_ANOTHER, Score, paths, sweep
 from headlight.model.probing.trace import ids_of, read_of
 from tests.model.analysis.test_streams import made, recorded_by_hand
 from tests.model.common import hooks, in_short, load
@@ -62,7 +62,7 @@ def test_what_only_one_part_reads_is_patched_as_a_whole(name):
     assert hooks(model) == 0
 
 
-@pytest.mark.parametrize("reads", ["query", "key"])
+@pytest.mark.parametrize("reads", in_short(["query", "key"], "key"))
 def test_an_edge_by_hand(reads):
     """en-fr, decoder 1.2 → the query of decoder 3.1, encoder 1.2 → the key of cross 3.1: the
     pre-norm stream with the difference added, read by that head alone."""
@@ -100,6 +100,22 @@ def test_behind_a_norm_by_hand():
     assert (expected - logits(model, run)).abs().max() > 1e-4
 
 
+def test_a_sweep_is_each_by_itself():
+    model, run = made("pre_norm")
+    score, chance = Score(1, 5, 6), np.random.default_rng(0)
+    other = PatchInputs(other=recorded(model, other_of(run)))
+    senders = list(dict.fromkeys(change.sender for (change,) in paths(model)))
+    given = PatchInputs(other=other.other | read_by_path(model, run, senders, other))
+    changes = paths(model)
+    found = sweep(model, run, changes, score, given).effects
+    plain = logits(model, run)[1]
+    for i in chance.choice(len(changes), 8, replace=False):
+        row = logits(model, run, str(changes[i][0]), other_of(run))[1]
+        assert float(row[5] - row[6] - plain[5] + plain[6]) == pytest.approx(found[i], abs=1e-9)
+    assert np.abs(found).max() > 0.01
+
+
+@pytest.mark.long
 def test_each_by_itself(en_fr, run):
     """The sweep of all 2,249 edges, and what carries the gender of “Mon”."""
     assert "paths" in NEED_ANOTHER and len(set(paths(en_fr.model))) == 2249
