@@ -232,7 +232,7 @@ def test_under_changes(line):
     model, run = made("en-fr", NARROW)
     recorded = RecordedPass(model, Run(run.texts, changes=parse(line)))
     by = Parts if "off" in line else Words
-    for site in model.sites():
+    for site in model.sites()[::3]:
         sums, largest = scores_of(recorded, site, 1, by)
         expected = recorded.outputs[site.name, "scores"][0, 1].double()
         assert (sums - expected).abs().max() <= 1e-4 * largest
