@@ -295,7 +295,7 @@ class Survey:
 
 def _listed(names: Sequence[str]) -> str:
     *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last
+    return f"{', '.join(most)} or {last}" if most else last
 
 
 def _types(text) -> list[tuple]:

@@ -66,7 +66,7 @@ def test_a_head_in_words():
     assert said.endswith(", it has no named pattern.")
     answer, matters = by_name["reverse"].importance("encoder", 1, 1)
     assert answer == (
-        "Yes. Over 500 sentences, as trained, the model loses more with zero, its mean output and "
+        "Yes. Over 500 sentences, as trained, the model loses more with zero, its mean output or "
         "its output in other texts in its place than with a random vector added."
     )
     assert "not significant" not in matters
