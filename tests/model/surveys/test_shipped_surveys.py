@@ -6,7 +6,7 @@ from headlight.model.analysis.baselines import REPLACEMENTS
 from headlight.model.checkpoint import parameters_sha256
 from headlight.model.surveys import survey_command
 from headlight.model.surveys.survey import FILE, Survey
-from tests.model.common import CHECKPOINTS, load
+from tests.model.common import CHECKPOINTS, ROOT, load
 
 
 @pytest.mark.parametrize("path", CHECKPOINTS, ids=lambda path: path.name)
@@ -97,3 +97,20 @@ def test_a_survey_without_baselines_says_so():
     answer, matters = earlier.importance("cross", 0, 0)
     assert earlier.needed("cross", 0, 0) is None and "has no baselines" in answer
     assert matters == survey.importance("cross", 0, 0)[1]
+
+
+def test_what_the_documentation_says_of_them():
+    counts = {}
+    for path in CHECKPOINTS:
+        survey = Survey.load(path)
+        rows = survey.of("loss")
+        heads = [(row["kind"], row["layer"] - 1, row["head"] - 1) for row in rows]
+        needed = sum(survey.needed(*head) for head in heads)
+        counts[path.name] = needed, sum(row["p_holm"] <= 0.05 for row in rows)
+    said = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
+    (needed, cost), de, english = (counts[name] for name in ("en-fr", "en-de", "english"))
+    assert (
+        f"Of the {cost} heads of `en-fr` that cost something when they are off, {needed} are "
+        f"needed. Of `en-de` it is {de[0]} of {de[1]}, and of `english` {english[0]} of "
+        f"{english[1]}." in said
+    )
