@@ -26,7 +26,7 @@ from headlight.app.state.session import (
 )
 from headlight.app.state.settings import MASKS
 from headlight.model.masks import Masks
-from headlight.model.probing.changes import CannotChange, Change, Patched, check, parse, written
+from headlight.model.probing.changes import PATCHES, CannotChange, Change, check, parse, written
 from headlight.model.probing.run import FINAL, Run
 from headlight.model.probing.trace import CannotRead, read_of
 from headlight.model.tokenizer import Encoding
@@ -153,7 +153,7 @@ def _selected(changed: bool | None) -> Run:
     if changed is None:
         changed = chosen["shows"] != BEFORE
     applied = changes() if changed else ()
-    patched = any(isinstance(change, Patched) for change in applied)
+    patched = any(isinstance(change, PATCHES) for change in applied)
     target = chosen["target"].strip()
     return _run(
         model_view,
@@ -271,5 +271,5 @@ def translate_again() -> None:
 def _applied(own: bool) -> tuple[str, Run | None]:
     """The changes, and the run that is patched from; none if another model writes the target."""
     applied = changes() if own else ()
-    patched = any(isinstance(change, Patched) for change in applied)
+    patched = any(isinstance(change, PATCHES) for change in applied)
     return written(applied), other_run() if patched else None

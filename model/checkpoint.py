@@ -25,8 +25,10 @@ from headlight.model.analysis import alignment
 from headlight.model.analysis.alignment import HeadAlignment, WordWeights
 from headlight.model.analysis.attribution import Attribution
 from headlight.model.analysis.attribution import attribution as attributed
+from headlight.model.analysis.baselines import Baselines
 from headlight.model.analysis.decomposition import Decomposition
 from headlight.model.analysis.decomposition import decomposition as decomposed
+from headlight.model.analysis.why import Why, why
 from headlight.model.arguments import kind_of, whole
 from headlight.model.card import markdown, parameter_count
 from headlight.model.checking.in_model import with_student_parts
@@ -42,9 +44,9 @@ from headlight.model.pretrained.tokenizers import check_vocabulary
 from headlight.model.pretrained.weights import CannotLoad, Progress
 from headlight.model.probing import sweeps
 from headlight.model.probing.applying import PatchInputs, applied
-from headlight.model.probing.changes import Change, look_ahead, parsed
+from headlight.model.probing.changes import CannotChange, Change, Pathed, look_ahead, parsed
 from headlight.model.probing.long_trace import LongTrace, long_trace
-from headlight.model.probing.patching import check_fits, recorded
+from headlight.model.probing.patching import check_fits, read_by_path, recorded
 from headlight.model.probing.run import FINAL, Run
 from headlight.model.probing.sites import Part, attention_at, parts_of
 from headlight.model.probing.sweeps import Score, Sweep
@@ -137,8 +139,8 @@ def add_to_card(name: str | Path, found: dict) -> None:
 
 
 def write_means(name: str | Path, means: Mapping[str, torch.Tensor]) -> None:
-    """Keep the mean outputs of a checkpoint's heads with it, as Given has them."""
-    tensors = {site: mean.float().cpu().contiguous() for site, mean in means.items()}
+    """Keep outputs of a checkpoint's heads over many texts with it, as PatchInputs has them."""
+    tensors = {name: tensor.cpu().contiguous() for name, tensor in means.items()}
     replace_file(folder_of(name) / MEANS, to_bytes(tensors))
 
 
@@ -167,7 +169,7 @@ class Checkpoint:
     tokenizer: Tokenizer
     card: dict
     preset: str
-    means: Mapping[str, torch.Tensor] = field(default_factory=dict)  # see Given
+    means: Mapping[str, torch.Tensor] = field(default_factory=dict)  # see PatchInputs
     # What is not known of a model that is not of our classes, as a sentence; "" where all is.
     lacks: ClassVar[str] = ""
 
@@ -392,8 +394,20 @@ class Checkpoint:
     ) -> Iterator[Sweep]:
         """`swept` in parts, see sweeping in probing/sweeps.py."""
         changes = sweeps.changes_of(self.model, run, what)
-        tried = replace(run, changes=(*run.changes, *chain.from_iterable(changes)))
-        return sweeps.sweeping(self.model, run, changes, score, self.given(tried, donor), known)
+        given = self.given(run, donor, also=tuple(chain.from_iterable(changes)))
+        return sweeps.sweeping(self.model, run, changes, score, given, known)
+
+    def baselines(self, run: Run, score: Score = Score()) -> Baselines:
+        """What each head is needed for in a run: its effect off, at its mean, and at its output in
+        other texts, beside a random control (analysis/baselines). Raises CannotRead, and
+        CannotChange where the model's mean outputs are not known.
+
+        >>> copy = load("copy")
+        >>> found = copy.baselines(copy.run("a b c"))
+        >>> bool(found.needed[found.effects["zero"][:, 0].argmin()])
+        True
+        """
+        return Baselines.of(self.swept(run, "baselines", score))
 
     def decomposition(
         self,
@@ -407,6 +421,17 @@ class Checkpoint:
         sum of what the embedding, every head and every feed-forward wrote (analysis/decomposition).
         Raises CannotRead and CannotChange."""
         return decomposed(self.model, run, row, token, against, self.given(run, donor))
+
+    def why(self, run: Run, cell: str, by: str = "words", donor: "Checkpoint | None" = None) -> Why:
+        """Why a head's query attends to a key, by the "words" that both go back to, or the "parts"
+        of the model that wrote them; “cross.3.3=9>6” is query 9 and key 6 of layer 3, head 3
+        (analysis/why). Raises CannotRead and CannotChange.
+
+        >>> copy = load("copy")
+        >>> copy.why(copy.run("a b c"), "cross.2.1=2>2").kind
+        'meeting'
+        """
+        return why(self.model, run, cell, self.given(run, donor), by)
 
     def attribution(
         self,
@@ -422,22 +447,33 @@ class Checkpoint:
         return attributed(self.model, run, row, token, head, against, self.given(run, donor))
 
     def given(
-        self, run: Run, donor: "Checkpoint | None" = None, written: bool = False
+        self,
+        run: Run,
+        donor: "Checkpoint | None" = None,
+        written: bool = False,
+        also: Iterable[Change] = (),
     ) -> PatchInputs:
-        """The inputs that a run's changes take from elsewhere. The model of the comparison is
-        `donor`, or this one. Where the target is `written` in the run it may have another length:
-        tokens after the comparison's last are not patched. Raises CannotRead, also where the model
-        `lacks` what whoever asks for them goes on with, and CannotChange."""
+        """The inputs that a run's changes, and others that may be made in it, take from elsewhere.
+        The model of the comparison is `donor`, or this one. Where the target is `written` in the
+        run it may have another length: tokens after the comparison's last are not patched. Raises
+        CannotRead, also where the model `lacks` what whoever asks for them goes on with, and
+        CannotChange."""
         if self.lacks:
             raise CannotRead(self.lacks)
         if run.other is None:
             return PatchInputs(self.means)
-        donor = donor or self
+        donor, paths = donor or self, [c for c in (*run.changes, *also) if isinstance(c, Pathed)]
+        if written and paths:
+            raise CannotChange(f"“{paths[0]}”: a path needs a target that is already written.")
         texts, others = read_of(self.model, run), read_of(donor.model, run.other)
         if written:
             texts = {s.name: texts[s.name] for s in self.model.sides() if not s.writes}
-        check_fits(self.model, donor.model, run.changes, texts, others)
-        return PatchInputs(self.means, recorded(donor.model, run.other, PatchInputs(donor.means)))
+        check_fits(self.model, donor.model, (*run.changes, *also), texts, others)
+        other = recorded(donor.model, run.other, PatchInputs(donor.means))
+        if paths:
+            senders = list(dict.fromkeys(path.sender for path in paths))
+            other |= read_by_path(self.model, run, senders, PatchInputs(self.means, other))
+        return PatchInputs(self.means, other)
 
     def run(
         self,

@@ -6,6 +6,7 @@ from itertools import chain
 from pathlib import Path
 
 from headlight.model.pretrained.weights import CannotLoad
+from headlight.model.probing.changes import DRAWN
 from headlight.model.probing.sites import attention_at
 from headlight.model.sites import ProbedModel
 from headlight.model.variants import special_ids
@@ -49,12 +50,15 @@ def check_card(folder: Path, model: ProbedModel, card) -> None:
 
 
 def check_means(file: Path, model: ProbedModel, shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Checks that mean outputs belong to this model's heads."""
+    """Checks that outputs belong to this model's heads: their means, and some that may be drawn."""
     wanted = {
         site.name: (site.n_heads, attention_at(model, site).output.in_features // site.n_heads)
         for site in model.sites()
     }
-    if shapes != wanted:
+    drawn = {name: shape for name, shape in shapes.items() if name.endswith(DRAWN)}
+    if drawn:
+        wanted |= {at + DRAWN: (*drawn.get(at + DRAWN, ())[:1], *of) for at, of in wanted.items()}
+    if shapes != wanted or (0,) in {shape[:1] for shape in drawn.values()}:
         raise CannotLoad(f"{file} belongs to another model.")
 
 

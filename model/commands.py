@@ -39,6 +39,7 @@ COMMANDS: Commands = {
         "write word alignments of sentence pairs",
     ),
     "survey": ("headlight.model.surveys.survey_command", "measure all heads over many sentences"),
+    "why": ("headlight.model.surveys.why_command", "say why a head attends to a word"),
     "pretrained": ("headlight.model.pretrained.command", "add other people's models"),
     "presets": ("headlight.model.presets", "list the presets, or the parameters of one"),
 }

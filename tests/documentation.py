@@ -55,6 +55,8 @@ PART = re.compile(r"(<!-- begin: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 EXAMPLES = (  # one for each verb, in the order of the table
     "cross.1.2=off",
     "cross.1.2=mean",
+    "cross.1.2=resample",
+    "cross.1.2=random",
     "encoder.2=uniform",
     "encoder_feed_forward.2=skip",
     "cross=hide:3,4",
@@ -64,6 +66,7 @@ EXAMPLES = (  # one for each verb, in the order of the table
     "cross.4=temperature:0.5",
     "encoder.1.3=weight:2>4:0.7",
     "cross.3.4=patch",
+    "cross.3.4=path:key<encoder.2.1",
     "source=positions:none",
 )
 

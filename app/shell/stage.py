@@ -235,15 +235,22 @@ def _habits(_asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _effects(_asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What this sentence's log-probability loses with each head off by itself: kind → (layers,
-    heads), None where that is not known."""
+    """`effects`: what this sentence's log-probability loses with each head off by itself, kind →
+    (layers, heads), None where that is not known; `needed`: the head that a survey's sentences need
+    most, [kind, number of its layer, head], if they need any; `sentences`: how many they are."""
     shown = selection.shown()
     found = sweeps.by_head(shown, "heads", sweeps.score(shown))
+    survey, *_ = head_results.survey_of(shown.view)
     return {
-        kind: [
-            [None if np.isnan(effect) else float(effect) for effect in layer] for layer in effects
-        ]
-        for kind, effects in found.items()
+        "effects": {
+            kind: [
+                [None if np.isnan(effect) else float(effect) for effect in layer]
+                for layer in effects
+            ]
+            for kind, effects in found.items()
+        },
+        "needed": head_card.most_needed(survey) if survey else None,
+        "sentences": survey.card["sentences"] if survey else 0,
     }
 
 

@@ -105,34 +105,36 @@ def without_head(survey: Survey, numbered: Place) -> str:
 
 
 def is_missed(survey: Survey, numbered: Place) -> bool:
-    """Whether the model is significantly worse without a head."""
-    row = survey.head(*numbered)[survey.measure]
-    worse = row["value"] > 0 if survey.measure == "loss" else row["value"] < 0
-    return worse and row["p_holm"] <= SIGNIFICANT
+    """Whether the model needs a head: more is lost without it than by chance, whatever takes its
+    place."""
+    return bool(survey.needed(*numbered))
 
 
-NO_LOSS, LOSS, GAIN = "no clear loss", "a clear loss", "a clear gain"
-BADGES = {NO_LOSS: f"{NO_LOSS} without it", LOSS: "important", GAIN: "better without it", "": ""}
+def most_needed(survey: Survey) -> tuple[str, int, int] | None:
+    """Of the heads that the model needs, the one without which its loss rises most: kind, layer and
+    head as on the screen. None where it needs none."""
+    rows = [
+        (row["value"], row["kind"], int(row["layer"]), int(row["head"]))
+        for row in survey.of("loss")
+    ]
+    needed = [row for row in rows if is_missed(survey, Place(row[1], row[2] - 1, row[3] - 1))]
+    return max(needed)[1:] if needed else None
+
+
+LOSSES = {True: "a clear loss", False: "no clear loss", None: ""}
 
 
 def badge(survey: Survey, numbered: Place) -> str:
     """Whether a head is important, in a few words; "" for one that was not surveyed."""
-    return BADGES[_loss(survey, numbered)]
+    loss = LOSSES[survey.needed(*numbered)]
+    return "important" if is_missed(survey, numbered) else loss and f"{loss} without it"
 
 
 def over_all(survey: Survey, numbered: Place) -> str:
     """How a sentence about one text ends: what a survey found; "" for a head that was not
     surveyed."""
-    found = _loss(survey, numbered)
+    found = LOSSES[survey.needed(*numbered)]
     return found and f"; over {survey.card['sentences']:,} sentences, {found}"
-
-
-def _loss(survey: Survey, numbered: Place) -> str:
-    if not (measures := survey.head(*numbered)):
-        return ""
-    if measures[survey.measure]["p_holm"] > SIGNIFICANT:
-        return NO_LOSS
-    return LOSS if is_missed(survey, numbered) else GAIN
 
 
 def card(
@@ -213,7 +215,7 @@ def in_all_sentences(survey: Survey, numbered: Place) -> str:
 
 
 def importance(survey: Survey, numbered: Place) -> tuple[str, str]:
-    """Whether the model is worse without a head, over all sentences of a survey, and by how much;
+    """Whether the model needs a head, over all sentences of a survey, and what it loses without it;
     both empty for a head that was not surveyed."""
     verdict, change = survey.importance(*numbered)
     if not verdict:

@@ -26,7 +26,7 @@ from headlight.model.probing.run import Run
 from headlight.model.rounding import percent
 from headlight.model.sites import Site
 from headlight.model.surveys.alignments import Aligned, csv_lines, pharaoh_lines
-from headlight.model.surveys.survey import ALIGNMENT, IN_WORDS, SIGNIFICANT, Survey
+from headlight.model.surveys.survey import ALIGNMENT, IN_WORDS, Survey
 
 TABLE = "alignment_table"
 HEIGHT = 240  # pixels
@@ -136,7 +136,7 @@ def page() -> None:
 
 def without_them(survey: Survey, heads: Sequence[tuple[int, int]], sites) -> str:
     """What a survey measured without each of some heads of these sites. Empty unless it has all."""
-    measure, losses, sure, moves = survey.measure, [], [], set()
+    measure, losses, needed = survey.measure, [], []
     for index, head in heads:
         site = sites[index]
         row = survey.head(site.kind, site.layer, head).get(measure)
@@ -146,21 +146,14 @@ def without_them(survey: Survey, heads: Sequence[tuple[int, int]], sites) -> str
         by, low, high = (f"{row[name]:+.{digits}f}" for name in ("value", "low", "high"))
         name = f"{site.layer + 1}.{head + 1}"
         losses.append(f"{by} without {name} ({low} to {high})")
-        if row["p_holm"] <= SIGNIFICANT:
-            sure.append(name)
-            moves.add("rises" if row["value"] > 0 else "falls")
-    verdict = "does not change significantly when one of them is off"
-    if sure:
-        verdict = (
-            f"{'changes' if len(moves) > 1 else min(moves)} significantly without {listed(sure)}"
-        )
-        others = len(heads) - len(sure)
-        verdict += f", but not without the other{'s' * (others > 1)}" if others else ""
+        if survey.needed(site.kind, site.layer, head):
+            needed.append(name)
+    which = listed(needed) if needed else "none of them"
+    verdict = f"{which} {'are' if len(needed) > 1 else 'is'} needed, whatever takes its place"
     name = IN_WORDS[measure]
     return (
         f"*Are these heads important?* Over {survey.card['sentences']:,} sentences, "
-        f"{name.removesuffix(' (in points)')} {verdict}. Change in {name} (95% interval): "
-        f"{listed(losses)}. Significance is corrected for testing {len(survey.of(measure))} heads."
+        f"{verdict}. Change in {name} (95% interval): {listed(losses)}."
     ).replace("-", "−")
 
 

@@ -188,25 +188,39 @@ def _through(
     shift to `bias`. x is the norm's input and y its output; their scale is frozen."""
     if isinstance(norm, nn.Identity):
         return u, bias
+    frozen = frozen_norm(norm, x, y)
+    before = u * frozen.factor
+    if frozen.centred:
+        before = before - before.mean(dim=-1, keepdim=True)
+    return before, bias + (u * frozen.shift).sum()
+
+
+@dataclass(frozen=True)
+class FrozenNorm:
+    """A norm as it was in a pass, in float64: it takes the mean away if it is `centred`, multiplies
+    by `factor`, (position, width), and adds `shift`, (width,)."""
+
+    factor: Tensor
+    shift: Tensor
+    centred: bool
+
+
+def frozen_norm(norm: nn.Module, x: Tensor, y: Tensor) -> FrozenNorm:
+    """The norm between its input x and its output y, (position, width). Whatever it divides by, its
+    output is proportional to x minus its mean, or to x itself for RMSNorm."""
     x, y = x.double(), y.double()
     parameters = dict(norm.named_parameters())
-    shift = parameters["bias"].double() if "bias" in parameters else 0
     weight = parameters["weight"].double()
+    shift = parameters["bias"].double() if "bias" in parameters else torch.zeros_like(weight)
 
-    def centred(v):
-        return v - v.mean(dim=-1, keepdim=True)
-
-    # Whatever the norm divides by, its output is proportional to x minus its mean, or to x itself
-    # for RMSNorm.
-    best = None
-    for before in (centred, lambda v: v):
-        scaled = weight * before(x)
+    def assumed(centred: bool) -> tuple[float, FrozenNorm]:
+        scaled = weight * (x - x.mean(dim=-1, keepdim=True) if centred else x)
         scale = ((y - shift) * scaled).sum(-1, keepdim=True) / (scaled**2).sum(-1, keepdim=True)
         scale = scale.nan_to_num()
-        error = (y - shift - scale * scaled).abs().max()
-        if best is None or error < best[0]:
-            best = error, scale * before(weight * u)
-    return best[1], bias + (u * shift).sum()
+        error = float((y - shift - scale * scaled).abs().max())
+        return error, FrozenNorm(scale * weight, shift, centred)
+
+    return min(map(assumed, (True, False)), key=lambda one: one[0])[1]
 
 
 def _heads(projection: nn.Linear, x: Tensor, n_heads: int, u: Tensor) -> tuple[Tensor, Tensor]:

@@ -15,11 +15,13 @@ import torch
 from torch import Tensor, nn
 
 from headlight.model.probing.changes import (
+    READS,
     CannotChange,
     Change,
     MaskChange,
     OutputChange,
     PatchInputs,
+    Pathed,
     Positioned,
     Temperature,
     WeightChange,
@@ -107,6 +109,11 @@ def _hook(
             fits = partial(_check_positions, change, len(table))
             hooks.enter_context(module.register_forward_pre_hook(fits))
             hooks.enter_context(replace_positions(embedding, table))
+        elif isinstance(change, Pathed):
+            for reads in [change.reads] if change.reads else READS if part.n_heads else [""]:
+                read_by = partial(change.read_by, part=part, reads=reads, given=given)
+                inside = partial(_inside, rows, read_by)
+                hooks.enter_context(replace_output(module.get_submodule(reads), inside))
         elif isinstance(change, OutputChange):
             heads = part.what == "attention" and not change.whole
             value = partial(_value, change, part, read, given)

@@ -15,12 +15,13 @@ screen does; the classes count from 0.
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -36,6 +37,8 @@ MOST_CELLS = 2**18  # that a line is read with
 MOST_CHANGES = 300  # of a line: a badge each, and a hook at every part that they concern
 LEAST = 1e-30  # temperature
 MOST_NAMED = 2  # tokens, in a few words
+DRAWN = ".drawn"
+READS = "query", "key", "value"
 
 
 class CannotChange(ValueError):
@@ -73,13 +76,16 @@ class Scope:
 class PatchInputs:
     """Inputs of changes from outside the pass.
 
-    means   name of an attention → the mean output of its heads, (heads, d_head)
+    means   name of an attention → the mean output of its heads over many texts, (heads, d_head);
+            under name + DRAWN their outputs at some tokens of those texts, (token, heads, d_head)
     other   what parts gave in another run, by their names, (length, d_model); an attention's heads
-            under (name, "heads"), (query, heads, d_head)
+            under (name, "heads"), (query, heads, d_head); and for paths what a part reads if one
+            sender alone is as in the other run: (sender, name of the part, "query", "key", "value"
+            or ""), (length, width)
     """
 
     means: Mapping[str, Tensor] = field(default_factory=dict)
-    other: Mapping[str | tuple[str, str], Tensor] = field(default_factory=dict)
+    other: Mapping[Hashable, Tensor] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -119,7 +125,7 @@ class Change:
 
     def in_words(self, keys: Sequence[str] = ()) -> str:
         """The change in a few words; `keys`: the tokens that its part attends to, where known."""
-        return self.words.format(self.what())
+        return self.words.format(self.what()).rstrip()
 
     def reweigh(
         self, model: ProbedModel, part: Part, heads: Iterable[int], mean: Tensor | None
@@ -391,7 +397,10 @@ class HeadOff(OutputChange):
 
     verb, order, words = "off", 4, "off"
     example = "cross.1.2=off"
-    help = "sets the output of layer 1, head 2 to zero; `mean`: to its mean over texts"
+    help = (
+        "sets the output of layer 1, head 2 to zero; `mean`: to its mean over texts; `resample`: "
+        "to its output in other texts; `random`: adds a random vector, as a control"
+    )
     ready_made = ("off",)
 
     def reweigh(self, model, part, heads, mean):
@@ -418,6 +427,56 @@ class HeadMean(OutputChange):
                 columns = attention.output.weight[:, _rows(attention, head)]
                 attention.output.bias.add_(columns @ mean[head].to(columns))
         _take_heads_off(attention, heads)
+
+
+@dataclass(frozen=True)
+class _Drawn(OutputChange):
+    """The same seed draws the same for a position, however long the text is by then."""
+
+    seed: int = 1
+    order = 4
+
+    def what(self):
+        return "" if self.seed == 1 else str(self.seed)
+
+    @classmethod
+    def read(cls, scope, what):
+        return cls(scope, _counted(what or "1"))
+
+    def chance(self) -> np.random.Generator:
+        return np.random.default_rng(self.seed)
+
+
+@dataclass(frozen=True)
+class Resampled(_Drawn):
+    """The head's output is what it gave at tokens of other texts, drawn at random. A number draws
+    others: `resample:2`."""
+
+    verb, words = "resample", "output of other texts {}"
+
+    def replaced(self, output, part, first, given):
+        outputs = given.means.get(part.name + DRAWN)
+        if outputs is None:
+            raise CannotChange(
+                f"“{self}”: the outputs of this model's heads in other texts are not known."
+            )
+        rows = self.chance().integers(len(outputs), size=first + output.shape[1])[first:]
+        return outputs[rows][:, self.scope.heads].to(output).expand_as(output)
+
+
+@dataclass(frozen=True)
+class Randomised(_Drawn):
+    """A control: a random vector is added to the head's output, as long as what `mean` takes away.
+    A number draws others: `random:2`."""
+
+    verb, words = "random", "random vector added {}"
+
+    def replaced(self, output, part, first, given):
+        lost = output - HeadMean(self.scope).replaced(output, part, first, given)
+        shape = first + output.shape[1], part.n_heads, output.shape[-1]
+        noise = torch.from_numpy(self.chance().standard_normal(shape)[first:, self.scope.heads])
+        noise = (noise / noise.norm(dim=-1, keepdim=True)).to(output)
+        return output + noise * lost.norm(dim=-1, keepdim=True)
 
 
 @dataclass(frozen=True)
@@ -473,6 +532,50 @@ class Patched(OutputChange):
     @classmethod
     def read(cls, scope, what):
         return cls(scope, tuple(_counted(text) - 1 for text in what.split(",") if what))
+
+
+@dataclass(frozen=True)
+class Pathed(Change):
+    """What a part reads of another one is taken from the comparison, and all else that it reads
+    stays: path patching. An attention reads with its `query`, `key` or `value`. The other one may
+    be a head, a feed-forward or a text, by its embedding."""
+
+    sender: Scope = Scope(EVERY_KIND)
+    reads: str = ""
+    verb, order, words = "path", 5, "path {}"
+    example = "cross.3.4=path:key<encoder.2.1"
+    help = "the keys of cross 3.4 read encoder 2.1 as in the comparison"
+    parts = ("attention", "feed-forward", "logits")
+
+    def read_by(self, output: Tensor, part: Part, reads: str, given: PatchInputs) -> Tensor:
+        """In place of what a projection, a feed-forward or the last norm gives, (batch, length,
+        width)."""
+        if (self.sender, part.name, reads) not in given.other:
+            raise CannotChange(f"“{self}”: there is no comparison to patch from.")
+        other, output = given.other[self.sender, part.name, reads].to(output), output.clone()
+        columns = slice(None)
+        if part.what == "attention" and self.scope.head is not None:
+            # Heads of a group share a key and a value: their width says how many there are.
+            width = given.other[part.name, "heads"].shape[-1]
+            head = self.scope.head * output.shape[-1] // width // part.n_heads
+            columns = slice(head * width, (head + 1) * width)
+        output[..., columns] = other[:, columns]
+        return output
+
+    def what(self):
+        return f"{self.reads}<{self.sender}" if self.reads else str(self.sender)
+
+    @classmethod
+    def read(cls, scope, what):
+        reads, _, sender = what.rpartition("<")
+        match = re.fullmatch(r"(\w+)(?:\.(\w+))?(?:\.(\w+))?", sender, re.ASCII)
+        if not match or reads not in ("", *READS):
+            raise ValueError
+        kind, *numbers = match.groups()
+        return cls(scope, Scope(kind, *(_counted(n) - 1 if n else None for n in numbers)), reads)
+
+
+PATCHES = Patched, Pathed  # need another run
 
 
 @dataclass(frozen=True)
@@ -533,8 +636,8 @@ def _scale(linear: nn.Module, rows: slice, factor: float) -> None:
 VERBS = {
     change.verb: change
     for change in (
-        HeadOff, HeadMean, Uniform, Skipped, Hidden, Patterned, Forbidden, Allowed, Temperature,
-        WeightSet, Positioned, Patched,
+        HeadOff, HeadMean, Resampled, Randomised, Uniform, Skipped, Hidden, Patterned, Forbidden,
+        Allowed, Temperature, WeightSet, Positioned, Patched, Pathed,
     )
 }  # fmt: skip
 ENTRY = re.compile(r"(\w+?)(?:\.(\d+))?(?:\.(\d+))?=(\w+)(?::(.+))?", re.ASCII)
@@ -682,6 +785,21 @@ def check(changes: Iterable[Change], parts: Sequence[Part]) -> None:
                 raise CannotChange(f"“{change}”: this applies to a whole layer, not to a head.")
             if not any(map(scope.holds, there)):
                 raise CannotChange(f"“{change}”: this attention has no head {scope.head + 1}.")
+        if isinstance(change, Pathed):
+            if not any(change.sender == sender_of(part, head) for part in parts
+                       for head in range(max(1, part.n_heads))):  # fmt: skip
+                raise CannotChange(
+                    f"“{change}”: “{change.sender}” is no head, feed-forward or text of this model."
+                )
+            if change.reads and there[0].what != "attention":
+                raise CannotChange(f"“{change}”: only an attention has a {change.reads}.")
+
+
+def sender_of(part: Part, head: int = 0) -> Scope | None:
+    """What a path from a part, or one of its heads, begins with; of positions the text."""
+    if part.what in ("positions", "feed-forward"):
+        return Scope(part.kind, None if part.what == "positions" else part.layer)
+    return Scope(part.kind, part.layer, head) if part.what == "attention" else None
 
 
 def look_ahead(changes: Iterable[Change], sites: Iterable[Site]) -> bool:

@@ -84,10 +84,11 @@ def has_final_norm(model: ProbedModel, side: Side) -> bool:
 class Part:
     """A part of a model that can be changed.
 
-    what    "attention", "feed-forward", "residual" (the vectors that leave a layer) or "positions"
+    what    "attention", "feed-forward", "residual" (the vectors that leave a layer), "positions" or
+            "logits" (the vectors that they are made of)
     kind    what a line of changes calls it: the kind of a site, encoder_feed_forward,
             encoder_residual, …; of positions the title of their side
-    layer   from 0; -1 for positions
+    layer   from 0; -1 for positions and logits
     name    of its module
     side    the text whose tokens are its rows
     n_heads of an attention, else 0
@@ -113,6 +114,8 @@ def parts_of(sites: Iterable[Site], sides: Iterable[Side]) -> list[Part]:
             parts.append(Part("feed-forward", kind, layer, f"{name}.feed_forward", side.name))
             parts.append(Part("residual", f"{side.stack}_residual", layer, name, side.name))
         parts.append(Part("positions", side.title, -1, f"{side.embedding}.position", side.name))
+        if side.predicts:
+            parts.append(Part("logits", "logits", -1, side.norm, side.name))
     return parts
 
 

@@ -23,15 +23,26 @@ from headlight.model.pause import pause
 from headlight.model.probing.applying import PatchInputs, applied_by_row
 from headlight.model.probing.changes import (
     Change,
+    HeadMean,
     HeadOff,
     Hidden,
     Patched,
+    Pathed,
+    Randomised,
+    Resampled,
     Scope,
     Skipped,
+    sender_of,
     written,
 )
 from headlight.model.probing.run import Run
-from headlight.model.probing.sites import device_of, parts_of, predicted_side
+from headlight.model.probing.sites import (
+    device_of,
+    layers_of,
+    parts_of,
+    predicted_side,
+    sublayers_of,
+)
 from headlight.model.probing.trace import NO_ID, following_of, ids_of, read_of
 from headlight.model.sites import ProbedModel, Site
 
@@ -41,6 +52,7 @@ if TYPE_CHECKING:
 FEWEST_TOKENS, MAX_BATCH_TOKENS = 256, 4096  # that go through the model at once
 MOST_WORK = 6 * 10**10  # tokens × parameters of a pass: about a second on two cores
 MOST_LOGITS = 512  # rows of logits at once
+DRAWS = 4  # of what is drawn at random in place of a head
 
 
 def check_token(
@@ -156,6 +168,15 @@ def heads_off(model: ProbedModel, lengths: Mapping[str, int] = {}) -> Changes:
     ]
 
 
+def heads_replaced(model: ProbedModel, lengths: Mapping[str, int] = {}) -> Changes:
+    """Every head off, at its mean, at DRAWS of its outputs in other texts, and, as a control, with
+    as many random vectors added."""
+    heads = [off.scope for (off,) in heads_off(model)]
+    drawn = [make(head, seed) for head in heads for make in (Resampled, Randomised)
+             for seed in range(1, DRAWS + 1)]  # fmt: skip
+    return heads_off(model) + [(change,) for change in (*map(HeadMean, heads), *drawn)]
+
+
 def sublayers_skipped(model: ProbedModel, lengths: Mapping[str, int] = {}) -> Changes:
     """Every sublayer skipped."""
     parts = parts_of(model.sites(), model.sides())
@@ -200,18 +221,48 @@ def residual_patched_by_position(model: ProbedModel, lengths: Mapping[str, int])
     ]
 
 
+def paths(model: ProbedModel, lengths: Mapping[str, int] = {}) -> Changes:
+    """Every path from a head, a feed-forward or a text to what a part behind it reads, taken from
+    the comparison."""
+    parts, sites = parts_of(model.sites(), model.sides()), {s.name: s for s in model.sites()}
+    sublayers = {part.name: part for part in parts if part.what in ("attention", "feed-forward")}
+    senders: dict[str, list[Scope]] = {}  # side → all so far
+    found: list[Change] = []
+    for side in model.sides():
+        here = senders[side.name] = [Scope(side.title)]
+        layers = zip(side.layers, layers_of(model, side), strict=True)
+        for name in (f"{name}.{sub}" for name, layer in layers for sub, *_ in sublayers_of(layer)):
+            part, site = sublayers[name], sites.get(name)
+            if site is None:
+                found += [Pathed(Scope(part.kind, part.layer), sender) for sender in here]
+            else:
+                shared = site.n_heads // site.n_key_heads  # by the heads of a group
+                for reads, of, step in (("query", here, 1),
+                                        ("key", senders[site.key_side], shared),
+                                        ("value", senders[site.key_side], shared)):  # fmt: skip
+                    heads = [Scope(part.kind, part.layer, h) for h in range(0, site.n_heads, step)]
+                    found += [Pathed(head, sender, reads) for head in heads for sender in of]
+            here += [one for h in range(max(1, part.n_heads)) if (one := sender_of(part, h))]
+        if side.predicts:
+            found += [Pathed(Scope("logits"), sender) for sender in here]
+    return [(change,) for change in found]
+
+
 SWEEPS = {  # name → the changes that are made one by one
     "heads": heads_off,
+    "baselines": heads_replaced,
     "sublayers": sublayers_skipped,
     "tokens": tokens_hidden,
     "patches": heads_patched,
     "patches by position": heads_patched_by_position,
     "residual by position": residual_patched_by_position,
+    "paths": paths,
 }
 NEED_ANOTHER = (
     "patches",
     "patches by position",
     "residual by position",
+    "paths",
 )  # these need another run
 
 

@@ -1,23 +1,29 @@
 """The effect on sentences of switching off a part of the model: their loss, and the output or
 decision. Numbers are per sentence, so any subset can be summed."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from headlight.model.analysis.baselines import CONTROL, MEAN, RESAMPLE
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.decoding.search import greedy_decode
 from headlight.model.masks import Masks
-from headlight.model.probing.applying import PatchInputs, applied
-from headlight.model.probing.changes import Change, HeadOff, Scope, Skipped
-from headlight.model.probing.interventions import replace_head
-from headlight.model.probing.sites import attention_at, device_of, parts_of, predicted_side
+from headlight.model.probing.applying import PatchInputs, applied, applied_by_row
+from headlight.model.probing.changes import (
+    Change,
+    HeadMean,
+    HeadOff,
+    Randomised,
+    Resampled,
+    Scope,
+    Skipped,
+)
+from headlight.model.probing.sites import device_of, parts_of, predicted_side
 from headlight.model.sites import ProbedModel
 from headlight.model.surveys.sentences import Line, encode, write_targets
 from headlight.model.training.data import DataError, batches, pad_ids
@@ -26,6 +32,7 @@ TOKENS = 1024  # tokens of a batch on either side, with padding
 WRITTEN_TOKENS = 4096  # of the sources of a batch that is written: steps are few and small
 BLEU, ACCURACY, EXACT_MATCH = "bleu", "accuracy", "exact"
 BLEU_ORDER = 4
+DRAWS = 2  # for a sentence, of what is drawn at random in place of a head
 
 
 @dataclass(frozen=True)
@@ -116,51 +123,38 @@ def examples_of(checkpoint: Checkpoint, lines: Sequence[Line]) -> list[Example]:
 
 
 def losses(
-    checkpoint: Checkpoint, examples: Sequence[Example], changes: Sequence[Change] = ()
+    checkpoint: Checkpoint,
+    examples: Sequence[Example],
+    changes: Sequence[Change] = (),
+    each: Callable[[Example], Sequence[Change]] = lambda example: (),
 ) -> np.ndarray:
-    """(sentence, 2): −log p in nats of all predicted tokens, and their number."""
+    """(sentence, 2): −log p in nats of all predicted tokens, and their number. `each`: more changes
+    for one sentence."""
     results = np.zeros((len(examples), 2))
-    with torch.inference_mode(), applied(checkpoint.model, changes, PatchInputs(checkpoint.means)):
-        for rows in example_batches(checkpoint, examples):
-            some = [examples[i] for i in rows]
-            lost, counts = loss_of(checkpoint.model, some)
+    model, given = checkpoint.model, PatchInputs(checkpoint.means)
+    for rows in example_batches(checkpoint, examples):
+        some = [examples[i] for i in rows]
+        with torch.inference_mode(), applied_by_row(model, changes, list(map(each, some)), given):
+            lost, counts = loss_of(model, some)
             results[rows, 0], results[rows, 1] = lost.double().cpu(), counts.cpu()
     return results
 
 
-def gate_gradients(
-    checkpoint: Checkpoint, examples: Sequence[Example], changes: Sequence[Change] = ()
-) -> np.ndarray:
-    """(sentence, head): the derivative of the sentence's loss by a gate that each head's output is
-    multiplied with, at 1 (Michel et al. 2019, equation 2). Switching a head off changes the loss by
-    minus that, to first order. Heads are in the order of the sites."""
-    model, results, order = checkpoint.model, [], []
-    with torch.enable_grad(), applied(model, changes, PatchInputs(checkpoint.means)):
-        for rows in example_batches(checkpoint, examples):
-            gates = [
-                torch.ones(len(rows), site.n_heads, device=device_of(model)).requires_grad_()
-                for site in model.sites()
-            ]
-            with gated(model, gates):
-                lost, _ = loss_of(model, [examples[i] for i in rows])
-            gradients = torch.autograd.grad(lost.sum(), gates)
-            results.append(torch.cat(gradients, dim=1).double().cpu().numpy())
-            order += rows
-    return np.concatenate(results)[np.argsort(order)]
+def baseline_losses(
+    checkpoint: Checkpoint, examples: Sequence[Example], head: Scope
+) -> dict[str, np.ndarray]:
+    """As `losses`, with the mean output of a head in its place, with its outputs in other texts,
+    and with a random vector added; of what is drawn the mean of DRAWS, others for each sentence."""
 
+    def drawn(make: type[Resampled | Randomised]) -> np.ndarray:
+        draws = (
+            losses(checkpoint, examples, each=lambda e, i=i: [make(head, DRAWS * e.number + i)])
+            for i in range(DRAWS)
+        )
+        return np.mean([*draws], axis=0)
 
-@contextmanager
-def gated(model: ProbedModel, gates: Sequence[Tensor]) -> Iterator[None]:
-    """Every head's output times its gate; of each site (heads,) or (batch, heads)."""
-    with ExitStack() as hooks:
-        for site, gate in zip(model.sites(), gates, strict=True):
-            times = partial(_times, gate[..., None, :, None])
-            hooks.enter_context(replace_head(attention_at(model, site), slice(None), times))
-        yield
-
-
-def _times(gate: Tensor, heads: Tensor) -> Tensor:
-    return heads.clone() * gate  # a copy: writing in place would lose the gradient
+    mean = losses(checkpoint, examples, [HeadMean(head)])
+    return {MEAN: mean, RESAMPLE: drawn(Resampled), CONTROL: drawn(Randomised)}
 
 
 def loss_of(model: ProbedModel, examples: Sequence[Example]) -> tuple[Tensor, Tensor]:

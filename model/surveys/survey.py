@@ -12,9 +12,9 @@ A tidy table, one row per number:
                     that aligns: 0 reads the word, 1 predicts it
     value, low, high   with its 95% interval from bootstrap samples of sentences
     uniform         what a head has that attends to all keys alike
-    p, p_holm       of a change, that there is none: paired approximate randomisation (Noreen
-                    1989), with as many exchanges as the adjustment over all parts of the sort
-                    (Holm 1979) needs
+    p, p_holm       of a change, and of what a baseline costs beyond the control, that there is
+                    none: paired approximate randomisation (Noreen 1989), with as many exchanges
+                    as the adjustment over all parts of the sort (Holm 1979) needs
     sentences, rows how many it was measured on
     best            of what heads are named by (RULES), numbers of the sentences in which it is
                     furthest beyond a uniform head
@@ -32,13 +32,21 @@ from pathlib import Path
 
 import numpy as np
 
+from headlight.model.analysis.baselines import (
+    BEYOND,
+    CONTROL,
+    MEAN,
+    REPLACEMENTS,
+    RESAMPLE,
+    ZERO,
+)
 from headlight.model.analysis.head_metrics import LEAST_ALIGNED, Measured
 from headlight.model.files import replacing
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.probing.sites import kinds_of
 from headlight.model.rounding import percent
 from headlight.model.sites import Site
-from headlight.model.surveys.survey_check import check_card, check_rows
+from headlight.model.surveys.survey_check import METRICS, check_card, check_rows
 
 FILE = "survey.parquet"
 CARD = b"headlight"
@@ -55,12 +63,18 @@ MEASURES = {  # those that are no head metric, see analysis/head_metrics.py
     "bleu": "sacreBLEU, greedy; for a part, the change without it",
     "accuracy": "% of classes that are right; for a part, the change without it",
     "exact": "% of targets that are right as a whole; for a part, the change without it",
-    "first_order": "change of the loss that a gate's gradient predicts",
-    "sensitivity": "|gradient of a gate|, nats per token (Michel et al. 2019)",
+    MEAN: "change of the loss with the head's mean output in its place",
+    RESAMPLE: "the same with its outputs in other texts",
+    CONTROL: "the same with a random vector added that is as long as what the mean takes away",
+    **{
+        BEYOND.format(name): f"by how much {name} ablation costs more than the random control"
+        for name in REPLACEMENTS
+    },
     "ρ": "mean Spearman correlation of two rankings of the source words (analysis/attribution.py)",
 }
 IN_WORDS = {"bleu": "BLEU", "loss": "the loss", "accuracy": "accuracy (in points)",
             "exact": "the share of exact targets (in points)"}  # fmt: skip
+WITH = {ZERO: "zero", MEAN: "its mean output", RESAMPLE: "its output in other texts"}
 SURVEY_COLUMNS = (
     "part", "kind", "layer", "head", "measure", "at", "value", "low", "high", "uniform", "p",
     "p_holm", "sentences", "rows", "best",
@@ -177,7 +191,7 @@ class Survey:
     def _measured(self, sites: Sequence[Site]) -> Measured:
         heads = [[self.head(s.kind, s.layer, head) for head in range(s.n_heads)] for s in sites]
         measures = {measure for layer in heads for head in layer for measure in head}
-        metrics = sorted(measures - {*MEASURES, self.card["score"]})
+        metrics = sorted(measures & METRICS)
 
         def array(metric: str, column: str) -> np.ndarray:
             none = {column: 0}
@@ -221,38 +235,67 @@ class Survey:
         """By what a head is called important."""
         return self.card["score"] or "loss"
 
+    def costly(self, kind: str, layer: int, head: int) -> dict[str, bool]:
+        """Each of REPLACEMENTS → whether it costs significantly more than the random control, over
+        all sentences; layer and head from 0. Empty where no baselines were measured."""
+        measures = self.head(kind, layer, head)
+        rows = [measures.get(BEYOND.format(name)) for name in REPLACEMENTS]
+        return {
+            name: row["value"] > 0 and row["p_holm"] <= SIGNIFICANT
+            for name, row in zip(REPLACEMENTS, rows, strict=True)
+            if row and None not in rows
+        }
+
+    def needed(self, kind: str, layer: int, head: int) -> bool | None:
+        """Whether all of them do; None where no baselines were measured."""
+        costly = self.costly(kind, layer, head)
+        return all(costly.values()) if costly else None
+
     def importance(self, kind: str, layer: int, head: int) -> tuple[str, str]:
-        """Whether the model is worse without a head, over all sentences, and by how much; layer and
-        head from 0. Both empty for a head that was not surveyed."""
+        """Whether the model needs a head, and what it loses without it; layer and head from 0. Both
+        empty for a head that was not surveyed."""
         measures = self.head(kind, layer, head)
         if not measures:
             return "", ""
         measure = self.measure
         row, digits = measures[measure], 3 if measure == "loss" else 2
         value, low, high = (f"{row[name]:+.{digits}f}" for name in ("value", "low", "high"))
-        tested = len(self.of(measure))
-        answer, verdict = "No clear effect alone.", "does not change significantly"
-        sure = (
-            f"; not significant after correcting for {tested} heads; the interval is not corrected"
-        )
-        if row["p_holm"] <= SIGNIFICANT:
-            rises = row["value"] > 0
-            answer = (
-                "Yes." if rises == (measure == "loss") else "No, the model does better without it."
-            )
-            verdict, sure = f"{'rises' if rises else 'falls'} significantly", ""
-        judged_by = IN_WORDS[measure].removesuffix(" (in points)")
-        change = f"changes by {value} (95% interval {low} to {high}){sure}"
+        sure = "" if row["p_holm"] <= SIGNIFICANT else (
+            f"; not significant after correcting for {len(self.of(measure))} heads; the interval "
+            "is not corrected"
+        )  # fmt: skip
         name = IN_WORDS[measure]
+        change = f"changes by {value} (95% interval {low} to {high}) without it{sure}"
         return (
-            f"{answer} Over {self.card['sentences']:,} sentences, as trained, {judged_by} "
-            f"{verdict} without it.",
+            self._verdict(self.costly(kind, layer, head)),
             f"{name[0].upper()}{name[1:]} {change}.".replace("-", "−"),
+        )
+
+    def _verdict(self, costly: Mapping[str, bool]) -> str:
+        """The verdict in words."""
+        if not costly:
+            return "Not known: this survey is an earlier one and has no baselines."
+        start = f"Over {self.card['sentences']:,} sentences, as trained,"
+        does = [WITH[name] for name, is_so in costly.items() if is_so]
+        does_not = [WITH[name] for name, is_so in costly.items() if not is_so]
+        than = "than with a random vector added"
+        if not does_not:
+            return f"Yes. {start} the model loses more with {_listed(does)} in its place {than}."
+        if not does:
+            return f"No clear effect alone. {start} the model loses no more without it {than}."
+        return (
+            f"Not clearly. {start} the model loses more with {_listed(does)} in its "
+            f"place {than}, but not with {_listed(does_not)}."
         )
 
     def of(self, measure: str, part: str = "head") -> list[Mapping]:
         """All rows of a measure."""
         return [row for row in self.rows if (row["measure"], row["part"]) == (measure, part)]
+
+
+def _listed(names: Sequence[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} or {last}" if most else last
 
 
 def _types(text) -> list[tuple]:

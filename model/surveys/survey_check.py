@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 
+from headlight.model.analysis.baselines import BEYOND, REPLACEMENTS
 from headlight.model.analysis.head_metrics import EXACT_PATTERNS
 from headlight.model.analysis.head_metrics import RULES as PATTERNS
 
@@ -77,7 +78,9 @@ def _fault(row: Mapping, sentences: int, changes: set[str], named: Mapping[str, 
     if not measure or len(measure) > LONGEST_TEXT or len(row["kind"] or "") > LONGEST_TEXT:
         return "the measure or kind is not a short text"
     needed = ["value", "low", "high", "sentences", *PLACES[part]]
-    needed += ["uniform", "rows"] * metric + ["p_holm"] * (part != "model" and measure in changes)
+    needed += ["uniform", "rows"] * metric
+    tested = changes | {BEYOND.format(name) for name in REPLACEMENTS}
+    needed += ["p_holm"] * (part != "model" and measure in tested)
     needed += ["at"] * bool(metric and named.get(measure))
     for name in needed:
         if row[name] is None:

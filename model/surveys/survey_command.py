@@ -14,6 +14,10 @@ Intervals come from the bootstrap, p-values from paired approximate randomisatio
 swaps the results of single sentences with and without a head at random, 200 times for each head of
 the model. So p can be small enough after Holm's correction for all heads.
 
+A head is called needed where zero, its mean output and its output in other texts all cost more in
+its place than a random vector added to it: see model/analysis/baselines.py. Outputs in other texts
+are those that `headlight describe` keeps, or else those of the first sentences.
+
 If you stop it, the same command continues where it stopped. Several processes share the work: put
 `accelerate launch` in front, as in `accelerate launch --multi_gpu --num_processes 2 -m headlight
 survey …`. The table is the same.
@@ -21,6 +25,7 @@ survey …`. The table is the same.
 
 import argparse
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 from headlight.model.arguments import add_device, may_change_shipped, parser_of
@@ -28,6 +33,7 @@ from headlight.model.checkpoint import Checkpoint, folder_of, keep_shipped, para
 from headlight.model.extras import missing
 from headlight.model.memory import keep_freed_memory
 from headlight.model.messages import reason
+from headlight.model.probing.changes import DRAWN
 from headlight.model.surveys.importance import ACCURACY, BLEU, EXACT_MATCH, examples_of
 from headlight.model.surveys.sentences import Line, read
 from headlight.model.surveys.survey import FILE, Survey
@@ -36,6 +42,7 @@ from headlight.model.surveys.survey_work import Plan, one_thread, work
 from headlight.model.surveys.trace_command import Processes, opened, progress, stop
 from headlight.model.training import tasks
 from headlight.model.training.data import DataError
+from headlight.model.training.describe import MOST_TRACED, mean_outputs, runs_of
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -104,6 +111,11 @@ def survey(name: str, args: argparse.Namespace, processes: Processes) -> None:
     lines, measure, what = lines_of(checkpoint, args)
     with one_thread():
         examples = tuple(examples_of(checkpoint, lines))
+        if not any(at.endswith(DRAWN) for at in checkpoint.means):
+            has_target = len(checkpoint.model.sides()) > 1
+            some = [one if has_target else replace(one, target=None) for one in lines[:MOST_TRACED]]
+            means = mean_outputs(checkpoint, runs_of(checkpoint, some))
+            checkpoint = replace(checkpoint, means=means)
     if len(examples) < 2:
         raise DataError(f"{what}: one sentence is not enough for a survey.")
     plan = Plan(checkpoint, examples, measure, args.aligned)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from headlight.model.analysis.alignment import SHIFTS
+from headlight.model.analysis.baselines import BEYOND, CONTROL, MEAN, REPLACEMENTS, RESAMPLE, ZERO
 from headlight.model.analysis.statistics import holm, interval, randomisation_test, resamples
 from headlight.model.surveys.head_counts import FEWEST_ROWS, OFFSETS, aligned, positional
 from headlight.model.surveys.importance import Unit, score
@@ -18,7 +19,7 @@ from headlight.model.surveys.survey import (
     SURVEY_COLUMNS,
     SURVEY_RULES,
 )
-from headlight.model.surveys.survey_work import COUNTS, GATES, LOSS, PLAIN, TRUST, Arrays, Plan
+from headlight.model.surveys.survey_work import COUNTS, LOSS, PLAIN, TRUST, Arrays, Plan
 from headlight.model.surveys.trust import PAIRS
 
 N_BEST = 3  # sentences that are named
@@ -31,7 +32,7 @@ def table(plan: Plan, numbers: Mapping[str, Arrays], samples: int, seed: int) ->
     resampled = resamples(len(plan.examples), samples, seed)
     return [
         *importance_rows(plan, numbers, resampled, seed),
-        *_gates(plan, numbers, resampled),
+        *baseline_rows(plan, numbers, resampled, seed),
         *_trust(numbers[TRUST][TRUST], resampled),
         *_metrics(plan, numbers[COUNTS], resampled),
     ]
@@ -77,7 +78,7 @@ def importance_rows(
     plan: Plan, numbers: Mapping[str, Arrays], resampled: np.ndarray, seed: int
 ) -> list[dict]:
     rows, count = [], len(plan.examples)
-    scores = {LOSS: lambda sums: sums[..., 0] / sums[..., 1]}
+    scores = {LOSS: per_token}
     if plan.measure:
         scores[plan.measure] = lambda sums: score(plan.measure, sums)
     for measure, of in scores.items():
@@ -106,20 +107,36 @@ def _place(unit: Unit) -> dict:
     return {"kind": unit.kind, "layer": unit.layer + 1, "head": head}
 
 
-def _gates(plan: Plan, numbers: Mapping[str, Arrays], resampled: np.ndarray) -> list[dict]:
-    """First-order estimates beside the exact numbers."""
-    gradients, tokens = numbers[GATES][GATES], numbers[PLAIN][LOSS][:, 1]
-    rows = []
-    for measure, values in (("first_order", -gradients), ("sensitivity", np.abs(gradients))):
-        low, high = interval(resampled @ values / (resampled @ tokens)[:, None])
-        total = values.sum(axis=0) / tokens.sum()
-        heads = [unit for unit in plan.units if unit.part == "head"]
-        for unit, *numbers_ in zip(heads, total, low, high, strict=True):
-            estimate = dict(zip(("value", "low", "high"), numbers_, strict=True))
-            rows.append(
-                row("head", measure, **_place(unit), **estimate, sentences=len(plan.examples))
-            )
-    return rows
+def baseline_rows(
+    plan: Plan, numbers: Mapping[str, Arrays], resampled: np.ndarray, seed: int
+) -> list[dict]:
+    """What each baseline costs, and by how much each replacement costs more than the control."""
+    heads = [(str(i), unit) for i, unit in enumerate(plan.units) if unit.part == "head"]
+    losses = {
+        name: np.stack([numbers[i][LOSS if name == ZERO else name] for i, _ in heads])
+        for name in (*REPLACEMENTS, CONTROL)
+    }
+    plain, rows = numbers[PLAIN][LOSS], []
+    for name in (MEAN, RESAMPLE, CONTROL):
+        rows.append((name, changes(plain, losses[name], resampled, per_token)))
+    nothing = plain * [0, 1]  # no loss, as many tokens
+    for name in REPLACEMENTS:
+        more = losses[name] - losses[CONTROL] * [1, 0]
+        effects = changes(nothing, more, resampled, per_token)
+        effects["p"] = randomisation_test(nothing, more, per_token, exchanges(plan.units), seed)
+        rows.append((BEYOND.format(name), effects | {"p_holm": holm(effects["p"])}))
+    columns = "value", "low", "high", "p", "p_holm"
+    return [
+        row("head", measure, **_place(unit), sentences=len(plan.examples),
+            **{name: effects[name][i] for name in columns if name in effects})
+        for measure, effects in rows
+        for i, (_, unit) in enumerate(heads)
+    ]  # fmt: skip
+
+
+def per_token(sums: np.ndarray) -> np.ndarray:
+    """Losses of sums, (.., loss and tokens) → (..)."""
+    return sums[..., 0] / sums[..., 1]
 
 
 def _trust(rho: np.ndarray, resampled: np.ndarray) -> list[dict]:

@@ -24,14 +24,21 @@ from headlight.model.probing.changes import Change
 from headlight.model.probing.sites import parts_of, predicted_side, stack_of
 from headlight.model.sites import ProbedModel
 from headlight.model.surveys.head_counts import Counts, frequencies, head_counts
-from headlight.model.surveys.importance import Example, Unit, gate_gradients, losses, quality, units
+from headlight.model.surveys.importance import (
+    Example,
+    Unit,
+    baseline_losses,
+    losses,
+    quality,
+    units,
+)
 from headlight.model.surveys.trace_command import Processes
 from headlight.model.surveys.trust import correlations
 
 CHUNK = 250  # sentences of a part
 MOST_REMEMBERED = 30  # batches of a source: more than there are in a part
-VERSION = 2  # of what is measured: parts of another are not taken over
-COUNTS, GATES, TRUST, PLAIN = "counts", "gates", "trust", "plain"
+VERSION = 3  # of what is measured: parts of another are not taken over
+COUNTS, TRUST, PLAIN = "counts", "trust", "plain"
 LOSS = "loss"
 Arrays = dict[str, np.ndarray]
 
@@ -40,6 +47,7 @@ Arrays = dict[str, np.ndarray]
 class Plan:
     """What is measured, and of which sentences, in their order.
 
+    checkpoint with outputs of its heads in other texts
     measure    what answers are scored by, see importance.score; empty where nothing is known of
                what is right
     n_aligned  how many of the first sentences tell which heads align, and how far attention can be
@@ -64,7 +72,7 @@ class Plan:
     @property
     def parts(self) -> list[tuple[int, str]]:
         """(chunk, what): what all heads do, the model as it is, each unit by its number."""
-        what = [COUNTS, GATES, TRUST, PLAIN, *map(str, range(len(self.units)))]
+        what = [COUNTS, TRUST, PLAIN, *map(str, range(len(self.units)))]
         return [(chunk, measurement) for chunk in range(len(self.chunks)) for measurement in what]
 
     @property
@@ -81,17 +89,18 @@ class Plan:
         if what == COUNTS:
             frequency = frequencies(self.examples)
             return _packed(head_counts(self.checkpoint, examples, frequency, self.n_aligned))
-        if what == GATES:
-            return {GATES: gate_gradients(self.checkpoint, examples)}
         if what == TRUST:
             return {TRUST: correlations(self.checkpoint, examples, self.n_aligned)}
-        changes = () if what == PLAIN else self.units[int(what)].changes
+        unit = None if what == PLAIN else self.units[int(what)]
+        changes = unit.changes if unit else ()
         checkpoint = self.checkpoint
         if changes and changes_target_alone(checkpoint.model, changes):
             checkpoint = self._remembering
         arrays = {LOSS: losses(checkpoint, examples, changes)}
         if self.measure:
             arrays[self.measure] = quality(checkpoint, examples, self.measure, changes)
+        if unit and unit.part == "head":
+            arrays |= baseline_losses(checkpoint, examples, unit.changes[0].scope)
         return arrays
 
     @cached_property

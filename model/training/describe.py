@@ -5,13 +5,14 @@
 
 It measures statistics of the training text, so that the app can warn about a sentence that is
 unlike it. It chooses the head that the app opens on, and the heads that align words. And it
-measures the mean output of each head, which the change `mean` puts in place of its output.
+measures the mean output of each head, which the change `mean` puts in place of its output, and
+keeps its outputs at some tokens, from which the change `resample` draws.
 
 It uses the validation data of the model's task. Training runs this at its end. For a model that
 was trained elsewhere, give a --file. Each line is a source, or source and target with a tab in
 between; without a target, the model writes its own. Then there are no statistics of the training
 text. The results go into the card; for a model that was added, into headlight.json in its folder.
-The mean outputs go into means.safetensors.
+The outputs go into means.safetensors.
 """
 
 import math
@@ -21,6 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 
+import numpy as np
 import torch
 from torch.nn import functional as F
 
@@ -32,6 +34,7 @@ from headlight.model.arguments import may_change_shipped, parser_of
 from headlight.model.checkpoint import Checkpoint, add_to_card, keep_shipped, load, write_means
 from headlight.model.decoding.search import greedy_decode
 from headlight.model.masks import Masks
+from headlight.model.probing.changes import DRAWN
 from headlight.model.probing.patching import recorded
 from headlight.model.probing.run import Run
 from headlight.model.probing.trace import CannotRead, TooLong, read_of, trace
@@ -44,6 +47,7 @@ from headlight.model.training.tasks import Task
 SHARE = 0.98  # of the validation data that is within the limit
 MOST = 3000  # texts
 MOST_TRACED = 100  # texts
+DRAWN_TOKENS = 128
 IGNORED = -100  # cross_entropy's own sign for a label that does not count
 
 
@@ -135,14 +139,20 @@ def alignment_of(checkpoint: Checkpoint, runs: Sequence[Run]) -> HeadAlignment |
 
 
 def mean_outputs(checkpoint: Checkpoint, runs: Iterable[Run]) -> dict[str, torch.Tensor]:
-    """Name of an attention → the mean output of its heads, (heads, d_head), over all tokens of all
-    texts that are read, special ones too."""
+    """As PatchInputs has them, over all tokens of all texts that are read, special ones too: the
+    mean output of all heads, and their outputs at DRAWN_TOKENS, or all there are."""
     rows: dict[str, list[torch.Tensor]] = {site.name: [] for site in checkpoint.model.sites()}
     for run in runs:
         given = recorded(checkpoint.model, run)
         for name, outputs in rows.items():
             outputs.append(given[name, "heads"].double())
-    return {name: torch.cat(outputs).mean(dim=0).float() for name, outputs in rows.items()}
+    found = {}
+    for name, outputs in rows.items():
+        all_rows = torch.cat(outputs)
+        chosen = np.random.default_rng(0).permutation(len(all_rows))[:DRAWN_TOKENS]
+        found[name] = all_rows.mean(dim=0).float()
+        found[name + DRAWN] = all_rows[chosen].half()
+    return found
 
 
 def main(arguments: list[str] | None = None) -> None:

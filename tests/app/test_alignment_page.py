@@ -104,10 +104,10 @@ def test_the_picker_stands_there_only_where_its_head_aligns(opened, by):
 def test_what_is_lost_without_the_heads_that_are_averaged_is_said(opened, by, are_averaged):
     said = words(opened(aligned_by=by))
     for part in (
-        "Over 500 sentences, BLEU",
+        "Over 500 sentences, ",
+        "needed, whatever takes its place. Change in BLEU (95% interval): ",
         "without 1.2 (",
         "without 2.3 (",
-        "for testing 48 heads",
     ):
         assert (part in said) == are_averaged
 

@@ -159,7 +159,8 @@ SCOPE = st.builds(
     st.lists(st.integers(-1, 9), max_size=2),
 )
 VERB = st.sampled_from(
-    ["off", "mean", "uniform", "skip", "patch", "patch:1,2", "hide:1", "hide:2,3", "mask:none",
+    ["off", "mean", "resample", "resample:0", "random:999999", "uniform", "skip",
+     "patch", "patch:1,2", "hide:1", "hide:2,3", "mask:none",
      "mask:window-2", "mask:prefix-0", "mask:strided-0", "forbid:1>1", "allow:1-3>2",
      "positions:none", "temperature:0", "temperature:1e-300", "temperature:0.5",
      "weight:1>1:0.5", "weight:1>1:nan", "weight:9>9:1", "hide:99999999999",

@@ -170,8 +170,8 @@ def test_every_head_stands_once_by_what_is_lost_without_it(name):
     for one in heads:
         known = survey.head(one.kind, one.layer, one.head)
         lost = known[survey.measure]
-        worse = lost["value"] > 0 if survey.measure == "loss" else lost["value"] < 0
-        assert one.missed == (worse and lost["p_holm"] <= 0.05)
+        beyond = [known[f"{name} − random"] for name in ("zero", "mean", "resample")]
+        assert one.missed == all(row["value"] > 0 and row["p_holm"] <= 0.05 for row in beyond)
         said = "".join(text for text, _ in one.finding)
         assert said.endswith("not significant.") == (lost["p_holm"] > 0.05), said
         aligned = known.get("alignment", {"value": 0})["value"]

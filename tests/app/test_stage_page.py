@@ -15,7 +15,9 @@ from headlight.app.state import catalog
 from headlight.model import load
 from headlight.model.analysis import residual
 from headlight.model.analysis.attribution import attribution
+from headlight.model.checkpoint import SHIPPED
 from headlight.model.probing.head_steps import head_steps
+from headlight.model.surveys.survey import Survey
 from tests.app.common import components
 
 VIEW, TEXT = "stage", "A dog runs."
@@ -161,7 +163,16 @@ def test_what_a_word_needs_is_what_attention_and_removal_say(answered):
 def test_orders_of_the_heads_are_those_of_survey_and_sweep(answered):
     model = load("en-fr")
     swept = model.swept(model.run(TEXT))
-    effects = answered({"what": "effect", "of": ""})
+    told = answered({"what": "effect", "of": ""})
+    effects, survey = told["effects"], Survey.load(SHIPPED / "en-fr")
+    assert told["sentences"] == 500
+    kind, layer, head = told["needed"]
+    lost = {
+        (row["kind"], row["layer"], row["head"]): row["value"]
+        for row in survey.of("loss")
+        if survey.needed(row["kind"], int(row["layer"]) - 1, int(row["head"]) - 1)
+    }
+    assert lost[kind, layer, head] == max(lost.values())
     for kind, wanted in swept.by_head(model.trace(TEXT).kinds).items():
         assert np.allclose(np.array(effects[kind], float), wanted, atol=1e-4, equal_nan=True)
     habits = answered({"what": "habit", "of": ""})

@@ -232,8 +232,10 @@ def test_every_head_stands_once_in_every_order_and_over_no_other(node, order, si
             "groups": [[habit, habit or "others"] for habit in dict.fromkeys(habits)],
         },
         "effect": {
-            part["kind"]: random.normal(size=(part["layers"], part["heads"])).tolist()
-            for part in parts
+            "effects": {
+                part["kind"]: random.normal(size=(part["layers"], part["heads"])).tolist()
+                for part in parts
+            }
         },
     }
     width, height, narrow = size

@@ -56,6 +56,7 @@ FILES = {  # command → arguments that name a file or folder that is not there
     "evaluate": ["{missing}"],
     "describe": ["{missing}"],
     "snapshots": ["{missing}"],
+    "why": ["{missing}", "a", "cross.1.1=1>1"],
     "average": ["{missing}", "{missing}", "--out", "{out}"],
     "back-translate": ["{missing}", "--out", "{out}.tsv"],
     "trace": ["{missing}", "a b", "--out", "{out}.csv"],

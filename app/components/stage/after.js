@@ -47,7 +47,7 @@ export function drawAfter(state, camera, found, alpha) {
   if (answers[0].length === 1) return;
   if (!isNarrow) camera.text("having read", place.x - s * 0.9, place.y - m * 0.85, { align: "right", colour: colours.soft, alpha });
   rows.forEach((row, nth) => {
-    const isOn = row === own, corner = cell(0, nth), look = { weight: isOn ? 650 : 400, colour: isOn ? colours.selected : colours.soft, alpha };
+    const isOn = row === own, corner = cell(0, nth), look = { weight: isOn ? 650 : 400, colour: isOn ? colours.ink : colours.soft, alpha };
     if (isNarrow) camera.text(wordOf(answers.at(-1)[row]), place.x - s * 0.7, corner.y + high / 2, { ...look, align: "right", most: place.x - s });
     else camera.text(read[row], corner.x + wide / 2, place.y - m * 0.85, { ...look, px: m, align: "center", most: wide - 2 });
   });

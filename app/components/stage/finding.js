@@ -112,11 +112,13 @@ function ofHeads(state) {
   if (order === 1)
     return [...(known?.finding ?? []).map(([text, tag]) => (tag ? name(text) : text)),
       told.sentences ? ` Over ${told.sentences.toLocaleString("en")} sentences.` : " In this sentence."];
-  const effects = Object.entries(told).flatMap(([one, layers]) => layers.flatMap((heads, l) => heads.map((effect, h) => [effect, { kind: one, layer: l, head: h }])));
-  const [least, where] = effects.filter(([effect]) => effect !== null).toSorted(([a], [b]) => a - b)[0], own = told[kind][layer][head];
+  const effects = Object.entries(told.effects).flatMap(([one, layers]) => layers.flatMap((heads, l) => heads.map((effect, h) => [effect, { kind: one, layer: l, head: h }])));
+  const [least, where] = effects.filter(([effect]) => effect !== null).toSorted(([a], [b]) => a - b)[0], own = told.effects[kind][layer][head];
   const written = (effect) => minus(`${effect > 0 ? "+" : ""}${effect.toFixed(2)}`);
-  return ["In this sentence, the model loses most without ", name(state.name(where)), `: ${written(least)} in log-probability.`,
-    ...(state.name() === state.name(where) || own === null ? [] : [" Without ", name(state.name()), `: ${written(own)}.`])];
+  const most = state.name(where), { needed, sentences } = told, always = needed && `${needed[0].replaceAll("_", " ")} ${needed[1]}.${needed[2]}`;
+  return ["This sentence loses most without ", name(most), `: ${written(least)} in log-probability.`,
+    ...(state.name() === most || own === null ? [] : [" Without ", name(state.name()), `: ${written(own)}.`]),
+    ...(always ? [` Over ${sentences.toLocaleString("en")} sentences, the model needs `, name(always), " most."] : [])];
 }
 
 function ofRow(state) {

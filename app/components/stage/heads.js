@@ -107,15 +107,17 @@ function byHabit(state, camera, { heads, groups }) {
 
 /** The heads whose absence costs this sentence most come first. */
 function byEffect(state, camera, told) {
-  const { W, H, s, isNarrow } = camera, effectOf = ({ kind, layer, head }) => told[kind]?.[layer]?.[head] ?? null;
+  const { W, H, s, isNarrow } = camera, effectOf = ({ kind, layer, head }) => told.effects[kind]?.[layer]?.[head] ?? null;
   const heads = allOf(state).toSorted((a, b) => (effectOf(a.where) ?? Infinity) - (effectOf(b.where) ?? Infinity));
   const rows = isNarrow ? Math.ceil(heads.length / 6) : Math.max(4, rowsOf(camera, heads.length)), columns = Math.ceil(heads.length / rows);
   const gap = isNarrow ? 5 : s * 0.85, wide = (W + gap) / columns, high = H / rows, isNamed = !isNarrow && wide - gap >= LEAST;
+  const most = Math.max(1e-9, ...heads.map(({ where }) => Math.abs(effectOf(where) ?? 0)));
   const tiles = heads.map((each, at) => {
     const effect = effectOf(each.where), box = { x: (at % columns) * wide, y: Math.floor(at / columns) * high, w: wide - gap,
       h: high - (isNamed ? s * 3.5 : gap) };
     const text = effect === null ? "" : minus(`${effect > 0 ? "+" : ""}${effect.toFixed(2)}`);
-    return Object.assign(each, { box, caption: isNamed ? [text, effect !== null && effect < -ALIKE] : null });
+    const bar = effect === null ? 0 : effect / most;
+    return Object.assign(each, { box, caption: isNamed ? [text, effect !== null && effect < -ALIKE, bar] : null });
   });
   return { tiles, titles: [] };
 }
@@ -123,10 +125,11 @@ function byEffect(state, camera, told) {
 export const isSelected = (state, { kind, layer, head }) =>
   kind === state.tile.kind && layer === state.tile.layer && head === state.tile.head;
 
-/** The name of a head below its tile, and what is said of it there. */
-function drawCaption(state, camera, { where, caption: [text, isMarked] }, { x, y, w, h }, alpha) {
+/** The name of a head below its tile, and what is said of it there; an effect as a bar, too. */
+function drawCaption(state, camera, { where, caption: [text, isMarked, bar] }, { x, y, w, h }, alpha) {
   const { s, colours } = camera, top = y + h + s * 0.95, isOwn = isSelected(state, where);
   camera.text(state.name(where), x, top, { weight: 600, colour: isOwn ? colours.selected : colours.ink, alpha, most: w + 6 });
+  if (bar) camera.fill({ x, y: y + h + 2, w: Math.max(1, w * Math.abs(bar)), h: s * 0.22 }, bar < 0 ? colours.lost : colours.done, alpha, 1);
   camera.text(text, x, top + s * 1.2, { colour: isMarked ? colours.lost : colours.soft, weight: isMarked ? 600 : 400, alpha, most: w + 8 });
 }
 

@@ -40,7 +40,7 @@ export function drawBars(state, camera, u, near) {
   const stop = numbers ? state.stopShown ?? state.stop : 2, isAllowed = (at) => !state.isMasked(part, tile, row, at);
   const isOwn = state.isScaled || !numbers; // else the weights are none of the model's
   const weights = columns.map((at) => (!isAllowed(at) ? null : isOwn ? state.weight(part, tile, row, at) : numbers.weights[at]));
-  const top = m * 1.9, foot = H - place.below - s * (numbers && state.stop >= 2 ? 3 : 0.2), tall = foot - top;
+  const top = m * 1.9, foot = H - place.below - (numbers && state.stop >= 2 ? m * 2.9 : s * 0.2), tall = foot - top;
   const known = numbers ? columns.filter((at) => isAllowed(at)).map((at) => numbers.raw[at]) : [0];
   const [most, least] = [Math.max(1, ...known), Math.min(0, ...known)], scale = (H - place.below - m * 1.4 - top) / (most - least);
   const given = { columns, numbers, weights, zero: top + most * scale, foot, tall, scale };
@@ -77,13 +77,13 @@ export function drawBars(state, camera, u, near) {
 /** Below the bars the way to a weight: each score, e to its power, and at the right their sum, by which
  * softmax divides. */
 function drawPowers(state, camera, { place, columns, numbers, weights, foot, room, alpha }) {
-  const { s, colours, isNarrow } = camera, [above, below] = [foot + s * 1.1, foot + s * 2.5], look = { colour: colours.soft, alpha };
+  const { s, m, colours, isNarrow } = camera, [above, below] = [foot + m * 0.95, foot + m * 2.2], px = isNarrow ? s : m, look = { colour: colours.soft, alpha, px };
   const chosen = state.column(), sum = power(numbers.logSum), { W } = camera;
   columns.forEach((at, i) => {
     const isOn = at === chosen, [score, text] = [two(numbers.scaled[at]), power(numbers.scaled[at])], middle = place.x + place.each * (i + 0.5);
-    if (weights[i] === null || (!isOn && (isNarrow || camera.width(text, s) > room))) return;
+    if (weights[i] === null || (!isOn && (isNarrow || camera.width(text, px) > room))) return;
     [[score, above], [isOn ? `${text} ÷ ${sum}` : text, below]].forEach(([said, y]) => {
-      const half = camera.width(said, s, isOn ? 650 : 400) / 2;
+      const half = camera.width(said, px, isOn ? 650 : 400) / 2;
       camera.text(said, Math.max(half, Math.min(W - half, middle)), y, { ...look, align: "center", weight: isOn ? 650 : 400 });
     });
   });

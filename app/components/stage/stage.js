@@ -69,7 +69,7 @@ export class Stage {
     const again = element("input", { class: "again", "aria-label": "Sentence", placeholder: "Type a sentence" });
     const tools = element("div", { class: "tools" }), spoken = element("div", { class: "spoken", "aria-live": "polite" });
     const learn = element("a", {}, "Learn"), present = button("Present"), more = button("More", { "aria-haspopup": "dialog" });
-    const legend = element("div", { class: "legend", "aria-hidden": "true" }, element("span"), element("span"), "0%", element("i"), "100%");
+    const legend = element("div", { class: "legend", "aria-hidden": "true" }, element("span"), element("span"), element("span"), "0%", element("i"), "100%");
     this.parts = { canvas, rail, words, outcome, bar, next, slider, under, finding, views, tools, spoken, present, more, legend, again };
     this.root = element("div", { class: "stage" },
       element("header", { class: "top" }, element("b", { class: "logo", translate: "no" }, "Headlight"), rail,
@@ -498,7 +498,8 @@ export class Stage {
     this.drawFinding();
     this.drawViews();
     this.drawTools();
-    const [hint, axes] = this.parts.legend.children;
+    const [hint, axes, scale] = this.parts.legend.children;
+    scale.textContent = this.state.depth === MODEL && this.state.seen === 1 ? "probability" : "attention";
     hint.textContent = this.hint();
     this.toldPart = "null";
     axes.textContent = state.depth === HEAD ? this.axes() : state.depth === MODEL ? this.sums() : "";

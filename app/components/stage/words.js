@@ -18,6 +18,7 @@ export function drawWords(stage) {
   const { state, camera, parts: { words } } = stage, part = state.part(), { sides } = state.run;
   const titles = Object.keys(sides), weights = state.weights(), tile = state.tileOf(part), row = state.row();
   const isCovered = state.isCovered(part, tile, row), own = row * sides[part.query].every + state.shift();
+  const other = state.depth === MODEL && state.seen ? weightsOf(state) : null;
   titles.forEach((title, n) => {
     const box = stage.boxOf(title), { labels, spaced, every } = sides[title];
     if (box.isWritten) return;
@@ -38,7 +39,7 @@ export function drawWords(stage) {
     shown.forEach((word, i) => {
       const at = first + i, button = box.buttons[i], column = title === part.key ? Math.floor(at / every) : -1;
       const isKey = column >= 0 && state.isWeighed && !isCovered && !state.isMasked(part, tile, row, column);
-      const weight = isKey ? weights[column] : 0, isFilled = weight >= FILLED;
+      const weight = other ? other(title, at) : isKey ? weights[column] : 0, isFilled = weight >= FILLED;
       const isGone = state.mix > 0.5 && Boolean(state.look.hidden?.[title]?.includes(at));
       const isOwn = title === part.query && at >= own && at < own + sides[title].every;
       button.textContent = word;
@@ -58,6 +59,13 @@ export function drawWords(stage) {
   words.classList.toggle("long", Object.values(sides).some(({ labels }) => labels.length > LONG));
   fit(words);
   for (const word of words.querySelectorAll(".long .sel")) word.parentNode.scrollTop = word.offsetTop - word.offsetHeight;
+}
+
+/** The weights of words where the picture does not show the selected head: (title, token) → weight. */
+function weightsOf(state) {
+  const found = state.seen === 2 ? state.answered(state.needed()) : null;
+  const wordAt = (token) => found.tokens.findIndex(([first, end]) => token >= first && token < end);
+  return (title, token) => (found?.side === title ? found.attention[wordAt(token)] ?? 0 : 0);
 }
 
 /** Letters shrink before a line is added: a longer translation moves nothing. */

@@ -10,7 +10,7 @@ import torch
 from headlight.model.probing.applying import PatchInputs, applied
 from headlight.model.probing.capture import view
 from headlight.model.probing.changes import PATTERNS, VERBS, CannotChange, parse, written
-from headlight.model.probing.patching import recorded
+from headlight.model.probing.patching import read_by_path, recorded
 from headlight.model.probing.position_tables import POSITION_KINDS, table_of
 from headlight.model.probing.sites import attention_at, embedding_of, parts_of
 from headlight.model.probing.trace import ids_of, read_of, trace
@@ -25,6 +25,8 @@ MASKS = sorted(by_hand(1, 1))
 LINES = {  # verb → lines; K: a kind of attention, S: the stack that writes or is read, T: its text
     "off": ["K=off", "K.1=off", "K.1.2=off", "all.2.1=off", "all=off"],
     "mean": ["K=mean", "K.1.1=mean"],
+    "resample": ["K=resample", "K.1.1=resample:2"],
+    "random": ["K=random", "K.1.1=random:2"],
     "uniform": ["K=uniform", "K.1.2=uniform"],
     "skip": ["K.1=skip", "S_feed_forward.1=skip", "S_feed_forward=skip"],
     "hide": ["K=hide:1", "K.1.2=hide:1,2", "all=hide:2"],
@@ -34,6 +36,7 @@ LINES = {  # verb → lines; K: a kind of attention, S: the stack that writes or
     "temperature": ["K.1.2=temperature:3.0", "K=temperature:0.5"],
     "weight": ["K.2.1=weight:2>1:0.9", "K.1=weight:3>2:0.25"],
     "patch": ["K.1.2=patch", "K=patch:2", "S_feed_forward.1=patch", "S_residual.1=patch:2"],
+    "path": ["S_feed_forward.2=path:S_feed_forward.1", "logits=path:S_feed_forward.1"],
     "positions": ["T=positions:none"],
 }
 
@@ -52,7 +55,12 @@ def given(family):
 
 def traced(family, line, given=None):
     run = dataclasses.replace(family.run, changes=parse(line))
-    return trace(family.model, run, given.all if given else PatchInputs())
+    inputs = given.all if given else PatchInputs()
+    if "path:" in line:
+        senders = [change.sender for change in run.changes]
+        paths = read_by_path(family.model, run, senders, inputs)
+        inputs = PatchInputs(inputs.means, inputs.other | paths)
+    return trace(family.model, run, inputs)
 
 
 def firsts(family):

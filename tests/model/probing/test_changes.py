@@ -221,8 +221,11 @@ def generated(chance) -> changes.Change:
             Temperature(scope, chance.uniform(1e-6, 1e6)),
             WeightSet(scope, some(99), some(99), chance.random()),
             changes.HeadMean(scope),
+            changes.Resampled(scope, 1 + some(9)),
+            changes.Randomised(scope, 1 + some(9)),
             changes.Skipped(scope),
             changes.Patched(scope, tuple(some(900) for _ in range(some(4)))),
+            changes.Pathed(scope, Scope("encoder", some(9), some(9)), chance.choice(["", "key"])),
             changes.Positioned(scope, *chance.choice([("none", 0), ("shifted", 1 + some(9))])),
         ]
     )
@@ -302,6 +305,8 @@ def test_what_a_model_does_not_have_is_said():
         ("encoder=positions:none", "choose from source, target"),
         ("source.1=positions:none", "no layer 1"),
         ("encoder.1.1=mean", "the mean output of this model's heads is not known"),
+        ("encoder.1.1=random", "the mean output of this model's heads is not known"),
+        ("encoder.1.1=resample", "in other texts are not known"),
         ("encoder.1.1=patch", "no comparison to patch from"),
     ):
         with pytest.raises(CannotChange, match=why):
@@ -387,6 +392,7 @@ WRITTEN_UNDER = [
     "decoder.1.2=weight:4>2:0.9; decoder.1.2=weight:99>2:0.5", "decoder.3=forbid:3>1,5>2,80>1",
     "cross=hide:2; decoder=hide:2", "decoder_feed_forward.2=skip", "cross.3=skip",
     "cross.2.1=uniform", "all=positions:shifted-3", "target=positions:none", "all.1=mean",
+    "all.2=resample; decoder.3=random:5",
     "decoder.1=mask:none", "decoder=mask:window-2", "decoder.2.1=allow:1>3,2>9", "all=patch:2,3",
     "decoder.2.3=patch; encoder_residual.1=patch:1", "decoder_residual.4=patch:3",
 ]  # fmt: skip

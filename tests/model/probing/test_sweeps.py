@@ -112,7 +112,7 @@ def test_of_a_checkpoint_by_its_name():
     assert len(en_de.sweep(run, "tokens")) == n_source + n_target
     assert len(en_de.sweep(run, "sublayers")) == 4 * 2 + 4 * 3
     other = en_de.run("A young boy in a red dress runs.", "x")
-    with pytest.raises(ValueError, match="choose from heads, sublayers, tokens, patches"):
+    with pytest.raises(ValueError, match="choose from heads, baselines, sublayers, tokens"):
         en_de.sweep(run, "words")
     target = en_de.tokenizer.decode(run.texts[1].ids)
     patched = replace(run, other=en_de.run("A young boy in a red dress runs.", target))

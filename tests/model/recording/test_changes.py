@@ -89,7 +89,8 @@ def test_what_can_only_be_read_says_so(name):
 
 @pytest.mark.parametrize(
     "line",
-    ["encoder=mean", "encoder=patch", "encoder_feed_forward.1=skip", "text=positions:none",
+    ["encoder=mean", "encoder=resample", "encoder=random", "encoder=patch",
+     "encoder_feed_forward.1=skip", "text=positions:none",
      "encoder.9=off", "encoder.1.9=off"],
 )  # fmt: skip
 def test_what_cannot_be_changed_in_their_code_says_so(line):

@@ -11,6 +11,7 @@ from headlight.model.analysis import alignment
 from headlight.model.analysis.alignment import GOLD, INFLUENCE, pharaoh
 from headlight.model.checkpoint import load
 from headlight.model.pretrained.command import add
+from headlight.model.probing.changes import DRAWN
 from headlight.model.surveys.gold_alignments import (
     GoldPair,
     choose_heads,
@@ -126,8 +127,9 @@ def test_an_added_model_is_described_by_a_file_of_sentences(kind, tmp_path, caps
     opens = checkpoint.card["opens"]
     assert opens["head"] < sites[opens["kind"], opens["layer"]].n_heads
     assert "domain" not in checkpoint.card  # of its training's text nothing is known
-    assert {*checkpoint.means} == {site.name for site in checkpoint.model.sites()}
-    assert checkpoint.trace(TEXT, changes="all=mean").run.changes
+    names = {site.name for site in checkpoint.model.sites()}
+    assert {*checkpoint.means} == names | {name + DRAWN for name in names}
+    assert checkpoint.trace(TEXT, changes="all.1=mean; all.2=resample").run.changes
     if kind == "marian":
         assert checkpoint.alignment.by == INFLUENCE
     else:

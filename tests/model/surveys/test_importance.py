@@ -1,20 +1,22 @@
 """What is lost without a part: against the model with hooks of the test's own."""
 
 from contextlib import ExitStack
+from itertools import combinations
 
 import numpy as np
 import pytest
 import torch
 from sacrebleu.metrics import BLEU
 
-from headlight.model.probing.capture import view
+from headlight.model.probing.changes import Scope, parse
 from headlight.model.probing.interventions import replace_head, replace_output
 from headlight.model.probing.sites import attention_at
 from headlight.model.surveys import importance
 from headlight.model.surveys.importance import (
+    DRAWS,
+    baseline_losses,
     decided,
     examples_of,
-    gate_gradients,
     losses,
     quality,
     score,
@@ -98,33 +100,22 @@ def test_losses_are_those_of_traces(name):
         assert count == len(wanted) and loss == pytest.approx(expected, abs=1e-4)
 
 
-@pytest.mark.parametrize("name", ["en-de", "reviews"])
-def test_gates_are_what_the_loss_does_as_they_move(name):
-    """Central differences in float64."""
+@pytest.mark.parametrize("name", ["reverse", "reviews"])
+def test_baselines_are_what_changes_do_to_a_sentence_by_itself(name):
+    """Each sentence has draws of its own, whatever stands beside it in the batch."""
     checkpoint, some = examples(name)
-    model = view(checkpoint.model)
-    for module in model.modules():  # a view shares its weights: these are copies
-        for key, parameter in module._parameters.items():
-            if parameter is not None:
-                module._parameters[key] = torch.nn.Parameter(parameter.double(), False)
-        for key, buffer in module._buffers.items():
-            module._buffers[key] = buffer.double()
-    checkpoint = type(checkpoint)(model, checkpoint.tokenizer, checkpoint.card, checkpoint.preset)
-    found = gate_gradients(checkpoint, some)
-    step, column = 1e-5, 0
-    for site in model.sites():
-        for head in range(site.n_heads):
-            if head == site.layer % site.n_heads:
-                moved = []
-                for gate in (1 + step, 1 - step):
-                    with replace_head(
-                        attention_at(model, site), head, lambda out, gate=gate: out * gate
-                    ):
-                        moved.append(losses(checkpoint, some)[:, 0])
-                expected = (moved[0] - moved[1]) / (2 * step)
-                assert np.abs(found[:, column] - expected).max() <= 1e-5
-            column += 1
-    assert found.shape == (len(some), column) and hooks(model) == 0
+    kind = checkpoint.model.sites()[-1].kind
+    found = baseline_losses(checkpoint, some, Scope(kind, 1, 0))
+    for i, example in enumerate(some):
+        seeds = range(DRAWS * example.number, DRAWS * (example.number + 1))
+        for baseline in ("mean", "resample", "random"):
+            expected = [
+                losses(checkpoint, [example], parse(f"{kind}.2.1={baseline}{seed}"))[0]
+                for seed in ([""] if baseline == "mean" else [f":{seed}" for seed in seeds])
+            ]
+            assert found[baseline][i] == pytest.approx(np.mean(expected, axis=0), abs=1e-4)
+    apart = [np.abs(a[:, 0] - b[:, 0]).min() for a, b in combinations(found.values(), 2)]
+    assert min(apart) > 1e-4 and hooks(checkpoint.model) == 0
 
 
 def test_bleu_of_sums_is_sacrebleus():

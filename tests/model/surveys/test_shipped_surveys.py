@@ -2,10 +2,11 @@
 
 import pytest
 
+from headlight.model.analysis.baselines import REPLACEMENTS
 from headlight.model.checkpoint import parameters_sha256
 from headlight.model.surveys import survey_command
 from headlight.model.surveys.survey import FILE, Survey
-from tests.model.common import CHECKPOINTS, load
+from tests.model.common import CHECKPOINTS, ROOT, load
 
 
 @pytest.mark.parametrize("path", CHECKPOINTS, ids=lambda path: path.name)
@@ -16,6 +17,7 @@ def test_it_is_of_this_model_and_of_all_its_heads(path):
     assert survey.card["test"] == f"paired randomisation, {200 * heads:,} exchanges"
     assert min(r["p_holm"] for r in survey.of("loss")) <= 0.005
     measures = ["entropy", "positional", "separators", "loss", survey.card["score"]]
+    measures += ["mean", "resample", "random", *(f"{name} − random" for name in REPLACEMENTS)]
     for measure in filter(None, measures):
         assert len(survey.of(measure)) == heads, measure
     assert (path / FILE).stat().st_size < 300_000 and survey.card["sentences"] >= 500
@@ -30,8 +32,6 @@ def test_what_is_known_of_them_stands_there():
     assert 35 < bleu["low"] < bleu["value"] < bleu["high"] < 45
     (worst, *_) = sorted(en_de.of("loss"), key=lambda row: -row["value"])
     assert worst["p_holm"] <= 0.05 and worst["low"] > 0
-    for signed, absolute in zip(en_de.of("first_order"), en_de.of("sensitivity"), strict=True):
-        assert signed["head"] == absolute["head"] and abs(signed["value"]) <= absolute["value"]
 
 
 def test_a_head_in_words():
@@ -44,12 +44,18 @@ def test_a_head_in_words():
         answer, matters = en_de.importance(*head)
         assert f"BLEU changes by {row['value']:+.2f} (95% interval ".replace("-", "−") in matters
         assert ("not significant" in matters) == (row["p_holm"] > 0.05)
-        verdict = f"{'falls' if row['value'] < 0 else 'rises'} significantly"
-        verdict = "does not change significantly" if row["p_holm"] > 0.05 else verdict
-        count = f"{en_de.card['sentences']:,} sentences"
-        yes = "No clear effect alone." if row["p_holm"] > 0.05 else "Yes."
-        yes = "No, the model does better without it." if verdict.startswith("rises") else yes
-        assert answer == f"{yes} Over {count}, as trained, BLEU {verdict} without it."
+        costly = [
+            (beyond := en_de.head(*head)[f"{name} − random"])["value"] > 0
+            and beyond["p_holm"] <= 0.05
+            for name in REPLACEMENTS
+        ]
+        assert en_de.needed(*head) == all(costly)
+        yes = "Yes." if all(costly) else "Not clearly." if any(costly) else "No clear effect alone."
+        start = f"{yes} Over {en_de.card['sentences']:,} sentences, as trained, the model loses "
+        assert answer.startswith(start)
+        for costs, name in zip(costly, ("zero", "mean output", "other texts"), strict=True):
+            before, _, behind = answer.partition("than with a random vector added")
+            assert name in (before if costs else behind) or not any(costly)
         names = en_de.names(*head)
         for named in names:
             low, high = named.row["low"], named.row["high"]
@@ -59,11 +65,11 @@ def test_a_head_in_words():
     said = by_name["reverse"].in_words("encoder", 1, 1)
     assert said.endswith(", it has no named pattern.")
     answer, matters = by_name["reverse"].importance("encoder", 1, 1)
-    assert (
-        answer.startswith("Yes. ")
-        and answer.endswith(" significantly without it.")
-        and "not significant" not in matters
+    assert answer == (
+        "Yes. Over 500 sentences, as trained, the model loses more with zero, its mean output or "
+        "its output in other texts in its place than with a random vector added."
     )
+    assert "not significant" not in matters
     assert by_name["reverse"].in_words("encoder", 7, 1) == ""
     assert by_name["reverse"].importance("encoder", 7, 1) == ("", "")
 
@@ -82,3 +88,29 @@ def test_it_is_made_again_by_one_command(tmp_path, name):
             else:
                 assert other[column] == value
     assert shipped.card["parameters"] == again.card["parameters"]
+
+
+def test_a_survey_without_baselines_says_so():
+    survey = Survey.load(next(path for path in CHECKPOINTS if path.name == "copy"))
+    rows = tuple(row for row in survey.rows if "random" not in row["measure"])
+    earlier = Survey(rows, survey.card)
+    answer, matters = earlier.importance("cross", 0, 0)
+    assert earlier.needed("cross", 0, 0) is None and "has no baselines" in answer
+    assert matters == survey.importance("cross", 0, 0)[1]
+
+
+def test_what_the_documentation_says_of_them():
+    counts = {}
+    for path in CHECKPOINTS:
+        survey = Survey.load(path)
+        rows = survey.of("loss")
+        heads = [(row["kind"], row["layer"] - 1, row["head"] - 1) for row in rows]
+        needed = sum(survey.needed(*head) for head in heads)
+        counts[path.name] = needed, sum(row["p_holm"] <= 0.05 for row in rows)
+    said = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
+    (needed, cost), de, english = (counts[name] for name in ("en-fr", "en-de", "english"))
+    assert (
+        f"Of the {cost} heads of `en-fr` that cost something when they are off, {needed} are "
+        f"needed. Of `en-de` it is {de[0]} of {de[1]}, and of `english` {english[0]} of "
+        f"{english[1]}." in said
+    )

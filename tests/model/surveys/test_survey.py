@@ -20,6 +20,7 @@ from headlight.model.presets import build
 from headlight.model.probing.changes import parse
 from headlight.model.surveys import survey_command, survey_work
 from headlight.model.surveys.importance import (
+    DRAWS,
     Example,
     Unit,
     examples_of,
@@ -29,11 +30,17 @@ from headlight.model.surveys.importance import (
 )
 from headlight.model.surveys.sentences import Line
 from headlight.model.surveys.survey import SURVEY_COLUMNS, SURVEY_RULES, Survey
-from headlight.model.surveys.survey_table import changes, exchanges, importance_rows, row
+from headlight.model.surveys.survey_table import (
+    baseline_rows,
+    changes,
+    exchanges,
+    importance_rows,
+    row,
+)
 from tests.model.common import in_short
 from tests.model.surveys.test_trace_command import python
 
-PARTS = 4 + 12 + 10 + 4  # counts, gates, trust, the model as it is; heads, sublayers, layers
+PARTS = 3 + 12 + 10 + 4  # counts, trust, the model as it is; heads, sublayers, layers
 
 
 def uniform(p: np.ndarray) -> float:
@@ -123,6 +130,41 @@ def test_a_real_head_is_found_among_many():
     assert significant == [(real // 9 + 1, real % 9 + 1)]
     assert rows[real]["p_holm"] <= 0.005
     assert exchanges(parts) == 18_000 and exchanges(parts[:4]) == 800
+
+
+def test_a_head_is_needed_where_each_replacement_costs_more_than_the_control():
+    """Costs one can foresee: what differs by nothing but chance is not beyond the control."""
+    chance, n = np.random.default_rng(3), 200
+    costs = {  # by head: off, its mean, other texts, the control
+        "all": (4.0, 4.0, 5.0, 1.0), "other texts": (1.0, 1.0, 5.0, 1.0),
+        "off": (4.0, 1.0, 1.0, 1.0),
+        "none": (3.0, 3.0, 3.0, 3.0), "better": (-4.0, -4.0, -4.0, 0.0),
+    }  # fmt: skip
+    plain, _ = losses_of(chance, np.zeros(1), n)
+    numbers = {"plain": {"loss": plain}}
+    for i, of_head in enumerate(costs.values()):
+        noise = chance.normal(0, 0.5, (4, n))
+        numbers[str(i)] = {
+            name: plain + np.stack([cost + error, np.zeros(n)], axis=-1)
+            for name, cost, error in zip(("loss", "mean", "resample", "random"), of_head, noise,
+                                         strict=True)
+        }  # fmt: skip
+    plan = SimpleNamespace(
+        examples=range(n), units=[Unit("head", "cross", 0, i, ()) for i in range(len(costs))]
+    )
+    rows = baseline_rows(plan, numbers, resamples(n, 200), seed=0)
+    survey = Survey(tuple(rows), {})
+    needed = [survey.needed("cross", 0, i) for i in range(len(costs))]
+    assert needed == [True, False, False, False, False]
+    beyond = {"zero": False, "mean": False, "resample": True}
+    assert survey.costly("cross", 0, 1) == beyond and not any(survey.costly("cross", 0, 3).values())
+    per_token = (numbers["0"]["resample"] - plain)[:, 0].sum() / plain[:, 1].sum()
+    found = survey.head("cross", 0, 0)
+    assert found["resample"]["value"] == pytest.approx(per_token)
+    assert found["resample − random"]["value"] == pytest.approx(
+        found["resample"]["value"] - found["random"]["value"]
+    )
+    assert found["resample"]["low"] < per_token < found["resample"]["high"]
 
 
 def test_among_many_heads_without_effect_few_families_have_a_significant_one():
@@ -328,7 +370,7 @@ def test_an_encoder_that_is_read_once_changes_nothing():
         if not unit.kind.startswith("encoder") and i > 4:
             assert again == 0
         elif unit.kind.startswith("encoder"):
-            assert again == 2
+            assert again == 2 + (1 + 2 * DRAWS) * (unit.part == "head")
     assert survey_work.changes_target_alone(checkpoint.model, parse("cross.1=off; decoder=skip"))
     assert not survey_work.changes_target_alone(checkpoint.model, parse("all.1=off"))
 
