@@ -45,7 +45,7 @@ from headlight.model.probing.trace import check_memory, ids_of, read_of
 from headlight.model.sites import ProbedModel, Side, Site
 from headlight.model.tokenizer import CannotRead
 
-MOST_NUMBERS = 2**27  # of a stream: half a gigabyte
+MOST_NUMBERS = 2**25  # of a stream: 134 MB, several times
 AT_ONCE = 2**24  # hidden numbers of a feed-forward
 
 
