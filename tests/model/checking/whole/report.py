@@ -83,7 +83,9 @@ def of_folder(folder: Path) -> dict[str, Case]:
     """Its models."""
     given = folder / "faults.txt"
     lines = given.read_text("utf-8").splitlines() if given.exists() else []
-    told = {name.strip(): fault for name, _, fault in (line.partition(":") for line in lines)}
+    told = {
+        name.strip(): fault.strip() for name, _, fault in (line.partition(":") for line in lines)
+    }
     found = {}
     for path in sorted(folder.glob("[a-z]*.py")):
         spec = importlib.util.spec_from_file_location(path.stem, path)
