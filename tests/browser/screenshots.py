@@ -15,7 +15,6 @@ from headlight.app.live.build import main as build_page
 from headlight.app.server.checked_file import YOURS_PATH
 from headlight.app.state.pages import MENU, PAGES
 from tests.browser.conftest import Visit, launch
-from tests.browser.test_screen import tile
 from tests.conftest import ROOT, serve
 
 PICTURES = ROOT / "docs" / "pictures"
@@ -157,9 +156,11 @@ class Film:
         self.point(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         self.visit.page.wait_for_timeout(300)
 
-    def click(self, milliseconds: int = WAITING) -> None:
-        """What is pointed at."""
+    def click(self, milliseconds: int = WAITING, flight: int = 0) -> None:
+        """What is pointed at; `flight`: pictures on the way to what it leads to."""
         self.visit.page.mouse.click(*self.at)
+        for _ in range(flight):
+            self.show(STEP * 3)
         self.visit.settle()
         self.visit.page.wait_for_timeout(1200)
         self.show(milliseconds)
@@ -179,26 +180,31 @@ class Film:
 
 
 def film(browser, address: str) -> None:
-    """Point at words, select a head, hide a word, present."""
+    """Hide a word and show it again; from the model to all heads, to one of them, to a row."""
     with visiting(browser, address) as visit:
         page = visit.open("").page
-        film = Film(visit)
+        film, stage = Film(visit), page.locator(".st-key-stage_place")
         rest(page)
-        film.show(1200)
-        target, source = (page.locator(f".{side} span") for side in ("target", "source"))
-        for word in ("jamais", "rouge"):
-            film.point_at(target.filter(has_text=word))
-            film.show()
-        for head in (("decoder", 1, 1), ("cross", 2, 2)):
-            film.point(*tile(visit, *head))
-            film.click()
-        film.point_at(source.filter(has_text="never"))
+        film.show(1500)
+        film.point_at(stage.locator(".w", has_text="never").first)
         film.click()
-        film.point_at(page.locator(".card").first)
-        film.show(1400)
+        film.point_at(page.get_by_role("button", name="Hide H"))
+        page.wait_for_timeout(900)
+        film.show(1700)
         film.click(2600)
-        film.point_at(page.locator(".st-key-projector label").first)
-        film.click(1900)
+        film.point_at(page.get_by_role("button", name="Undo: “never” hidden"))
+        film.click(800)
+        rail = stage.locator(".rail button")
+        for name, pause in (("Model", 2000), ("Heads", 900)):
+            film.point_at(rail.filter(has_text=name).first)
+            film.click(pause, flight=5)
+        film.point_at(page.get_by_role("button", name="By habit"))
+        film.click(2000, flight=4)
+        for depth, pause in ((2, 1500), (3, 1500)):
+            film.point_at(rail.nth(depth))
+            film.click(pause, flight=5)
+        film.point_at(page.get_by_role("button", name="softmax", exact=True))
+        film.click(2400, flight=3)
         film.save(PICTURES / "film.webp")
 
 

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from headlight.app.shell.sweeps import FIRST, WHOLE
-from headlight.app.state.pages import EXPORT, HOME, PAGES
+from headlight.app.state.pages import EXPORT, HOME, MATRIX, PAGES
 from headlight.app.state.settings import SETTINGS
 from tests.browser.conftest import PAGES as PATHS
 
@@ -81,7 +81,11 @@ SCORED = {
 # Page → setting → the address at which it matters there, and what to change it to. What stands
 # in the top bar and in no page's list does not matter on that page.
 MATTERS = {
-    HOME: of_a_run() | READ_AS | TILES | SCORED | {"projector": ("", True)},
+    MATRIX: of_a_run(colours=("", "viridis"))
+    | READ_AS
+    | TILES
+    | SCORED
+    | {"projector": ("", True)},
     "generate": without(
         of_a_run(
             how=("", "Sampling"),
@@ -97,8 +101,7 @@ MATTERS = {
         ),
         *("target", "hold"),
     ),
-    "lines": of_a_run() | READ_AS | {"follow": ("", "9 rouge"), "to": ("", "2 has")},
-    "stage": of_a_run(),
+    HOME: {},  # they stand in its drawer
     "alignment": of_a_run(
         kind=(ONE_HEAD, "encoder"),
         layer=(ONE_HEAD, 3),
@@ -110,26 +113,8 @@ MATTERS = {
         aligned_by=("", "Influence"),
         aligned_at=(ONE_HEAD, "word about to be written"),
     ),
-    "heads": of_a_run(
-        measured_on=("", "Example sentences"),
-        all_heads=("", True),
-        heads_as=("all_heads=true", "Scatter"),
-        up=("heads_as=Scatter", "distance"),
-        across=("heads_as=Scatter", "distance"),
-        pattern=("all_heads=true", "previous token"),
-    ),
     "inside": of_a_run("at=Softmax", at=("", "Values"), without=("", ["scaling"])),
     "lookup": of_a_run(scaled=("vectors=Three+words", False), vectors=("", "Three words")),
-    "ablation": without(
-        of_a_run(
-            pad_to=("memory_padding=false", 30),  # what is masked has no effect
-            sweep=("", "Sublayers skipped"),
-            score_at=("", 3),
-            score_token=("score_at=3", "chien"),
-            score_against=("score_at=3", "chien"),
-        ),
-        *OF_A_HEAD,
-    ),
     "attribution": of_a_run(
         target=("score_at=3", "Deux chiens courent."),
         hold=("step=16&score_at=5", False),
