@@ -185,26 +185,24 @@ def film(browser, address: str) -> None:
         page = visit.open("").page
         film, stage = Film(visit), page.locator(".st-key-stage_place")
         rest(page)
-        film.show(1500)
+        film.show(1000)
         film.point_at(stage.locator(".w", has_text="never").first)
-        film.click()
+        film.click(400)
         film.point_at(page.get_by_role("button", name="Hide H"))
         page.wait_for_timeout(900)
-        film.show(1700)
-        film.click(2600)
+        film.show(1200)
+        film.click(1700)
         film.point_at(page.get_by_role("button", name="Undo: “never” hidden"))
-        film.click(800)
+        film.click(300)
         rail = stage.locator(".rail button")
-        for name, pause in (("Model", 2000), ("Heads", 900)):
+        for name, pause in (("Model", 1300), ("Heads", 300)):
             film.point_at(rail.filter(has_text=name).first)
-            film.click(pause, flight=5)
+            film.click(pause, flight=3)
         film.point_at(page.get_by_role("button", name="By habit"))
-        film.click(2000, flight=4)
-        for depth, pause in ((2, 1500), (3, 1500)):
+        film.click(1300, flight=3)
+        for depth, pause in ((2, 900), (3, 1300)):
             film.point_at(rail.nth(depth))
-            film.click(pause, flight=5)
-        film.point_at(page.get_by_role("button", name="softmax", exact=True))
-        film.click(2400, flight=3)
+            film.click(pause, flight=3)
         film.save(PICTURES / "film.webp")
 
 
