@@ -3,8 +3,8 @@ row's other keys, as a sum over pairs: what the query's vector goes back to × w
 
 A score by itself says little, since a softmax ignores what all keys of a row have in common. Of the
 margin over the other keys that is gone, and the bias of the key projection with it. A part of the
-margin, the pull, is there for the mean query of the text as well: that much the key pulls, whoever
-asks.
+margin, the pull, is there for the mean query of the text as well: that much the key pulls with any
+query.
 
 A sum is exact, but no cause. So beside a word that is named stands what the margin and the weight
 are without it: its embedding is then the mean of its text's.
@@ -84,7 +84,7 @@ class Why(ByValue):
 
     @property
     def kind(self) -> str:
-        """What leads: "pull", where most of the margin is there whoever asks; "meeting" of two
+        """What leads: "pull", where most of the margin is there for every query; "meeting" of two
         words, or "position", where one pair has a quarter of it. Else there is no single reason:
         "many reasons", also where the margin does not fall without any of the words that lead;
         "conflict", where reasons many times the margin cancel each other; or "none" for a key that
@@ -140,7 +140,7 @@ class Why(ByValue):
         said = [f"{start} above the mean of the other keys: {self._reason()}."]
         if self.kind != PULLS:
             pull = f"{self.pull.sum():.1f}".replace("-", "−")
-            said.append(f"Of that, {pull} is there whoever asks.")
+            said.append(f"Of that, {pull} is there for every query.")
         for (side, token), found in self.without.items():
             before, after = percent(self.weight), percent(found.weight)
             moves = "rises" if found.weight > self.weight else "falls"
@@ -154,7 +154,7 @@ class Why(ByValue):
         if self.kind == PULLS:
             share = percent(min(1, self.pull.sum() / self.margin))
             pulls = self.named_as(self.offers[int(self.pull.argmax())])
-            return f"{share} of that is there whoever asks, mostly from {pulls}"
+            return f"{share} of that is there for every query, mostly from {pulls}"
         if self.kind == PLACE:
             share = percent(self.largest(1)[0][2] / self.margin)
             return f"{share} of that comes from where the two stand"

@@ -14,9 +14,10 @@ Intervals come from the bootstrap, p-values from paired approximate randomisatio
 swaps the results of single sentences with and without a head at random, 200 times for each head of
 the model. So p can be small enough after Holm's correction for all heads.
 
-A head is called needed where zero, its mean output and its output in other texts all cost more in
-its place than a random vector added to it: see model/analysis/baselines.py. Outputs in other texts
-are those that `headlight describe` keeps, or else those of the first sentences.
+A head is called needed where zero, its mean output and its output in other texts each cost more
+in its place than a random vector. See model/analysis/baselines.py.
+Outputs in other texts are those that `headlight describe` keeps, or else those of the first
+sentences.
 
 If you stop it, the same command continues where it stopped. Several processes share the work: put
 `accelerate launch` in front, as in `accelerate launch --multi_gpu --num_processes 2 -m headlight

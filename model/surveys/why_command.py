@@ -6,8 +6,8 @@
 A cell is a query and a key: `cross.1.1=3>2` is query 3 and key 2 of cross-attention, layer 1, head
 1. Without =3>2 the tokens are listed with their numbers, and the key that each query weighs most.
 
-The sentence says how far the key's score is above the mean of the row's other keys, and what that
-goes back to: two words that meet, a pull that is there whoever asks, or where both stand. Where
+The sentence says how far the key's score is above the mean of the row's other keys. Then it says
+what that goes back to: two words that meet, a pull that every query has, or where both stand. Where
 nothing leads, both sides are given. The shares are exact, but they are no cause. So the weight
 without each named word is there too: the model runs again with the mean of the text's embeddings in
 its place. Behind that stand the largest pairs.

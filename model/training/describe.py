@@ -4,9 +4,9 @@
     headlight describe models/en-pt --file sentences.txt
 
 It measures statistics of the training text, so that the app can warn about a sentence that is
-unlike it. It chooses the head that the app opens on, and the heads that align words. And it
-measures the mean output of each head, which the change `mean` puts in place of its output, and
-keeps its outputs at some tokens, from which the change `resample` draws.
+unlike it. It chooses the head that the app opens on, and the heads that align words. It measures
+the mean output of each head, which the change `mean` puts in place of its output. And it keeps
+outputs at some tokens, from which the change `resample` draws.
 
 It uses the validation data of the model's task. Training runs this at its end. For a model that
 was trained elsewhere, give a --file. Each line is a source, or source and target with a tab in

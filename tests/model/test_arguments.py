@@ -62,6 +62,8 @@ def calls():
         "attributed token": lambda v: model.attribution(run, 0, v),
         "attributed head": lambda v: model.attribution(run, 0, 5, v),
         "against": lambda v: model.attribution(run, 0, 5, against=v),
+        "cell": lambda v: model.why(run, v),
+        "by": lambda v: model.why(run, "cross.1.1=1>1", by=v),
         "count": lambda v: trace.most_probable(v),
         "layer": lambda v: trace.row_words("cross", v, 0),
         "head": lambda v: trace.row_words("cross", 0, v),
@@ -142,7 +144,7 @@ def test_every_public_function_is_tried(calls):
         "progress", "device", "ids", "preceding", "written", "state_dict", "sizes", "model",
         "wanted", "given", "known", "self", "config", "reading", "theme",
         "tokenizer", "browser", "wait", "minus", "more",
-        "recordings", "path", "half", "colours",
+        "recordings", "path", "half", "colours", "also",
     }  # fmt: skip
     functions = [getattr(headlight, name) for name in headlight.__all__]
     functions += [f for name, f in vars(checkpoint.Checkpoint).items() if inspect.isfunction(f)

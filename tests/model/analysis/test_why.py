@@ -118,7 +118,7 @@ def test_what_a_sentence_says(pairs, pull, kind, named):
     assert found.kind == kind and found.named() == named
     said = found.in_words()
     assert said.startswith("At “dog”, “cat” scores ")
-    assert said.endswith(".") and ("whoever asks" in said) == (kind != "none")
+    assert said.endswith(".") and ("for every query" in said) == (kind != "none")
     assert ("no single reason" in said) == (kind in ("many reasons", "conflict"))
     assert sum(value for _, value in found.side(0, len(asks))) == pytest.approx(pairs.sum())
 
@@ -129,8 +129,8 @@ def test_what_the_shipped_models_show(en_fr, cars):
     assert (ask, offer) == (token(8, "tgt"), token(6)) and value > 0.8 * found.margin
     assert str(found) == (
         "At “voiture”, “car” scores 8.4 above the mean of the other keys: 93% of that is “voiture” "
-        "meeting “car” (source), 13% is “la” meeting “car” (source). Of that, −0.8 is there "
-        "whoever asks. Without “voiture”, the weight falls from 95% to 7%. Without “car” (source), "
+        "meeting “car” (source), 13% is “la” meeting “car” (source). Of that, −0.8 is there for "
+        "every query. Without “voiture”, the weight falls from 95% to 7%. Without “car” (source), "
         "the weight falls from 95% to 27%."
     )
     assert en_fr.why(cars, "encoder.2.4=6>5").kind == "position"
