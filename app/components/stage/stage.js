@@ -502,7 +502,7 @@ export class Stage {
     scale.textContent = this.state.depth === MODEL && this.state.seen === 1 ? "probability" : "attention";
     hint.textContent = this.hint();
     this.toldPart = "null";
-    axes.textContent = state.depth === HEAD ? this.axes() : state.depth === MODEL ? this.sums() : "";
+    axes.textContent = [() => this.sums(), () => this.reds(), () => this.axes()][state.depth]?.() ?? "";
   }
 
   /** What the rows are, and the columns. */
@@ -511,6 +511,13 @@ export class Stage {
     const words = state.rowsAre(), of = `${part.query}${words ? `, ${words}` : ""}`;
     const isMasked = !state.view && part.cells.subarray(...state.bytesOf(part)).includes(0);
     return `${rows}: ${of} · ${columns}: ${part.key}${isMasked ? " · hatched: masked" : ""}`;
+  }
+
+  /** What red means in an order of the heads. */
+  reds() {
+    const { order, told } = this.state, found = told[ORDERS[order]];
+    if (order === 2) return found ? "red: less probable without it, blue: more" : "";
+    return found?.heads?.some(({ missed }) => missed) ? "red: needed, whatever takes its place" : "";
   }
 
   /** What a sign of the figure means; whose words the grid has. */
