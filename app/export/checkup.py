@@ -6,7 +6,6 @@ assert checkup(model)  # in pytest: what is wrong, by name, with the row that mo
 checkup(model, tokenizer)  # in a notebook: the same, and a picture
 checkup.loss(lambda model, src, tgt: my_loss(model, src, tgt), size=1000)
 checkup.decoding(lambda model, src: my_greedy(model, src))
-checkup.training(model)
 """
 
 from collections.abc import Callable
@@ -18,7 +17,7 @@ import numpy as np
 from headlight.app.components.matrices import Matrix
 from headlight.app.export import check
 from headlight.model.checking.whole.checkup import check_model
-from headlight.model.checking.whole.learning import check_decoding, check_loss, check_training
+from headlight.model.checking.whole.learning import check_decoding, check_loss
 from headlight.model.checking.whole.result import Checkup, Finding
 
 Given = ParamSpec("Given")
@@ -73,7 +72,6 @@ class _Checkups:
     __call__ = staticmethod(_shown(check_model))
     loss = staticmethod(_shown(check_loss))
     decoding = staticmethod(_shown(check_decoding))
-    training = staticmethod(_shown(check_training))
 
 
 checkup = _Checkups()

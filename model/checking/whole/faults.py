@@ -176,7 +176,6 @@ FAULTS = {
     "softmax twice": Fault("The loss applies a softmax to probabilities.",
         "logits, not probabilities, into CrossEntropyLoss"),
     "loss does not start at ln V": Fault("A model that knows nothing should lose ln V.", look=True),
-    "cannot overfit": Fault("It does not learn four texts by heart.", look=True),
     "never stops": Fault("It writes on after the end token.", "if next == eos: break", DECODING),
     "start token missing": Fault("The decoder does not begin with the start token.", "ids = [bos]",
         DECODING),
