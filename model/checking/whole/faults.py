@@ -66,7 +66,8 @@ FAULTS = {
         "x.view(batch, length, heads, d_head).transpose(1, 2)", "2-query-key-value"),
     "encoder reads the target": Fault("The encoder reads the target, so the decoder sees its "
         "answer.", "self.encoder(src)", CROSS),
-    "sees the future": Fault("Later tokens change earlier rows.", lesson=MASKS),
+    "sees the future": Fault("It sees the future: later tokens change earlier rows.",
+        lesson=MASKS),
     "reads the future elsewhere": Fault("A step outside of attention mixes positions.",
         "norms over the last axis alone: nn.LayerNorm(d_model)"),
     "length changes rows": Fault("A row changes when more tokens follow: decoding computes other "
