@@ -27,6 +27,7 @@ from headlight.model.checking.verdict import RIGHT as HOLDS
 from headlight.model.checking.whole.result import WRONG as BROKEN
 from headlight.model.checkpoint import load
 from tests.app.hostile_files import CRASHES, ENDLESS, ESCAPES, PLAIN
+from tests.waiting import wait_until
 
 RIGHT = "def scores(q, k):\n    return q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5\n"
 WRONG = "def scores(q, k):\n    return q @ k.transpose(-2, -1)\n"
@@ -76,7 +77,7 @@ def check_all(folder: Path, names) -> None:
             assert not answer.parts or not all(part.ok for part in answer.parts), name
             assert any(sentences) and "Traceback" not in "".join(sentences), name
             assert all(len(line) <= 600 and "\n" not in line for line in sentences), name
-            assert not left_behind(folder), name
+            wait_until(lambda: not left_behind(folder))
         assert all(part.ok for part in answered(judge, f"{RIGHT}# again").parts)
     assert not left_behind(folder)
 
@@ -195,7 +196,7 @@ def test_hostile_models_end_in_a_sentence(tmp_path, monkeypatch):
             sentences = [answer.error, *(line for each in told for line in each.said)]
             assert any(sentences) and "Traceback" not in "".join(sentences), name
             assert all(len(line) <= 600 and "\n" not in line for line in sentences), name
-            assert not left_behind(tmp_path), name
+            wait_until(lambda: not left_behind(tmp_path))
         assert answered(judge, SMALL.format("")).trials
     assert not left_behind(tmp_path)
 
