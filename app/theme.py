@@ -387,6 +387,12 @@ STYLE = f"""
 :is(.st-key-finding, .st-key-verdict) p {{
     font-size: {FINDING_LETTERS}px; line-height: 1.3; margin: 0;
 }}
+.st-key-trials label > div > div:first-child {{ display: none; }} /* the circle */
+.st-key-trials label {{ padding: 2px 8px; margin-left: -8px; border-radius: 6px; }}
+.st-key-trials label[data-selected] {{
+    background: color-mix(in srgb, currentColor 9%, transparent);
+}}
+.st-key-trials label[data-selected] p {{ font-weight: 600; }}
 /* Plotly's toolbar stands above its figure, on nothing that is to be read. */
 .stElementContainer:has(.stPlotlyChart) {{ padding-top: {TOOLBAR}px; box-sizing: content-box; }}
 /* So does a table's, where words stand close above it. */

@@ -15,6 +15,7 @@ from itertools import takewhile
 from pathlib import Path
 
 import headlight
+from headlight.app.server import checked_file
 from headlight.app.server.arguments import EMBED_IN, add_to, print_anywhere
 from headlight.model.arguments import Parser
 from headlight.model.extras import missing
@@ -111,11 +112,11 @@ def run(arguments: list[str]) -> int | None:
     if args.lessons:
         options += ["--lessons", str(args.lessons)]
     if args.check:
-        file = args.check.absolute()
-        if why := _problem(file):
+        file, name = checked_file.split(args.check)
+        if why := _problem(file.absolute()):
             print(why, file=sys.stderr)
             return 2
-        options += ["--check", str(file)]
+        options += ["--check", f"{file.absolute()}:{name}" if name else str(file.absolute())]
     options += [text for site in args.embed_in for text in (EMBED_IN, site)]
     if args.serve:
         from headlight.app.server import serve
@@ -177,7 +178,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         usage="headlight [--port PORT] [--models DIR] [--lessons FOLDER] [--serve [--replicas N]]\n"
         "                 [--rooms ADDRESS] [--embed-in ORIGIN]\n"
         "       headlight --live SCRIPT:NAME [--port PORT]\n"
-        "       headlight check FILE.py [--port PORT]\n"
+        "       headlight check FILE.py[:NAME] [--port PORT]\n"
         "       headlight lessons check|report …\n"
         "       headlight COMMAND …",
         description="Starts the app, or runs a command.",

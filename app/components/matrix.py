@@ -44,6 +44,7 @@ class Matrix:
     pinned: bool = False  # the highlighted cell was chosen: Esc lets it go, too
     choice: Mapping[str, int] = field(default_factory=dict)  # what any choice says besides
     largest: float = 0.0  # the value with the strongest colour; 0: the matrix's own maximum
+    decades: int = 0  # of a logarithmic scale up to 1; a negative value breaks a law, and is red
 
 
 def on_one_scale(*groups: Sequence[Matrix]) -> list[list[Matrix]]:

@@ -6,7 +6,6 @@ assert checkup(model)  # in pytest: what is wrong, by name, with the row that mo
 checkup(model, tokenizer)  # in a notebook: the same, and a picture
 checkup.loss(lambda model, src, tgt: my_loss(model, src, tgt), size=1000)
 checkup.decoding(lambda model, src: my_greedy(model, src))
-checkup.training(model)
 """
 
 from collections.abc import Callable
@@ -18,37 +17,40 @@ import numpy as np
 from headlight.app.components.matrices import Matrix
 from headlight.app.export import check
 from headlight.model.checking.whole.checkup import check_model
-from headlight.model.checking.whole.learning import check_decoding, check_loss, check_training
+from headlight.model.checking.whole.learning import check_decoding, check_loss
 from headlight.model.checking.whole.result import Checkup, Finding
 
 Given = ParamSpec("Given")
-FAINTEST, DECADES = -9, 10  # the logarithm of the smallest influence that is drawn; the scale
-
-
-def _strength(found: np.ndarray) -> np.ndarray:
-    """Influence on a scale from 0 to 1, by its logarithm: a small leak is a leak."""
-    logarithm = np.log10(np.clip(found, 10.0**FAINTEST, 10))
-    return np.where(found > 10.0**FAINTEST, np.clip((logarithm - FAINTEST) / DECADES, 0.1, 1), 0)
+DECADES = 9  # of the logarithmic scale of influence
+NONE, LEAK = 1e-9, 1e-6  # what does not move a row; what moves one that should stay
 
 
 def matrices_of(finding: Finding) -> list[Matrix]:
-    """What a row depends on, beside what is right; the first cell that differs is framed. Empty
-    where nothing of that kind was tried."""
+    """What a row depends on, what is right, and where it was mended on the fly, what that gave.
+    Empty where nothing of that kind was tried."""
     if finding.found is None or finding.expected is None:
         return []
-    found, right = _strength(finding.found.numpy()), (finding.expected.numpy() > 0) * 1.0
-    differs = np.argwhere((found > 0) != (right > 0))
-    row, column = map(int, differs[0]) if len(differs) and finding.fault else (-1, -1)
+    right = finding.expected.numpy() > 0
     options: dict[str, Any] = {
-        "row_name": finding.axes[0], "column_name": finding.axes[1], "follow": row,
-        "column": column, "single": True, "weights": True, "numbers": False,
+        "row_name": finding.axes[0], "column_name": finding.axes[1], "single": True,
+        "weights": True, "decades": DECADES, "scale": "how far a row moves",
     }  # fmt: skip
-    return [Matrix("found", found, **options), Matrix("right", right, labelled=False, **options)]
+
+    def drawn(title: str, moves: np.ndarray) -> Matrix:
+        moves = np.clip(moves, NONE / 10, 10)
+        breaks = np.where(right, moves <= NONE, moves > LEAK) & bool(finding.fault)
+        rows = tuple(f"{finding.axes[0]} {i + 1}" for i in range(len(right)))
+        title = f"{title}: which {finding.axes[0]} depends on which {finding.axes[1]}"
+        return Matrix(title, np.where(breaks, -moves, moves), rows=rows, **options)
+
+    mended = [drawn("mended", finding.mended.numpy())] if finding.mended is not None else []
+    found = drawn("found", finding.found.numpy())
+    return [found, Matrix("right", right * 1.0, labelled=False, **options), *mended]
 
 
 def drawn(found: Checkup) -> list[Matrix]:
-    """Of the worst finding that has a picture."""
-    return next(filter(None, map(matrices_of, found.by_state)), [])
+    """Found and right, of the worst finding that has a picture."""
+    return next(filter(None, map(matrices_of, found.by_state)), [])[:2]
 
 
 class ShownCheckup(Checkup):
@@ -73,7 +75,6 @@ class _Checkups:
     __call__ = staticmethod(_shown(check_model))
     loss = staticmethod(_shown(check_loss))
     decoding = staticmethod(_shown(check_decoding))
-    training = staticmethod(_shown(check_training))
 
 
 checkup = _Checkups()

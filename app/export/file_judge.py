@@ -1,4 +1,5 @@
-"""Judges a student's file each time it is saved: `headlight check FILE.py`.
+"""Judges a student's file each time it is saved: `headlight check FILE.py`, or a whole model in it,
+`headlight check FILE.py:NAME`.
 
 The file's code never runs in the app. A child process imports PyTorch and our parts once, and forks
 for each save: what the code does to memory, modules or threads ends with that fork. The fork has
@@ -9,6 +10,7 @@ that of time.
 """
 
 import ctypes
+import inspect
 import json
 import os
 import re
@@ -32,17 +34,19 @@ import torch
 
 import headlight
 from headlight.app.components.matrix import Matrix
-from headlight.app.export import check
+from headlight.app.export import check, checkup
 from headlight.model.checking.calling import Outcome, said, where
 from headlight.model.checking.in_model import MASK_PARTS, PLACES
 from headlight.model.checking.parts import PARTS
-from headlight.model.checking.verdict import NOT_RUNNING, NOT_YET, RIGHT, STATES
+from headlight.model.checking.verdict import CANNOT_TELL, NOT_RUNNING, NOT_YET, RIGHT, STATES
+from headlight.model.checking.whole.result import LOOK, WRONG, Checkup, Finding
 from headlight.model.checkpoint import Checkpoint, load
+from headlight.model.messages import short
 from headlight.model.probing.trace import CannotRead
 from headlight.model.transformer import Scores
 
 MODEL = "en-fr"
-SECONDS = 10  # by the clock, for one judgement
+SECONDS, SECONDS_OF_MODEL = 10, 60  # by the clock, for one judgement
 LONGEST_START, MOST_STARTS = 120, 3  # seconds, on a busy machine; attempts
 MORE_BYTES = 2 * 10**9  # of memory, beyond that of the child
 FILE_BYTES, LARGEST_SOURCE = 50_000_000, 1_000_000
@@ -51,6 +55,8 @@ MOST_ANSWERED = 4_000_000  # bytes
 PRINTED = 1500  # characters that are shown of what the code prints
 INTERVAL = 0.05  # seconds between two looks at the file
 CAN_FORK = hasattr(os, "fork")
+MOST_TRIALS, MOST_NAMED = 40, 8
+ALL_STATES = (*STATES, WRONG, LOOK, CANNOT_TELL)
 YOURS = "yours"  # the module that the file is
 ALSO = {"MultiHeadAttention": "multi_head", "MultiHead": "multi_head"}
 NEVER_JUDGED = "Your code ended the program before it was judged. Does it call exit?"
@@ -61,14 +67,15 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 @dataclass(frozen=True)
 class JudgedPart:
-    """A part of the file: its `state` (see Verdict), what is said of it, line by line, its `line`
-    in the file (0: unknown), and its picture."""
+    """A part of the file, or a trial of its model: its `state` (see Verdict, Finding), what is said
+    of it, line by line, its `line` in the file (0: unknown), its picture, and its `lesson`."""
 
     name: str
     state: str
     said: tuple[str, ...]
     line: int
     matrices: tuple[Matrix, ...]
+    lesson: str = ""
 
     @property
     def ok(self) -> bool:
@@ -77,22 +84,27 @@ class JudgedPart:
 
 @dataclass(frozen=True)
 class FileAnswer:
-    """All that is known of the file as it was last saved. `in_model`: what its parts do in a
-    trained model; `error`: why there is no more; `printed`: by the code."""
+    """All that is known of the file as it was last saved. `trials`: of its model, the worst first,
+    which took so many `seconds`; `in_model`: what its parts do in a trained model; `error`: why
+    there is no more; `printed`: by the code."""
 
     parts: tuple[JudgedPart, ...] = ()
     in_model: str = ""
     error: str = ""
     printed: str = ""
     is_done: bool = False
+    trials: tuple[JudgedPart, ...] = ()
+    seconds: float = 0.0
 
 
 class FileJudge:
-    """Has a file judged whenever it changes, until `close()`. `answer` is the last one; while a
+    """Has a file, and the model in it that has a `name`, judged whenever it changes, until
+    `close()`. `answer` is the last one; while a
     new one is made it is that of the save before, and `since` says since when, in seconds."""
 
-    def __init__(self, file: Path, model: str = MODEL):
-        self.file, self.model, self.answer = file, model, FileAnswer()
+    def __init__(self, file: Path, model: str = MODEL, name: str = ""):
+        self.file, self.model, self.name, self.answer = file, model, name, FileAnswer()
+        self.seconds = SECONDS_OF_MODEL if name else SECONDS
         self.since, self.is_begun, self.starts = 0.0, False, 0
         self.judged: tuple[int, ...] = ()  # what is known of the file as it was last judged
         self.child: subprocess.Popen[bytes] | None = None
@@ -119,16 +131,16 @@ class FileJudge:
                 self._ask()
             elif self.since and time.monotonic() - self.since > self._patience():
                 self._end_child()
-                self.answer, self.since = _failed(_too_long()), 0.0
+                self.answer, self.since = _failed(_too_long(self.seconds)), 0.0
 
     def _patience(self) -> float:
         """Beyond the limit that the child keeps to itself, where it can fork."""
-        return SECONDS + 5 * CAN_FORK if self.is_begun else LONGEST_START
+        return self.seconds + 5 * CAN_FORK if self.is_begun else LONGEST_START
 
     def _ask(self) -> None:
         if self.child is None:
             self.starts += 1
-            self.child = _start(self.file, self.model)
+            self.child = _start(self.file, self.model, self.name)
             Thread(target=self._read, args=(self.child,), daemon=True).start()
         assert self.child.stdin is not None
         with suppress(OSError):  # it has ended, as `_read` sees
@@ -149,7 +161,7 @@ class FileJudge:
             # The code that is judged may have written it.
             except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
                 new = replace(new, error="Your code wrote into our answer.", is_done=True)
-            if new.parts or new.error or new.is_done:
+            if new.parts or new.trials or new.error or new.is_done:
                 self.answer = new
             if new.is_done:
                 self.since = 0.0
@@ -177,14 +189,14 @@ class FileJudge:
             child.wait()
 
 
-def _start(file: Path, model: str) -> "subprocess.Popen[bytes]":
+def _start(file: Path, model: str, name: str) -> "subprocess.Popen[bytes]":
     # -P: no file beside the student's is taken for a module of ours.
-    command = [sys.executable, "-P", "-m", "headlight.app.export.file_judge", str(file), model]
+    command = [sys.executable, "-P", "-m", "headlight.app.export.file_judge"]
     folders = [str(Path(headlight.__file__).parents[1]), os.environ.get("PYTHONPATH")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, folders))}
     return subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        env=environment, start_new_session=True,
+        [*command, str(file), model, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, env=environment, start_new_session=True,
     )  # fmt: skip
 
 
@@ -193,8 +205,11 @@ def _failed(error: str) -> FileAnswer:
 
 
 def _in_terminal(name: str, answer: FileAnswer) -> str:
-    """A line for each part, and an error. What a student's code makes of them moves no cursor."""
-    lines = [f"{part.name}: {part.state}. {' '.join(part.said)}" for part in answer.parts]
+    """A line for each part, for each trial that is not right, and an error. What a student's code
+    makes of them moves no cursor."""
+    told = [*(trial for trial in answer.trials if not trial.ok), *answer.parts]
+    lines = [f"{part.name}: {part.state}. {' '.join(part.said)}" for part in told]
+    lines += [f"{sum(trial.ok for trial in answer.trials)} trials right."] * bool(answer.trials)
     lines += [line for line in (answer.in_model, answer.error) if line]
     plain = ("".join(filter(str.isprintable, line)) for line in lines)
     return "\n  ".join([f"{name}, {time.strftime('%H:%M:%S')}", *plain])
@@ -203,20 +218,27 @@ def _in_terminal(name: str, answer: FileAnswer) -> str:
 def _with(answer: FileAnswer, found: Mapping[str, Any]) -> FileAnswer:
     """The answer and a line of the child's more. Raises KeyError, TypeError and ValueError."""
     if "part" in found:
-        part = JudgedPart(
-            _text(found["part"], 40),
-            STATES[STATES.index(found["state"])],
-            tuple(_text(line, 500) for line in found["said"][:6]),
-            int(found["line"]),
-            tuple(map(_matrix, found["matrices"][:3])),
-        )
-        return replace(answer, parts=(*answer.parts, part)[: len(PARTS)])
+        return replace(answer, parts=(*answer.parts, _part(found))[: len(PARTS)])
+    if "trials" in found:
+        trials = tuple(map(_part, found["trials"][:MOST_TRIALS]))
+        return replace(answer, trials=trials, seconds=float(found["seconds"]))
     if "in_model" in found:
         return replace(answer, in_model=_text(found["in_model"], 1000))
     error, printed = _text(found["end"], 600), _text(found["printed"], PRINTED)
-    if not answer.parts and not error:
+    if not answer.parts and not answer.trials and not error:
         error = NEVER_JUDGED
     return replace(answer, error=error, printed=printed, is_done=True)
+
+
+def _part(found: Mapping[str, Any]) -> JudgedPart:
+    return JudgedPart(
+        _text(found["part"], 40),
+        ALL_STATES[ALL_STATES.index(found["state"])],
+        tuple(_text(line, 500) for line in found["said"][:6]),
+        int(found["line"]),
+        tuple(map(_matrix, found["matrices"][:3])),
+        _text(found.get("lesson", ""), 40),
+    )
 
 
 def _text(value: object, most: int) -> str:
@@ -243,7 +265,7 @@ def _matrix(found: Mapping[str, Any]) -> Matrix:
 # The child
 
 
-def serve(file: Path, model: str) -> None:
+def serve(file: Path, model: str, name: str = "") -> None:
     """Judges the file for every line of the standard input, until it ends. A line that comes
     meanwhile ends what it is at: the file is another one by now."""
     torch.set_num_threads(1)
@@ -257,8 +279,9 @@ def serve(file: Path, model: str) -> None:
     while os.read(0, 1 << 16):
         count += 1
         _say({"begin": count})
-        job = lambda say: judge(file, model, translator, say)  # noqa: E731
-        end = _forked(file, job) if CAN_FORK else _here(job)
+        job = lambda say: judge(file, model, translator, say, name)  # noqa: E731
+        seconds = SECONDS_OF_MODEL if name else SECONDS
+        end = _forked(file, job, seconds=seconds) if CAN_FORK else _here(job)
         if end:
             _say(end)
 
@@ -469,13 +492,18 @@ def run_file(file: Path, say: Say) -> dict[str, Any] | None:
     return vars(module)
 
 
-def judge(file: Path, model: str, translator: Checkpoint | None, say: Say) -> None:
-    """Runs a file, and says of each part in it what is to be said."""
+def judge(file: Path, model: str, translator: Checkpoint | None, say: Say, name: str = "") -> None:
+    """Runs a file, and says of the model that has this name, if any, and of each part in it what is
+    to be said."""
     found = run_file(file, say)
     if found is None:
         return
+    checked = check_up(found, name, {}, file, say) if name else None
+    if checked is not None:  # one with a fault is false
+        trials = [_trial(each) for each in checked.by_state]
+        say({"trials": trials, "seconds": checked.seconds})
     functions = dict(_functions(found))
-    if not functions:
+    if not functions and not name:
         names = ", ".join(PARTS)
         say(_of(file.name, f"No function has one of the names that can be judged: {names}."))
     ready = {}
@@ -500,6 +528,41 @@ def judge(file: Path, model: str, translator: Checkpoint | None, say: Say) -> No
             say(_of(name, *sentence_of(error, file)))
     if translator and (sentence := _in_model(translator, ready, file)):
         say({"in_model": sentence})
+
+
+def check_up(
+    found: dict[str, Any], name: str, how: Mapping[str, Any], file: Path, say: Say
+) -> Checkup | None:
+    """Tries a model among the names of a file, or what makes one. `how`: as `checkup` takes it.
+    None where there is none, or it fails, and why is said."""
+    try:
+        if name not in found:
+            own = [key for key, value in found.items() if _is_model(value)][:MOST_NAMED]
+            there = f"It has {', '.join(own)}." if own else "It has no model."
+            say(_of(file.name, f"There is no {short(name)!r} in {file.name}. {there}"))
+            return None
+        value = found[name]
+        value = value() if inspect.isclass(value) or inspect.isfunction(value) else value
+        given = value if isinstance(value, dict) else {"model": value}
+        return checkup.checkup(**{**how, **given})
+    except MemoryError:
+        say(_of(file.name, _memory()))
+    except BaseException as error:
+        say(_of(file.name, *sentence_of(error, file)))
+    return None
+
+
+def _is_model(value: Any) -> bool:
+    """Or a class of the file that makes one."""
+    if inspect.isclass(value):
+        return issubclass(value, torch.nn.Module) and value.__module__ == YOURS
+    return isinstance(value, torch.nn.Module)
+
+
+def _trial(finding: Finding) -> dict[str, Any]:
+    matrices = [_plain(matrix) for matrix in checkup.matrices_of(finding)]
+    return {"part": finding.trial, "state": finding.state, "said": finding.sentences(), "line": 0,
+            "matrices": matrices, "lesson": finding.lesson}  # fmt: skip
 
 
 def _of(name: str, sentence: str, line: int = 0) -> dict[str, Any]:
@@ -547,4 +610,4 @@ def _in_model(translator: Checkpoint, functions: Mapping[str, Callable], file: P
 
 
 if __name__ == "__main__":
-    serve(Path(sys.argv[1]), sys.argv[2])
+    serve(Path(sys.argv[1]), *sys.argv[2:])

@@ -32,9 +32,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--check",
-        type=Path,
-        metavar="FILE",
-        help="judge your parts of the Transformer whenever you save them",
+        metavar="FILE[:NAME]",
+        help="judge your parts of the Transformer, or your whole model, whenever you save",
     )
     parser.add_argument(
         "--device",

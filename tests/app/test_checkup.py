@@ -3,14 +3,17 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from headlight import checkup
 from headlight.app.export import checkup_command, file_judge
-from headlight.app.export.checkup import drawn, matrices_of
-from tests.conftest import ROOT
+from headlight.app.export.checkup import LEAK, NONE, drawn, matrices_of
+from tests.conftest import ROOT, long_but
+from tests.model.checking.whole.cases import WRONG
+from tests.model.checking.whole.report import tried
 
 MODELS = """
 import os
@@ -111,11 +114,27 @@ def test_a_notebook_shows_which_row_depends_on_which_token():
     torch.manual_seed(0)
     found = checkup(Leaks(), kind="causal")
     two, right = drawn(found)
-    assert two.values.shape == right.values.shape and (two.values > 0).all()
-    assert (two.follow, two.column) == (0, 1)  # the first cell that should be empty
+    leaks = np.ones_like(right.values) - np.tril(np.ones_like(right.values))
+    assert ((two.values < 0) == (leaks > 0)).all() and (right.values == 1 - leaks).all()
     assert next(each.trial for each in found.findings if matrices_of(each)) == "The future"
     page = found._repr_html_()
     assert page.startswith("<iframe") and "sees the future" in page
+
+
+@pytest.mark.parametrize("name", long_but(("MiniGPT: no causal",), WRONG))
+def test_red_is_what_breaks_the_law_and_mended_nothing_does(name):
+    for finding in tried(WRONG[name]).findings:
+        if not (shown := matrices_of(finding)):
+            continue
+        found, right, *mended = shown
+        moves, asked = np.abs(found.values) > NONE, right.values > 0
+        red = found.values < 0
+        if finding.fault:
+            assert red.any() and (moves != asked)[red].all()
+            assert np.abs(found.values)[(moves != asked) & ~red].max(initial=0) <= LEAK
+        else:
+            assert not red.any() and not mended
+        assert (right.values >= 0).all() and all((each.values >= 0).all() for each in mended)
 
 
 def test_loss_and_decoding_have_the_same_form():

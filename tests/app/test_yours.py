@@ -1,5 +1,6 @@
 """`headlight check FILE.py`: what it starts, whom it refuses, and what becomes of hostile files."""
 
+import json
 import os
 import subprocess
 import sys
@@ -19,10 +20,14 @@ from headlight.app.server import lan
 from headlight.app.server.checked_file import YOURS_PATH, checked_file
 from headlight.app.state.pages import PAGES
 from headlight.app.text.formats import escaped
+from headlight.app.views.yours import shown_trials
 from headlight.model.checking.parts import PARTS
-from headlight.model.checking.verdict import NOT_YET, UNJUDGED
+from headlight.model.checking.verdict import CANNOT_TELL, NOT_YET, UNJUDGED
+from headlight.model.checking.verdict import RIGHT as HOLDS
+from headlight.model.checking.whole.result import WRONG as BROKEN
 from headlight.model.checkpoint import load
 from tests.app.hostile_files import CRASHES, ENDLESS, ESCAPES, PLAIN
+from tests.waiting import wait_until
 
 RIGHT = "def scores(q, k):\n    return q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5\n"
 WRONG = "def scores(q, k):\n    return q @ k.transpose(-2, -1)\n"
@@ -42,10 +47,10 @@ def answered(judge: FileJudge, text: str) -> FileAnswer:
 
 
 @contextmanager
-def judging(folder: Path, model: str = "") -> Iterator[FileJudge]:
+def judging(folder: Path, model: str = "", name: str = "") -> Iterator[FileJudge]:
     file = folder / "mine.py"
     file.write_text(RIGHT, encoding="utf-8")
-    judge = FileJudge(file, model)
+    judge = FileJudge(file, model, name)
     try:
         yield judge
     finally:
@@ -72,7 +77,7 @@ def check_all(folder: Path, names) -> None:
             assert not answer.parts or not all(part.ok for part in answer.parts), name
             assert any(sentences) and "Traceback" not in "".join(sentences), name
             assert all(len(line) <= 600 and "\n" not in line for line in sentences), name
-            assert not left_behind(folder), name
+            wait_until(lambda: not left_behind(folder))
         assert all(part.ok for part in answered(judge, f"{RIGHT}# again").parts)
     assert not left_behind(folder)
 
@@ -144,20 +149,72 @@ def test_it_ends_with_the_app(tmp_path):
     assert not left_behind(tmp_path)
 
 
+SMALL = """
+import os, sys, time, torch
+from torch import nn
+
+class Small(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.out = nn.Embedding(20, 8), nn.Linear(8, 20)
+
+    def forward(self, ids):
+        {}
+        x = self.embed(ids) + torch.arange(ids.shape[1])[:, None] / 9
+        return self.out(x + x.cumsum(1))
+
+def model():
+    return {{"model": Small(), "kind": "causal"}}
+"""
+HOSTILE_MODELS = {
+    "it raises": "raise ValueError('no')",
+    "it exits": "sys.exit()",
+    "it exits at once": "os._exit(0)",
+    "a signal": "os.kill(os.getpid(), 11)",
+    "all memory": "x = [torch.ones(10**8)]\n        while True: x.append(x[-1] + 1)",
+    "an endless loop": "while True: pass",
+    "endless recursion": "return self.forward(ids)",
+    "it writes into the answer": "\n        ".join(
+        [
+            "for i in range(3, 64):",
+            "    try: os.write(i, b'{\"trials\": 5}\\n')",
+            "    except OSError: pass",
+        ]
+    ),
+    "it leaves a process": "os.fork() or time.sleep(100)",
+}
+
+
+@pytest.mark.long
+def test_hostile_models_end_in_a_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr(file_judge, "SECONDS_OF_MODEL", 8)
+    monkeypatch.setattr(file_judge, "_start", start_with("SECONDS_OF_MODEL", 8))
+    with judging(tmp_path, name="model") as judge:
+        for name, line in HOSTILE_MODELS.items():
+            answer = answered(judge, SMALL.format(line))
+            told = [t for t in (*answer.trials, *answer.parts) if not t.ok]
+            sentences = [answer.error, *(line for each in told for line in each.said)]
+            assert any(sentences) and "Traceback" not in "".join(sentences), name
+            assert all(len(line) <= 600 and "\n" not in line for line in sentences), name
+            wait_until(lambda: not left_behind(tmp_path))
+        assert answered(judge, SMALL.format("")).trials
+    assert not left_behind(tmp_path)
+
+
 CHILD = """
 import sys
 from pathlib import Path
 from headlight.app.export import file_judge
 file_judge.{} = {}
-file_judge.serve(Path(sys.argv[1]), "")
+file_judge.serve(Path(sys.argv[1]), "", sys.argv[2])
 """
 
 
 def start_with(name: str, value: object):
     """A child in which a constant has another value."""
 
-    def start(file, model):
-        command = [sys.executable, "-c", CHILD.format(name, value), str(file)]
+    def start(file, model, named):
+        command = [sys.executable, "-c", CHILD.format(name, value), str(file), named]
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     return start
@@ -182,11 +239,25 @@ def test_without_a_fork_files_are_judged_and_endless_ones_ended(tmp_path, monkey
         assert answered(judge, RIGHT).parts[0].ok
 
 
-def lines_of(tmp_path, text: str, model: str = "") -> list[dict]:
+def lines_of(tmp_path, text: str, model: str = "", name: str = "") -> list[dict]:
     file, found = tmp_path / "mine.py", []
     file.write_text(text, encoding="utf-8")
-    judge(file, model, load(model) if model else None, found.append)
+    judge(file, model, load(model) if model else None, found.append, name)
     return found
+
+
+def test_a_model_is_tried_by_its_name_and_then_the_parts_beside_it(tmp_path):
+    (held,) = lines_of(tmp_path, SMALL.format(""), name="model")
+    assert BROKEN not in {each["state"] for each in held["trials"]}
+    leaky = SMALL.format("").replace("cumsum(1)", "mean(1, keepdim=True)")
+    seen, part = lines_of(tmp_path, f"{leaky}\n{WRONG}", name="model")
+    answer = file_judge._with(FileAnswer(), json.loads(json.dumps(seen)))
+    worst, right = answer.trials[0], answer.trials[-1]
+    assert (worst.name, worst.state, right.ok) == ("The future", BROKEN, True)
+    assert worst.lesson == "4-masks" and worst.matrices[0].values.min() < 0
+    assert part["part"] == "scores" and answer.seconds > 0
+    (none,) = lines_of(tmp_path, "x = 1", name="model")
+    assert none["said"] == ["There is no 'model' in mine.py. It has no model."]
 
 
 def test_parts_are_judged_by_their_names(tmp_path):
@@ -233,6 +304,9 @@ def test_what_the_child_may_have_been_made_to_say_is_no_error():
         {"part": "x", "state": "right", "said": [], "line": "<b>", "matrices": []},
         {"part": "x", "state": "<b>", "said": [], "line": 0, "matrices": []},
         {"end": "x"},
+        {"trials": 5, "seconds": 1},
+        {"trials": [{"part": "x", "state": "<b>"}], "seconds": 1},
+        {"trials": [], "seconds": "<b>"},
     ):
         with pytest.raises((ValueError, TypeError, KeyError)):
             file_judge._with(FileAnswer(), forged)
@@ -268,7 +342,7 @@ def test_what_cannot_be_judged_is_refused(tmp_path, capsys, arguments, sentence)
 def test_the_page_exists_only_if_the_app_was_started_with_a_file(monkeypatch):
     assert YOURS_PATH not in PAGES and checked_file() is None
     monkeypatch.setattr("sys.argv", ["main.py", "--check", "mine.py"])
-    assert checked_file() == Path("mine.py")
+    assert checked_file() == (Path("mine.py"), "")
     monkeypatch.setenv(lan.ADDRESS, "http://192.0.2.1:8501")
     assert checked_file() is None
 
@@ -312,11 +386,41 @@ ANSWERS = {
 
 @pytest.mark.parametrize("text", ANSWERS)
 def test_the_page_shows_an_answer(started, monkeypatch, text):
-    monkeypatch.setattr("headlight.app.views.yours._judge", lambda file: Judged(ANSWERS[text]))
+    monkeypatch.setattr("headlight.app.views.yours._judge", lambda *_: Judged(ANSWERS[text]))
     page = AppTest.from_function(draw_page).run()
     assert not page.exception
     kinds = (page.markdown, page.caption, page.info, page.error, page.code)
     assert any(text in shown.value for kind in kinds for shown in kind)
+
+
+STATES = {"The future": BROKEN, "Padding": CANNOT_TELL, "A": HOLDS, "B": HOLDS}
+TRIALS = tuple(
+    JudgedPart(name, state, (f"{name} moves.", "Row 1 does."), 0, ())
+    for name, state in STATES.items()
+)
+
+
+def test_trials_stand_worst_first_and_those_that_hold_as_one():
+    shown = shown_trials(FileAnswer(trials=TRIALS))
+    assert [each.name for each in shown] == ["The future", "Padding", "2 right"]
+    assert shown[-1].said == ("A; B.",)
+    (one,) = shown_trials(FileAnswer(trials=TRIALS[2:], seconds=1.52))
+    assert f"{one.name}: {one.said[0]}" == "Nothing wrong: all 2 trials hold, in 1.5 s."
+
+
+def test_the_page_shows_a_trial_and_its_parts_behind_a_view(started, monkeypatch):
+    answer = FileAnswer((PART,), trials=TRIALS, is_done=True)
+    monkeypatch.setattr("headlight.app.views.yours._judge", lambda *_: Judged(answer))
+    page = AppTest.from_function(draw_page).run()
+
+    def verdict():
+        return next(each.value for each in page.markdown if each.value.startswith("**"))
+
+    assert verdict() == f"**The future: wrong.** {escaped('The future moves.')}"
+    page.radio[0].set_value(1).run()
+    assert verdict().startswith("**Padding: cannot tell.**")
+    page.segmented_control[0].set_value("Parts").run()
+    assert not page.exception and verdict().startswith("**scores: not yet.**")
 
 
 def test_the_page_is_for_this_machine_alone(started, monkeypatch):
@@ -327,7 +431,7 @@ def test_the_page_is_for_this_machine_alone(started, monkeypatch):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="as it is there")
 def test_without_a_fork_it_is_said(started, monkeypatch):
-    monkeypatch.setattr("headlight.app.views.yours._judge", lambda file: Judged(FileAnswer()))
+    monkeypatch.setattr("headlight.app.views.yours._judge", lambda *_: Judged(FileAnswer()))
     monkeypatch.setattr("headlight.app.views.yours.CAN_FORK", False)
     page = AppTest.from_function(draw_page).run()
     assert "without limits on memory" in page.warning[0].value

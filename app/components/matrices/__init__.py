@@ -18,7 +18,9 @@ def scales(shown: Sequence[Matrix], palette: theme.Palette = theme.INKED) -> lis
     weights."""
     titles: dict[tuple, list[str]] = {}
     for matrix in shown:
-        if matrix.weights:
+        if matrix.decades:
+            ends = "0", "100% of the logits’ spread"
+        elif matrix.weights:
             ends = "0", f"{matrix.largest or 1:.2g}"
         else:
             most = (

@@ -15,6 +15,8 @@ const FLATTEST_OF_MANY = 0.25; // the same of more than TALL rows
 const GAP = 1.6; // in letters: between matrices, as in the style
 const ROUNDING = 1e-6;
 const MARGIN = 1.5; // in letters: at the foot of the page
+const BROKEN = [179, 36, 43]; // a cell that breaks a law
+const FAINTEST = 0.1; // of the scale: the least that anything has on a logarithmic one
 const FILLING = [15, 9]; // in letters: the largest cell, across and down, where they fill the page
 
 /** The bytes of pack(). */
@@ -37,6 +39,16 @@ const isCounted = ({ labelled, rows, columns }) => labelled && rows.length > 0 &
 function* spaced(count, every, marked) {
   for (let at = 0; at < count; at++)
     if (at === marked || (at % every === 0 && !(marked >= 0 && Math.abs(at - marked) < every))) yield at;
+}
+
+/** The share of a change on a scale of so many decades: a small leak is a leak. */
+const logarithmic = (value, decades) =>
+  value > 10 ** -decades ? Math.max(FAINTEST, 1 + Math.log10(value) / decades) : 0;
+
+/** The size of a change, whether or not it breaks a law. */
+function change(value, decades) {
+  const size = Math.abs(value);
+  return size > 9.99 ? ">999%" : percent(size < 10 ** -decades ? 0 : size);
 }
 
 class Matrices {
@@ -65,7 +77,7 @@ class Matrices {
     one.canvas.onpointerleave = () => (this.message.textContent = "");
     if (one.chooses) one.canvas.onclick = (event) => this.click(one, event);
     const axes = !this.fills && one.columns.length ? `, rows: ${one.row_name}, columns: ${one.column_name}` : "";
-    const title = element("h4", {}, one.title, element("small", {}, ` ${rows} × ${columns}${axes}`));
+    const title = element("h2", {}, one.title, element("small", {}, ` ${rows} × ${columns}${axes}`));
     const isNamed = !this.fills || this.matrices.length > 1; // else above the picture
     this.all.append(element("div", { class: "one" }, ...(isNamed ? [title] : []), one.canvas));
     let { largest } = one;
@@ -73,7 +85,7 @@ class Matrices {
     if (!largest) for (const value of one.cells)
       if (Number.isFinite(value)) largest = Math.max(largest, Math.abs(value));
     largest ||= 1;
-    one.share = (value) => (one.weights ? value / largest : 0.5 + value / largest / 2);
+    one.share = (value) => (one.decades ? logarithmic(value, one.decades) : one.weights ? value / largest : 0.5 + value / largest / 2);
   }
 
   draw() {
@@ -93,7 +105,8 @@ class Matrices {
       one.left = !one.labelled ? 2
         : this.letter * (one.rows.length ? 0.6 : 2.6) + this.widest(one, left);
     }
-    const fits = this.matrices.every((one) => this.abreast(one) >= LEAST * this.letter / 2);
+    const least = (one) => (one.decades ? AROUND[0] : 0.5) * LEAST * this.letter;
+    const fits = this.matrices.every((one) => this.abreast(one) >= least(one));
     for (const one of this.matrices) this.paint(one, this.fills && fits ? room : null);
     painted("matrices");
   }
@@ -117,7 +130,7 @@ class Matrices {
   /** `room`: the height that matrices side by side fill; null where they do not. */
   paint(one, room) {
     const colour = ramp(stopsOf(one.palette, this.ink));
-    one.colour = (value) => colour(one.share(value));
+    one.colour = (value) => (one.decades && value < 0 ? BROKEN : colour(one.share(value)));
     const { letter } = this;
     const [rows, columns] = one.values;
     const [across, down] = room === null
@@ -131,7 +144,7 @@ class Matrices {
     const fitting = (least) => Math.max(least * letter, (down - one.top) / rows);
     one.down = rows > TALL
       ? Math.max(2, Math.min((letter * 1.5 * TALL) / rows, fitting(FLATTEST_OF_MANY)))
-      : Math.min(highest * letter, fitting(FLATTEST));
+      : Math.min(highest * letter, fitting(one.decades ? AROUND[1] * NUMBER : FLATTEST));
     const [width, height] = [one.left + one.across_ * columns + 4, one.top + one.down * rows + 4];
     const context = sized(one.canvas, width, height, Math.round);
     this.cells(one, context);
@@ -151,7 +164,8 @@ class Matrices {
         one.across_, one.down);
     });
     const isWritten = one.numbers && size >= LEAST * letter;
-    drawCells(context, this.box(one), one.cells, one.colour, isWritten);
+    const text = one.decades ? (value) => (value < 0 ? change(value, one.decades) : "") : undefined;
+    drawCells(context, this.box(one), one.cells, one.colour, isWritten, text);
   }
 
   /** Where on its canvas the cells of a matrix are. */
@@ -283,7 +297,7 @@ class Matrices {
     const value = one.cells[row * one.values[1] + column];
     this.message.textContent = `${one.title}: ${name(one.rows, row, one.row_name)}, ` +
       `${name(one.columns, column, one.column_name)}: ` +
-      (!Number.isFinite(value) ? one.blank
+      (!Number.isFinite(value) ? one.blank : one.decades ? change(value, one.decades)
         : one.weights && !one.largest ? `${percent(value)} (${exact(value)})` : exact(value));
   }
 }

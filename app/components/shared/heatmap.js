@@ -30,8 +30,8 @@ export function pixelSheet(rows, columns, fill) {
 }
 
 /** Cells {left, top, across, down, rows, columns} as rectangles of `colour(value)`, where `numbers`
- * with their numbers. What is no number stays blank. */
-export function drawCells(context, cells, values, colour, numbers) {
+ * with their numbers, as `text`. What is no number stays blank. */
+export function drawCells(context, cells, values, colour, numbers, text = short) {
   const { left, top, across, down, rows, columns } = cells;
   const gap = across > 8 && down > 8 ? 1 : 0;
   context.textAlign = "center";
@@ -48,7 +48,7 @@ export function drawCells(context, cells, values, colour, numbers) {
       context.fillRect(x, y, Math.max(across - gap, 1), Math.max(down - gap, 1));
       if (!numbers) continue;
       context.fillStyle = inkOn(shown);
-      context.fillText(short(value), x + across / 2, y + down / 2);
+      context.fillText(text(value), x + across / 2, y + down / 2);
     }
 }
 

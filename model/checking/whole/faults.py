@@ -66,7 +66,8 @@ FAULTS = {
         "x.view(batch, length, heads, d_head).transpose(1, 2)", "2-query-key-value"),
     "encoder reads the target": Fault("The encoder reads the target, so the decoder sees its "
         "answer.", "self.encoder(src)", CROSS),
-    "sees the future": Fault("Later tokens change earlier rows.", lesson=MASKS),
+    "sees the future": Fault("It sees the future: later tokens change earlier rows.",
+        lesson=MASKS),
     "reads the future elsewhere": Fault("A step outside of attention mixes positions.",
         "norms over the last axis alone: nn.LayerNorm(d_model)"),
     "length changes rows": Fault("A row changes when more tokens follow: decoding computes other "
@@ -176,7 +177,6 @@ FAULTS = {
     "softmax twice": Fault("The loss applies a softmax to probabilities.",
         "logits, not probabilities, into CrossEntropyLoss"),
     "loss does not start at ln V": Fault("A model that knows nothing should lose ln V.", look=True),
-    "cannot overfit": Fault("It does not learn four texts by heart.", look=True),
     "never stops": Fault("It writes on after the end token.", "if next == eos: break", DECODING),
     "start token missing": Fault("The decoder does not begin with the start token.", "ids = [bos]",
         DECODING),

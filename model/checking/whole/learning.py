@@ -1,7 +1,6 @@
-"""Loss, decoding and training, tried cheaply. A loss and a way of decoding are called with models
+"""Loss and decoding, tried cheaply. A loss and a way of decoding are called with models
 that know the answer, so what is right is a number, and nothing is trained."""
 
-import copy
 import math
 import time
 from collections.abc import Callable
@@ -12,14 +11,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from headlight.model.checking.calling import message_of
-from headlight.model.checking.whole.checkup import patient_of
 from headlight.model.checking.whole.result import Checkup, Finding, cannot_say, fails, right
 
 SURE = 8.0  # logit of an answer
 Answer = Callable[[Tensor], Tensor]
 START, SHIFT, NEXT = "The start", "The shift", "The next token"
-OVERFIT = 0.25  # of ln V: a loss that shows learning by heart
-ENOUGH = 0.05  # a loss at which to stop
 NOTHING_LEFT = 1e-5  # of a loss that does not change
 
 
@@ -216,52 +212,3 @@ def _text_findings(ids: list[int], first: list[int], bos: int, eos: int, beams: 
     if rest or len(cut) > len(SCRIPT):
         return [*found, fails("The end", "never stops", case)]
     return [*found, right(NEXT, "The most likely one, from the last row, until the end.")]
-
-
-def check_training(
-    model: nn.Module, adapter: Callable | None = None, kind: str = "", pad: int | None = None,
-    steps: int = 120, rate: float = 3e-3, seconds: float = 6.0,
-) -> Checkup:  # fmt: skip
-    """Whether a copy of a model learns four texts by heart, with Adam in at most so many steps and
-    seconds. `adapter`, `kind`, `pad`: see `check_model`. What fails in it is a finding."""
-    start, state = time.perf_counter(), torch.random.get_rng_state()
-    try:
-        findings = _training_findings(model, adapter, kind, pad, steps, rate, seconds)
-    except Exception as error:  # of the model
-        findings = [cannot_say("Training", f"The model fails: {message_of(error)[:160]}.")]
-    finally:
-        torch.random.set_rng_state(state)
-    return Checkup(type(model).__name__, "", findings, time.perf_counter() - start)
-
-
-def _training_findings(model, adapter, kind, pad, steps, rate, seconds) -> list[Finding]:
-    mine = copy.deepcopy(model).eval()
-    p, _ = patient_of(mine, {"adapter": adapter, "kind": kind, "pad": pad})
-    reader, mine = p.reader, mine.train()
-    src, read = (torch.cat([ids.roll(i, 1) for i in range(4)]) for ids in (p.src, p.read))
-    before = [each.detach().clone() for each in mine.parameters()]
-    optimizer = torch.optim.Adam([x for x in mine.parameters() if x.requires_grad], rate)
-    until = time.perf_counter() + seconds  # the first optimizer takes long to make
-    losses, width = [], 0
-    while len(losses) < steps and time.perf_counter() < until and (losses or [1])[-1] > ENOUGH:
-        out = reader(src, read[:, :-1]) if p.pair else reader(read)[:, :-1]
-        width = out.shape[-1]
-        loss = F.cross_entropy(out.flatten(0, 1), read[:, 1:].flatten())
-        if not loss.requires_grad:
-            return [fails("Training", "weights without gradient", "The output is detached.")]
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(float(loss.detach()))
-    first, last, even = losses[0], min(losses[-5:]), math.log(width)
-    case = f"The loss begins at {first:.3g}; ln V is {even:.3g}."
-    is_even = first < 1.5 * even + 0.5
-    found = [right(START, case) if is_even else fails(START, "loss does not start at ln V", case)]
-    still = [name for (name, now), old in zip(mine.named_parameters(), before, strict=True)
-             if now.requires_grad and torch.equal(now, old)]  # fmt: skip
-    if still:
-        case = f"{len(still)} weights do not change: {', '.join(still[:4])}."
-        found.append(fails("What changes", "weights without gradient", case))
-    title, case = "Four texts by heart", f"Loss {first:.2g} → {last:.2g} in {len(losses)} steps."
-    learned = last < OVERFIT * even
-    return [*found, right(title, case) if learned else fails(title, "cannot overfit", case)]

@@ -320,7 +320,7 @@ def _named(
         return out
 
     how = ", ".join([*ids, *lengths, *masks]) + (f"; masks {style.title}" if style else "")
-    with_loss = call if ids[-1] in ANSWERS else None
+    with_loss = call if is_pair or ids[-1] in ANSWERS else None
     if answers and not is_pair:
         with_loss = lambda src, tgt, real: model(**{ids[0]: src, answers: src})  # noqa: E731
     return replace(_with_kind(none, call, is_pair, how, model), with_loss=with_loss)

@@ -22,6 +22,7 @@ class Finding:
     found      (row, token): how much a row's logits move when a token changes, as a share of the
                spread of all logits
     expected   (row, token): 1 where a row may depend on a token
+    mended     as `found`, with the fault put right on the fly; None if nothing was
     """
 
     trial: str
@@ -31,6 +32,7 @@ class Finding:
     where: str = ""
     found: Tensor | None = field(default=None, compare=False)
     expected: Tensor | None = field(default=None, compare=False)
+    mended: Tensor | None = field(default=None, compare=False)
     axes: tuple[str, str] = ("row", "token")
 
     def __str__(self) -> str:
@@ -38,18 +40,30 @@ class Finding:
 
     def lines(self) -> Iterator[str]:
         """What happened, then where, what usually mends it, and the lesson."""
+        first, *more = self.sentences()
         if not self.fault:
-            yield f"{self.trial}: {self.state}. {self.case}".strip()
+            yield f"{self.trial}: {self.state}. {first}".strip()
             return
-        fault = FAULTS[self.fault]
-        yield f"{self.trial}: {self.state}, {self.fault}. {fault.sentence} {self.case}".strip()
-        if self.where:
-            yield f"Where: {self.where}"
-        if fault.cure:
-            yield f"Usual cure: {fault.cure}"
-        if fault.lesson:
-            number, _, name = fault.lesson.partition("-")
+        case = f" {more.pop(0)}" if self.case else ""
+        yield f"{self.trial}: {self.state}, {self.fault}. {first}{case}"
+        yield from more
+        if lesson := self.lesson:
+            number, _, name = lesson.partition("-")
             yield f"Lesson {number}: {name.replace('-', ' ')}"
+
+    @property
+    def lesson(self) -> str:
+        """A file of app/lessons/en, without its ending, or ""."""
+        return FAULTS[self.fault].lesson if self.fault else ""
+
+    def sentences(self) -> list[str]:
+        """What is wrong, what happened, then where, and what usually mends it."""
+        if not self.fault:
+            return [self.case]
+        fault = FAULTS[self.fault]
+        where, cure = self.where and f"Where: {self.where}", fault.cure
+        more = self.case, where, cure and f"Usual cure: {cure}"
+        return [fault.sentence, *filter(None, more)]
 
 
 def right(trial: str, case: str, **more) -> Finding:

@@ -107,7 +107,8 @@ def future(p: Patient) -> Finding:
     title = "The future"
     found = p.influence(p.own_side)
     n, later = len(found), found.triu(1)
-    matrix = {"found": found, "expected": torch.ones(n, n).tril()}
+    expected = torch.ones(n, n).tril(-int(p.reader.shifts))
+    matrix: dict[str, Tensor] = {"found": found, "expected": expected}
     if float(later.max()) < p.least:
         return right(title, f"No row moves when one of {n - 1} later tokens changes.", **matrix)
     row, token = divmod(int(later.argmax()), n)
@@ -117,7 +118,10 @@ def future(p: Patient) -> Finding:
     where = (own[0].mask_at or own[0].where) if own else ""
     if p.pair and not seen.of_kind(ENCODER, CROSS) and float(p.influence(0).max()) < p.least:
         return fails(title, "encoder reads the target", case, where=where, **matrix)
-    is_mended = float(p.influence(p.own_side, NO_CAUSAL).triu(1).max()) < p.least
+    mended = p.influence(p.own_side, NO_CAUSAL)
+    is_mended = float(mended.triu(1).max()) < p.least
+    if is_mended and bool((mended > p.least * NEAR)[expected > 0].all()):
+        matrix["mended"] = mended  # of an inverted mask too little would be left
     name = _name_of_leak(own, is_mended)
     if p.pair and not seen.of_kind(CROSS):
         name, own = "", []  # one of these is cross-attention of another shape
@@ -187,7 +191,10 @@ def reach(p: Patient) -> Finding:
     title = "What came before" if writes else "The whole text"
     found = p.influence(p.own_side)
     seen, expected = found > p.least * NEAR, torch.ones_like(found)
-    matrix = {"found": found, "expected": expected.tril() if writes else expected}
+    matrix = {
+        "found": found,
+        "expected": expected.tril(-int(p.reader.shifts)) if writes else expected,
+    }
     is_square = len(found) == found.shape[1]
     asked = matrix["expected"] > 0
     if is_square:

@@ -127,6 +127,8 @@ STYLES = {
 MODERN = {
     **{f"Modern: {fault}": Case(lambda how=how: modern.Modern(*how), name, how={"kind": "causal"})
        for how, name in modern.MODERN.items() for fault in how[1:]},
+    "Targeted: counts padding": Case(lambda: modern.Targeted("counts padding"),
+                                     "loss counts padding"),
     **{f"Labelled: {fault}": Case(lambda fault=fault: modern.Labelled(fault), name,
                                   how={"pad": 0})
        for fault, name in modern.LABELLED.items()},
@@ -268,6 +270,7 @@ RIGHT = {
     "Net": Case(styles.Net),
     **{f"LM {name}": Case(lambda name=name: styles.LM(name), how=CAUSAL) for name in styles.SOUND},
     "Labelled": Case(modern.Labelled),
+    "Targeted": Case(modern.Targeted),
     **{" ".join(("Modern", *how)).strip(): Case(lambda how=how: modern.Modern(*how), how=CAUSAL)
        for how in modern.MODERN_RIGHT},
     "Seq2SeqTransformer": Case(layouts.Seq2SeqTransformer, how={"pad": 1}),

@@ -9,7 +9,7 @@ from torch import nn
 
 from headlight.model.checking.whole.checkup import check_model
 from headlight.model.checking.whole.faults import CONSEQUENCES, FAULTS
-from headlight.model.checking.whole.learning import check_decoding, check_loss, check_training
+from headlight.model.checking.whole.learning import check_decoding, check_loss
 from headlight.model.misconceptions import OF_ATTENTION, OF_MASKS
 from tests.conftest import ROOT, long_but
 from tests.model.checking.whole.cases import RIGHT, WRONG
@@ -227,20 +227,3 @@ def beam(model, src, normed, k=3):
 def test_beams_are_compared_by_length(normed):
     found = check_decoding(lambda m, s: beam(m, s, normed), beams=True)
     assert found.faults == ([] if normed else ["beam prefers short texts"])
-
-
-MAKERS = [planted.MiniGPT, planted.Scratch, planted.TorchSeq2Seq, planted.ours]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("make", MAKERS)
-def test_a_right_model_learns_four_texts(make):
-    torch.manual_seed(0)
-    assert not check_training(make(), seconds=20).wrong
-
-
-@pytest.mark.long
-def test_what_has_no_gradient_does_not_change():
-    torch.manual_seed(0)
-    found = check_training(planted.MiniGPT("detached"), steps=5)
-    assert "weights without gradient" in found.wrong

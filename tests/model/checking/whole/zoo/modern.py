@@ -149,6 +149,13 @@ class Labelled(nn.Module):
         return {"loss": loss, "logits": logits}
 
 
+class Targeted(Labelled):
+    """Its answers have the name that a target has."""
+
+    def forward(self, source, target):
+        return super().forward(source, target)
+
+
 LABELLED = {
     "not shifted": "target not shifted", "counts padding": "loss counts padding", "other id": "another id for padding",
     "queries": "padding mask along the queries", "cross causal": "causal mask in cross-attention",
