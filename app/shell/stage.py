@@ -41,6 +41,7 @@ from headlight.model.analysis.alignment import aligning_kind
 from headlight.model.analysis.head_metrics import HABITS
 from headlight.model.analysis.reading import Reading
 from headlight.model.probing.changes import CannotChange, written
+from headlight.model.probing.head_steps import HeadSteps
 from headlight.model.probing.trace import CannotRead
 
 MISSING = {"isMissing": True}
@@ -254,22 +255,32 @@ def _effects(_asked: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _scores(asked: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What a head's rows are computed from: scores, mask and weights, (query, key), and values,
-    (key, d_head); None where they cannot be had."""
+def _steps(asked: Mapping[str, Any]) -> HeadSteps | None:
+    """A head step by step; None where that cannot be had, or is too much to send."""
     site = session.site_of(asked["kind"], asked["layer"])
     shown = selection.shown()
     if site is None or asked["head"] >= site.n_heads or shown.view.checkpoint.lacks:
         return None
     steps = head_results.head_steps_of(shown, site, asked["head"])
-    if steps.scores.size > MOST_CELLS:
-        return None
-    return {
+    return steps if steps.scores.size <= MOST_CELLS else None
+
+
+def _scores(asked: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What a head's rows are computed from: scores, mask and weights, (query, key), and values,
+    (key, d_head)."""
+    steps = _steps(asked)
+    return steps and {
         "scores": steps.scores,
         "mask": steps.mask,
         "weights": steps.weights,
         "v": steps.v,
     }
+
+
+def _vectors(asked: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The queries, (query, d_head), and keys, (key, d_head), that a head's scores compare."""
+    steps = _steps(asked)
+    return steps and dict(zip("qk", steps.compared, strict=True))
 
 
 def _after(_asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -301,6 +312,7 @@ ANSWERS = {
     "habit": _habits,
     "effect": _effects,
     "scores": _scores,
+    "vectors": _vectors,
     "after": _after,
     "needs": _needs,
 }

@@ -114,6 +114,10 @@ def test_scores_of_a_head_are_those_of_its_steps(answered):
     steps = head_steps(model.model, model.run(TEXT), model.model.sites()[-2], 1)
     for name, array in found.items():
         assert np.allclose(array, getattr(steps, name), atol=1e-5), name
+    for name, array in answered(
+        {"what": "vectors", "kind": "cross", "layer": 2, "head": 1}
+    ).items():
+        assert np.array_equal(array, getattr(steps, name)), name
     for wrong in ({"layer": 9}, {"head": 9}, {"kind": "other"}, {"what": "nothing"}):
         question = {"what": "scores", "kind": "cross", "layer": 2, "head": 1} | wrong
         assert answered(question) == {"isMissing": True}

@@ -5,7 +5,8 @@ import { minus, percent } from "../shared/numbers.js";
 import { one, power, share, two } from "./arithmetic.js";
 import { numbersOf } from "./row.js";
 import { COSTS } from "./needs.js";
-import { HEADS, MODEL, ORDERS, ROW } from "./state.js";
+import { wayOf } from "./number.js";
+import { HEADS, MODEL, NUMBER, ORDERS, ROW } from "./state.js";
 
 const NAMED = 3; // words that settle late, in one sentence
 const SHARP = 0.99; // a row in which a small change of a score changes almost nothing
@@ -31,6 +32,7 @@ export function findingOf(state) {
   const part = state.part(), row = state.row();
   if (state.depth === MODEL && state.seen) return (state.seen === 1 ? ofAfter : ofNeeds)(state);
   if (state.isCovered(part, state.tileOf(part), row)) return ["This row is covered until you answer."];
+  if (state.depth === NUMBER) return ofNumber(state);
   if (state.depth === ROW) return ofRow(state);
   const [best] = bestOf(state), weights = state.weights(), names = state.keyNames();
   if (best === undefined) return [...rowStart(state), name(state.name()), " may attend to no key: all its weights are 0."];
@@ -162,6 +164,23 @@ function ofRow(state) {
         next, rest > 0.005 ? `, and ${share(rest)} of the rest.` : "."];
     }
   }
+}
+
+/** What a query and a key give, and of what. */
+function ofNumber(state) {
+  const pair = [query(state.rowNames()[state.row()]), " · ", key(state.keyNames()[state.column()])], way = wayOf(state);
+  if (state.vectors?.isMissing || state.answered(state.vectorsOf()) === null)
+    return ["The numbers of this head did not come. ", "Choose the row again to ask once more."];
+  if (!way) return ["The numbers of ", ...pair, " are on their way."];
+  const { terms, sum, isMasked } = way;
+  if (!Number.isFinite(sum)) return [...pair, " is NaN or infinite: no steps can be drawn."];
+  if (isMasked) return [...pair, ` is ${one(sum)}, but the key is masked: its weight is 0.`];
+  if (!way.isOwn) return [...pair, ` is ${one(sum)}. The weight, ${way.said}, is not the softmax of such scores alone.`];
+  const [up, down] = [terms.filter(({ product }) => product > 0), terms.filter(({ product }) => product < 0)];
+  const total = (of) => one(Math.abs(of.reduce((all, { product }) => all + product, 0)));
+  if (state.number) return [...pair, ` is ${one(sum)}: ${up.length} products add ${total(up)}, ${down.length} subtract ${total(down)}.`];
+  const largest = Math.max(...terms.map(({ product }) => product));
+  return [...pair, ` is ${one(sum)}, a sum of ${terms.length} products; the largest is ${one(largest)}.`];
 }
 
 /** What a cell says aloud. */

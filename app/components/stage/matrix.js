@@ -3,6 +3,7 @@
 import { percent } from "../shared/numbers.js";
 import { clamp, ease, lerp, written } from "./camera.js";
 import { matrixPlace, rowPlace } from "./layout.js";
+import { drawNumber } from "./number.js";
 import { drawBars } from "./row.js";
 import { drawTile } from "./tile.js";
 
@@ -158,7 +159,7 @@ function drawLines(state, camera, alpha, view) {
   });
 }
 
-/** z from 0, the head, to 1, the bars of one row; `lines` from 0, its matrix, over 1, its lines, to
+/** z from 0, the head, over 1, the bars of one row, to 2, the numbers of one of them; `lines` from 0, its matrix, over 1, its lines, to
  * 2, those of the best heads. */
 export function drawHead(state, camera, z, lines) {
   const place = matrixPlace(state, camera), { W, H, cx } = camera, row = state.row();
@@ -168,7 +169,7 @@ export function drawHead(state, camera, z, lines) {
     if (lines > 1) drawLines(state, camera, lines - 1, 2);
     return;
   }
-  const u = ease(z), alpha = clamp(1 - 2 * z), taller = 1 + 5 * u, middle = place.y + (row + 0.5) * place.each[1];
+  const u = ease(clamp(z)), alpha = clamp(1 - 2 * z), taller = 1 + 5 * u, middle = place.y + (row + 0.5) * place.each[1];
   if (alpha > 0) {
     cx.save();
     cx.beginPath();
@@ -181,7 +182,11 @@ export function drawHead(state, camera, z, lines) {
   const bars = rowPlace(state, camera);
   drawKeyNames(state, camera, place.x, place.each[0], alpha);
   drawKeyNames(state, camera, bars.x, bars.each, clamp(2 * z - 1), bars);
-  drawBars(state, camera, u, clamp(3 * z - 2));
+  const drawn = drawBars(state, camera, u, clamp(3 * z - 2));
+  if (z <= 1) return;
+  if (z < 1.5) camera.fill({ x: 0, y: 0, w: W, h: H }, camera.colours.paper, 2 * (z - 1), 0);
+  else camera.clear();
+  drawNumber(state, camera, z - 1, state.numberShown ?? state.number, drawn?.[state.column()]);
 }
 
 /** The cell at a point: {row, key}, key −1 on a label; or of a label above {row: null, key}. */
