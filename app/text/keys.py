@@ -47,7 +47,6 @@ BY_PAGE: dict[str, Keys] = {
     "inside": (("← →", "the step before and after"),),
     "lookup": (
         ("arrows", "on an arrow of the three words: move it; with Shift in steps of 0.1"),
-        ("arrows, Home, End", "on the words of the selected head: choose a query"),
     ),
     "attribution": (
         ("← →", "another predicted token"),

@@ -82,6 +82,8 @@ def test_it_is_mounted_once_and_depths_take_no_message(visit):
 
 
 def test_a_bar_opens_into_the_numbers_behind_it(visit):
+    visit.open(f"lookup{MA}&vectors=Query%E2%80%93key+plane")  # a former picture
+    expect(finding(visit)).to_contain_text("ma · my is 32.3")
     visit.open(f"{MA}&depth=row")
     page, picture = visit.page, visit.page.locator(f"{PLACE} canvas")
     current, spoken = (
