@@ -42,6 +42,7 @@ BY_PAGE: dict[str, Keys] = {
         ("+ −", "more or less weight for the cell"),
         ("N, K, T", "no positions, peek ahead, blur all heads"),
         ("B", "hold: the model as trained"),
+        ("Y", "why: the reasons of the cell"),
         ("D", "in a row or a number: √d on and off"),
     ),
     "inside": (("← →", "the step before and after"),),

@@ -108,7 +108,12 @@ def test_a_bar_opens_into_the_numbers_behind_it(visit):
     page.get_by_role("button", name="Largest first").click()
     expect(finding(visit)).to_contain_text("32.3: 22 products add 42.1, 10 subtract 9.8.")
     assert "depth=number" in page.url and "number=largest" in page.url
+    press(visit, "Escape", "y")
+    expect(finding(visit)).to_contain_text(
+        "Why my? It scores 5.7 above the other keys: 25% is of meeting my, 21% my meeting my."
+    )
     press(visit, "Escape")
+    before = asked(visit)
     expect(current).to_have_text("ma")
     press(visit, "5")
     expect(current).to_have_text("my")

@@ -6,6 +6,7 @@ import { matrixPlace, rowPlace } from "./layout.js";
 import { drawNumber } from "./number.js";
 import { drawBars } from "./row.js";
 import { drawTile } from "./tile.js";
+import { drawWhy } from "./why.js";
 
 const WRITTEN = 0.05; // weights from which on a number stands in the cell
 const SMALL = 9; // px, under which cells have no gaps between them
@@ -186,7 +187,9 @@ export function drawHead(state, camera, z, lines) {
   if (z <= 1) return;
   if (z < 1.5) camera.fill({ x: 0, y: 0, w: W, h: H }, camera.colours.paper, 2 * (z - 1), 0);
   else camera.clear();
-  drawNumber(state, camera, z - 1, state.numberShown ?? state.number, drawn?.[state.column()]);
+  const order = state.numberShown ?? state.number, toWhy = clamp(order - 1);
+  if (toWhy < 0.5) drawNumber(state, camera, z - 1, Math.min(order, 1), drawn?.[state.column()]);
+  if (toWhy >= 0.5 && !state.isCovered(state.part(), state.tileOf(state.part()), row)) drawWhy(state, camera, (2 * toWhy - 1) * clamp(2 * z - 3));
 }
 
 /** The cell at a point: {row, key}, key −1 on a label; or of a label above {row: null, key}. */

@@ -18,7 +18,7 @@ import { drawDive, drawModel } from "./model.js";
 import { neededAt } from "./needs.js";
 import { barAt } from "./row.js";
 import { numberAt, spokenTerm, termOf, wayOf } from "./number.js";
-import { DEPTHS, HEAD, HEADS, MODEL, NUMBER, NUMBERS, ORDERS, ROW, StageState, STOPS, VIEWS } from "./state.js";
+import { DEPTHS, HEAD, HEADS, MODEL, NUMBER, NUMBERS, ORDERS, ROW, StageState, STOPS, VIEWS, WHY } from "./state.js";
 import { drawUnder, drawWords } from "./words.js";
 
 const DEEPER = 620, STEPS = 380, VIEW = 450, ACT = 450; // ms: a depth, each of several, a view, an act
@@ -26,7 +26,7 @@ const REST = 1500; // ms after an act without previews
 const KEPT = 100; // ms after news: Streamlit (1.67) writes the address from what it knew when a run began
 const NAMED = 2; // acts in the finding; further ones are counted
 const HERE = ""; // path of the page
-const VIEW_NAMES = { maps: "Maps", after: "After each layer", needs: "Needs", layer: "By layer", habit: "By habit", effect: "By effect", matrix: "Matrix", lines: "Lines", best: "Best heads", order: "In order", largest: "Largest first" };
+const VIEW_NAMES = { maps: "Maps", after: "After each layer", needs: "Needs", layer: "By layer", habit: "By habit", effect: "By effect", matrix: "Matrix", lines: "Lines", best: "Best heads", order: "In order", largest: "Largest first", why: "Why" };
 const HINTS = [
   ["Click a head to enlarge it.", "Click a column, or press ← →: another word.", "Click a word to hide it. ← →: what another word needs."],
   "Click a head to enlarge it.", "Click a row, and again to see how its weights arise.", "Click a bar, and again to see its numbers. ↑ ↓: another row.",
@@ -291,7 +291,7 @@ export class Stage {
     this.fetch();
     this.keep();
     const { depth, seen } = this.state;
-    this.parts.spoken.textContent = depth === NUMBER ? spokenTerm(this.state) : depth >= HEAD ? spokenCell(this.state) : seen && depth === MODEL ? this.parts.finding.textContent : this.state.name();
+    this.parts.spoken.textContent = depth === NUMBER ? (this.state.number === WHY ? this.parts.finding.textContent : spokenTerm(this.state)) : depth >= HEAD ? spokenCell(this.state) : seen && depth === MODEL ? this.parts.finding.textContent : this.state.name();
   }
 
   touch(side, index) {
@@ -322,7 +322,7 @@ export class Stage {
 
   /** Another product, by the pointer. */
   pointTerm(event) {
-    const { state, camera } = this, found = event ? numberAt(state, camera, ...this.at(event)) : null;
+    const { state, camera } = this, found = event && state.number !== WHY ? numberAt(state, camera, ...this.at(event)) : null;
     this.parts.canvas.style.cursor = found === null ? "" : "pointer";
     if (found === state.pointedTerm) return;
     state.pointedTerm = found;
@@ -362,6 +362,7 @@ export class Stage {
       state.key = cell.key;
       return this.selected();
     }
+    if (state.depth === NUMBER && state.number === WHY) return;
     if (state.depth === NUMBER) {
       const found = numberAt(state, camera, x, y);
       if (found !== null) state.term = found;
@@ -388,6 +389,7 @@ export class Stage {
 
   hint() {
     const { depth, seen } = this.state, hints = this.camera.isNarrow ? TOUCHED : HINTS;
+    if (depth === NUMBER && this.state.number === WHY) return this.camera.isNarrow ? "" : "← →: another key. ↑ ↓: another query.";
     if (depth !== MODEL) return hints[depth];
     return seen && this.run.answers.rows.length === 1 ? "" : hints[MODEL][seen];
   }
@@ -419,10 +421,18 @@ export class Stage {
     if (key === "Escape") return this.back();
     if (DEPTHS[Number(key) - 1]) return (this.go(Number(key) - 1), true);
     if (key === "b" && state.run.former) return (this.blend(0), true);
+    if (key === "y" && state.depth >= HEAD && state.deepest === NUMBER) return this.why();
     if (key === "d" && state.depth >= ROW) return this.scale();
     const act = state.acts().find((one) => one.key === key.toLowerCase());
     if (act) this.act(act.act);
     return Boolean(act);
+  }
+
+  why() {
+    if (this.state.depth === NUMBER) this.see(WHY);
+    else this.state.number = WHY;
+    this.go(NUMBER);
+    return true;
   }
 
   /** A text is one stop of the Tab key; the arrows go from word to word. */
@@ -476,7 +486,7 @@ export class Stage {
       return true;
     }
     if (state.depth === ROW && dx && !isCell) return (this.see(Math.max(0, Math.min(STOPS.length - 1, state.stop + dx))), true);
-    if (state.depth === NUMBER && dx && !isCell) return this.stepTerm(dx);
+    if (state.depth === NUMBER && state.number !== WHY && dx && !isCell) return this.stepTerm(dx);
     const column = state.column(), { key } = state;
     if (dy) {
       state.chooseRow(state.row() + dy);
@@ -533,7 +543,7 @@ export class Stage {
     scale.textContent = this.state.depth === MODEL && this.state.seen === 1 ? "probability" : "attention";
     hint.textContent = this.hint();
     this.toldPart = "null";
-    axes.textContent = state.depth === HEAD ? this.axes() : state.depth === MODEL ? this.sums() : state.depth === NUMBER ? "blue: adds · red: subtracts" : "";
+    axes.textContent = state.depth === HEAD ? this.axes() : state.depth === MODEL ? this.sums() : state.depth === NUMBER ? state.number === WHY ? "blue: for this key · red: against it" : "blue: adds · red: subtracts" : "";
   }
 
   /** What the rows are, and the columns. */

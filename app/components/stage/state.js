@@ -13,7 +13,8 @@ export const ROW = 3;
 export const NUMBER = 4;
 export const WHOLES = ["maps", "after", "needs"]; // views of the model, likewise
 export const STOPS = ["scores", "scaled", "weights", "output"]; // of a row, likewise
-export const NUMBERS = ["order", "largest"]; // of a query and a key, likewise
+export const NUMBERS = ["order", "largest", "why"]; // of a query and a key, likewise
+export const WHY = 2;
 export const ORDERS = ["layer", "habit", "effect"]; // of all heads, likewise
 export const VIEWS = ["matrix", "lines", "best"]; // of a head, likewise
 const WORD = /[\p{L}\p{N}]/u; // what a word has
@@ -421,9 +422,15 @@ export class StageState {
     return { what: "vectors", ...this.tile };
   }
 
+  /** What gives the reasons of the selected weight. */
+  whyOf() {
+    const [queries, keys] = this.sides();
+    return { what: "why", ...this.tile, layer: this.part().numbers[this.tile.layer] - 1, query: this.row() * queries.every, key: this.column() * keys.every };
+  }
+
   /** What the view of the model asks the server, and the numbers; null where nothing is asked. */
   question() {
-    if (this.depth === NUMBER) return this.vectorsOf();
+    if (this.depth === NUMBER) return this.number === WHY ? this.whyOf() : this.vectorsOf();
     if (this.depth !== MODEL) return null;
     return [null, { what: "after" }, this.needed()][this.seen];
   }
