@@ -60,3 +60,4 @@ export function power(score) {
 const fixed = (digits) => (value) => minus(value.toFixed(digits).replace(/^-(0\.?0*)$/, "$1"));
 export const one = fixed(1);
 export const two = fixed(2);
+export const signed = (value) => (value >= 0.05 ? `+${one(value)}` : one(value));

@@ -2,7 +2,7 @@
 // q · k, and below them what becomes of it.
 
 import { inkOn, ramp, stopsOf } from "../shared/colours.js";
-import { one, power, productsOf, share, stepsOf, two } from "./arithmetic.js";
+import { one, power, productsOf, share, signed, stepsOf, two } from "./arithmetic.js";
 import { between, clamp, ease, lerp } from "./camera.js";
 import { numberPlace } from "./layout.js";
 import { numbersOf } from "./row.js";
@@ -10,7 +10,6 @@ import { numbersOf } from "./row.js";
 const LABELLED = 8; // steps that say their number, at most
 const LEAST = 13; // px of a letter
 
-const signed = (value) => (value > 0 ? `+${one(value)}` : one(value));
 /** A share that a softmax gave: never 0%. */
 const given = (weight) => (weight > 0 ? share(weight) : "<1%");
 

@@ -2,13 +2,12 @@
 // words; at its edges what each side brings, and the weight without it.
 
 import { inkOn, ramp, stopsOf } from "../shared/colours.js";
-import { one } from "./arithmetic.js";
+import { one, signed } from "./arithmetic.js";
 import { lerp, written } from "./camera.js";
 
 const LEAST = 13; // px of a letter
 const PALE = 0.45; // of the colours, where no reason leads
 const LITTLE = 0.15; // of the largest part, from which on a cell has a number
-const signed = (value) => (value > 0 ? `+${one(value)}` : one(value));
 
 /** Where the grid stands: its box, `each` [width, height] of a cell, and at its right the columns of the
  * `sums` and of the weights `without`. */
