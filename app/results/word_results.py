@@ -19,6 +19,7 @@ from headlight.model.analysis.alignment import HeadAlignment, WordWeights
 from headlight.model.analysis.attribution import Attribution, attribution, source_kind
 from headlight.model.analysis.decomposition import Decomposition, decomposition
 from headlight.model.analysis.residual import row_shares
+from headlight.model.analysis.why import Why, why
 from headlight.model.probing import sweeps
 from headlight.model.probing.changes import Hidden, Scope
 from headlight.model.probing.run import FINAL
@@ -28,6 +29,7 @@ from headlight.model.probing.trace import read_of
 
 WHOLE_WORD = re.compile(r"[^\W\d_]{2,}")
 SAME_BEGINNING = 3  # letters that the forms of one word share
+WORDS_OF_WHY = 5  # of each side of a score, with a row or a column
 REMOVALS = "Removing one source token at a time"
 
 
@@ -96,6 +98,12 @@ class Needs:
     attention: np.ndarray
     probability: np.ndarray
     all: float
+
+
+@cached(lambda found: SMALL_RESULT + found.pairs.nbytes, CORES)
+def why_of(shown: Shown, cell: str) -> Why:
+    """Raises CannotRead and CannotChange."""
+    return why(shown.view.model, shown.run, cell, shown.given, beside=WORDS_OF_WHY)
 
 
 @cached(lambda found: SMALL_RESULT, CORES)

@@ -38,12 +38,17 @@ from headlight.app.state.messages import NothingToShow
 from headlight.app.state.settings import SETTINGS
 from headlight.app.text import formats, head_card
 from headlight.model.analysis.alignment import aligning_kind
+from headlight.model.analysis.decomposition import BIASES, POSITION, Term
 from headlight.model.analysis.head_metrics import HABITS
 from headlight.model.analysis.reading import Reading
+from headlight.model.analysis.streams import WordOrigin
+from headlight.model.analysis.why import MEETING, NAMED, PLACE, Why
 from headlight.model.probing.changes import CannotChange, written
+from headlight.model.probing.head_steps import HeadSteps
 from headlight.model.probing.trace import CannotRead
 
 MISSING = {"isMissing": True}
+WHY_NAMES = {POSITION: "position", BIASES: "constant"}
 MOST_ROWS = 200  # of predictions, after each layer
 MOST_QUESTIONS = 8  # that a browser may ask at once
 MOST_CELLS = 1_000_000  # of the scores of a head that are sent at once: 4 MB
@@ -254,22 +259,89 @@ def _effects(_asked: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _scores(asked: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What a head's rows are computed from: scores, mask and weights, (query, key), and values,
-    (key, d_head); None where they cannot be had."""
+def _steps(asked: Mapping[str, Any]) -> HeadSteps | None:
+    """A head step by step; None where that cannot be had, or is too much to send."""
     site = session.site_of(asked["kind"], asked["layer"])
     shown = selection.shown()
     if site is None or asked["head"] >= site.n_heads or shown.view.checkpoint.lacks:
         return None
     steps = head_results.head_steps_of(shown, site, asked["head"])
-    if steps.scores.size > MOST_CELLS:
-        return None
-    return {
+    return steps if steps.scores.size <= MOST_CELLS else None
+
+
+def _scores(asked: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What a head's rows are computed from: scores, mask and weights, (query, key), and values,
+    (key, d_head)."""
+    steps = _steps(asked)
+    return steps and {
         "scores": steps.scores,
         "mask": steps.mask,
         "weights": steps.weights,
         "v": steps.v,
     }
+
+
+def _vectors(asked: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The queries, (query, d_head), and keys, (key, d_head), that a head's scores compare."""
+    steps = _steps(asked)
+    return steps and dict(zip("qk", steps.compared, strict=True))
+
+
+def _why(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The reasons of a weight, see Why: `pairs` of what moves the score most, and of the rest of
+    each side; `rows` and `columns`, each with its name, its sum and the weight without it; the
+    `leading` pair, if one leads; `meeting`, the largest pairs, and `pulls`, what has most of the
+    pull."""
+    if session.site_of(asked["kind"], asked["layer"]) is None:
+        return MISSING
+    places = (int(asked[name]) + 1 for name in ("layer", "head", "query", "key"))
+    cell = "{}.{}.{}={}>{}".format(asked["kind"], *places)
+    try:
+        found = word_results.why_of(selection.shown(), cell)
+    except CannotRead as error:
+        said = str(error).removeprefix(f"“{cell}”: ")
+        return {"cannot": said[:1].upper() + said[1:]}
+    chosen, pairs = found.most(word_results.WORDS_OF_WHY), found.pairs
+    for axis, kept in enumerate(chosen):
+        rest = np.delete(pairs, kept, axis).sum(axis, keepdims=True)
+        pairs = np.concatenate([np.take(pairs, kept, axis), rest], axis)
+    sides = []
+    for origins, kept, axis in ((found.asks, chosen[0], 1), (found.offers, chosen[1], 0)):
+        sums = pairs.sum(axis).tolist()
+        sides.append(
+            [_side_of_why(found, origins[i], total) for i, total in zip(kept, sums, strict=False)]
+            + [{"name": "the rest", "sum": sums[-1], "without": None}]
+        )
+    leads = found.kind in (MEETING, PLACE)
+    first, *_ = np.argwhere(pairs[:-1, :-1] == pairs[:-1, :-1].max()).tolist()
+    return {
+        "kind": found.kind,
+        "meeting": [
+            [_origin(found, ask), _origin(found, offer), value / found.margin]
+            for ask, offer, value in found.largest(2)
+            if value >= NAMED * found.margin
+        ],
+        "pulls": [_origin(found, found.offers[found.pull.argmax()]), found.pull.sum()],
+        "pairs": pairs.tolist(),
+        "rows": sides[0],
+        "columns": sides[1],
+        "leading": first if leads else None,
+        "margin": found.margin,
+        "weight": found.weight,
+    }
+
+
+def _side_of_why(found: Why, origin: WordOrigin | Term, total: float) -> dict[str, Any]:
+    tested, side = None, ""
+    if isinstance(origin, WordOrigin) and origin.token is not None:
+        tested, side = found.beside[origin.side, origin.token].weight, origin.side
+    return {"name": _origin(found, origin), "sum": total, "without": tested, "side": side}
+
+
+def _origin(found: Why, origin: WordOrigin | Term) -> str:
+    if isinstance(origin, WordOrigin) and origin.token is not None:
+        return found.texts[origin.side].tokens[origin.token]
+    return WHY_NAMES[origin.what]
 
 
 def _after(_asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -301,6 +373,8 @@ ANSWERS = {
     "habit": _habits,
     "effect": _effects,
     "scores": _scores,
+    "vectors": _vectors,
+    "why": _why,
     "after": _after,
     "needs": _needs,
 }

@@ -12,12 +12,13 @@ from headlight.app.state.settings import SETTINGS
 # Where one is on the stage: the browser alone writes that, and no other page has it. The cell is
 # kind, layer, head, row and key, as they are counted on the screen.
 PLACE = {
-    "depth": r"model|heads|head|row",
+    "depth": r"model|heads|head|row|number",
     "whole": r"after|needs",
     "cell": r"(\w+)\.(\d+)\.(\d+)(?:\.(\d+))?(?:\.(\d+))?",
     "heads": r"habit|effect",
     "view": r"lines|best",
     "stop": r"scores|scaled|weights|output",
+    "number": r"largest|why",
     "scaling": r"off",
 }
 STAY = "stay"  # in what the server is told of a link to a page: it decides no setting

@@ -199,15 +199,6 @@ INSIDE_CONTROLS = (
     WITHOUT,
 )
 LOOKUP_CONTROLS = (
-    FOLLOW,
-    Setting(
-        "vectors",
-        "Vectors",
-        options.WORDS,
-        "segmented",
-        "Three words with vectors to drag, or the queries and keys of the selected head.",
-        options=(options.WORDS, options.SELECTED_HEAD),
-    ),
     Setting(
         "scaled",
         "Divide scores by √2",

@@ -134,7 +134,8 @@ MENU = (
         module="query_key_value",
         path="lookup",
         picture=".st-key-look_up",
-        head=True,
+        idle=("model", "source", "example", "line", "state", *ABOUT_A_RUN),
+        weights=True,
         settings=page_settings.LOOKUP_CONTROLS,
     ),
     Page(
@@ -264,6 +265,7 @@ FORMER_PLACES = {  # path of a former page, and its picture where one is meant â
     ("residual", ""): {"depth": "model", "whole": "after"},
     ("residual-stream", ""): {"depth": "model", "whole": "after"},
     ("attribution", "Source words"): {"depth": "model", "whole": "needs"},
+    ("lookup", "Queryâ€“key plane"): {"depth": "number"},
 }
 _former = {path: HOME for path, picture in FORMER_PLACES if not picture}
 ALIASES |= {"family": "lineage", HOME: HOME} | _former

@@ -13,7 +13,7 @@ are without it: its embedding is then the mean of its text's.
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -65,6 +65,7 @@ class Why(ByValue):
     pairs    (ask, offer), adding up to the margin; read-only
     without  token, (side, position from 0) → the margin and the weight without it
     texts    side → what was read of it
+    beside   as `without`, of further words, where that was asked
     """
 
     cell: str
@@ -78,6 +79,7 @@ class Why(ByValue):
     pairs: np.ndarray
     without: Mapping[tuple[str, int], Without]
     texts: Mapping[str, Encoding]
+    beside: Mapping[tuple[str, int], Without] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return self.in_words()
@@ -131,6 +133,16 @@ class Why(ByValue):
         """What has most of the margin on the query's side (0) or on the key's (1)."""
         totals, names = self.pairs.sum(axis=1 - axis), (self.asks, self.offers)[axis]
         return [(names[i], float(totals[i])) for i in np.argsort(-totals, kind="stable")[:count]]
+
+    def most(self, count: int) -> tuple[list[int], list[int]]:
+        """So many asks and offers that move the margin most, and those of the largest pair; in the
+        order that they have."""
+        (first, second), chosen = np.unravel_index(self.pairs.argmax(), self.pairs.shape), []
+        for axis, leading in ((0, first), (1, second)):
+            totals = np.abs(self.pairs.sum(axis=1 - axis))
+            order = np.argsort(-totals, kind="stable")[:count].tolist()
+            chosen.append(sorted({*order, int(leading)}))
+        return chosen[0], chosen[1]
 
     def in_words(self) -> str:
         """The reasons in a sentence; then the pull, and what is without the words that it names."""
@@ -204,9 +216,11 @@ def why(
     cell: str,
     given: PatchInputs = PatchInputs(),
     by: str = "words",
+    beside: int = 0,
 ) -> Why:
     """Why the row of a query attends to a key, as “cross.3.3=9>6” names both: layer 3, head 3, the
     query 9 and the key 6, from 1, special tokens counted. `by`: "words", or "parts" of the model.
+    `beside`: so many words of each side are left out one at a time, too.
     `model` must be the caller's own view. Raises CannotRead, also where the scores are no such sum,
     CannotChange, and ValueError for another `by`."""
     kind_of("cell", cell, str, "one str, such as cross.3.3=9>6")
@@ -242,7 +256,14 @@ def why(
         cell, asker, offered, float(weights[key]), margin, _read_only(pull), asks, offers,
         _read_only(pairs), {}, recorded.texts,
     )  # fmt: skip
-    return replace(found, without=_without(recorded, site, head, query, key, others, found.named()))
+    named, most = found.named(), found.most(beside) if beside else ([], [])
+    shown = [*(asks[i] for i in most[0]), *(offers[j] for j in most[1])]
+    more = [(one.side, one.token) for one in shown
+            if isinstance(one, WordOrigin) and one.token is not None]  # fmt: skip
+    tested = _without(
+        recorded, site, head, query, key, others, list(dict.fromkeys([*named, *more]))
+    )
+    return replace(found, without={one: tested[one] for one in named}, beside=tested)
 
 
 def _read_only(tensor: Tensor) -> np.ndarray:

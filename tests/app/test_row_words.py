@@ -15,7 +15,6 @@ import pytest
 from headlight.app.components.packing import pack_trace
 from headlight.app.export import bertviz_html, notebook, pictures, tables
 from headlight.app.lessons.sentence_run import NamedHead, SentenceRun
-from headlight.app.state.options import SELECTED_HEAD
 from headlight.app.text import part_names
 from headlight.app.text.formats import escaped
 from headlight.model import load
@@ -158,13 +157,12 @@ def test_padding_is_called_padding_and_an_earlier_step_keeps_the_labels():
 def test_the_word_is_the_same_on_pages(page, number):
     place = name, kind, layer, head, row = places()[number]
     settings = dict(kind=kind, layer=layer + 1, head=head + 1, follow=f"{row + 1} ")
-    page.query_params.update(model=name, source=TEXTS[name], vectors=SELECTED_HEAD, **settings)
+    page.query_params.update(model=name, source=TEXTS[name], **settings)
     page.run()
-    for view in ("lookup", "inside"):
-        page.switch_page(view).run()
-        assert not page.exception
-        (picker,) = (box for box in page.selectbox if box.key == "follow")
-        assert f"{row + 1} {word_of(*place)}" in picker.options
+    page.switch_page("inside").run()
+    assert not page.exception
+    (picker,) = (box for box in page.selectbox if box.key == "follow")
+    assert f"{row + 1} {word_of(*place)}" in picker.options
     read = trace_of(name).texts_of(kind)[0].tokens
     both = escaped(f"Having read “{read[row]}”, about to write “{word_of(*place)}”")
     rows = trace_of(name).row_words(kind, layer, head)

@@ -114,9 +114,33 @@ def test_scores_of_a_head_are_those_of_its_steps(answered):
     steps = head_steps(model.model, model.run(TEXT), model.model.sites()[-2], 1)
     for name, array in found.items():
         assert np.allclose(array, getattr(steps, name), atol=1e-5), name
+    for name, array in answered(
+        {"what": "vectors", "kind": "cross", "layer": 2, "head": 1}
+    ).items():
+        assert np.array_equal(array, getattr(steps, name)), name
     for wrong in ({"layer": 9}, {"head": 9}, {"kind": "other"}, {"what": "nothing"}):
         question = {"what": "scores", "kind": "cross", "layer": 2, "head": 1} | wrong
         assert answered(question) == {"isMissing": True}
+
+
+def test_the_reasons_of_a_weight_are_those_of_the_model(answered):
+    asked = {"what": "why", "kind": "cross", "layer": 2, "head": 2, "of": ""}
+    model = load("en-fr")
+    found, why = (
+        answered(asked | {"query": 2, "key": 2}),
+        model.why(model.run(TEXT), "cross.3.3=3>3"),
+    )
+    assert np.sum(found["pairs"]) == pytest.approx(why.margin, abs=1e-4)
+    assert np.max(np.array(found["pairs"])[:-1, :-1]) == pytest.approx(why.pairs.max())
+    for axis, name in ((1, "rows"), (0, "columns")):
+        assert np.sum(found["pairs"], axis) == pytest.approx([one["sum"] for one in found[name]])
+    assert found["kind"] == why.kind and found["weight"] == pytest.approx(why.weight)
+    assert (found["leading"] is None) == (why.kind not in ("meeting", "position"))
+    named = [one["without"] for name in ("rows", "columns") for one in found[name]]
+    for without in why.without.values():
+        assert any(one == pytest.approx(without.weight, abs=1e-6) for one in named if one)
+    masked = answered(asked | {"kind": "decoder", "query": 0, "key": 3})
+    assert masked == {"cannot": "This key is masked, so there is nothing to explain."}
 
 
 def test_what_it_would_write_after_each_layer_is_the_lens(answered):

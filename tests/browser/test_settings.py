@@ -114,7 +114,7 @@ MATTERS = {
         aligned_at=(ONE_HEAD, "word about to be written"),
     ),
     "inside": of_a_run("at=Softmax", at=("", "Values"), without=("", ["scaling"])),
-    "lookup": of_a_run(scaled=("vectors=Three+words", False), vectors=("", "Three words")),
+    "lookup": {"scaled": ("", False)},
     "attribution": of_a_run(
         target=("score_at=3", "Deux chiens courent."),
         hold=("step=16&score_at=5", False),

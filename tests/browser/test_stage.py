@@ -81,6 +81,46 @@ def test_it_is_mounted_once_and_depths_take_no_message(visit):
     visit.expect_well()
 
 
+def test_a_bar_opens_into_the_numbers_behind_it(visit):
+    visit.open(f"lookup{MA}&vectors=Query%E2%80%93key+plane")  # a former picture
+    expect(finding(visit)).to_contain_text("ma · my is 32.3")
+    visit.open(f"{MA}&depth=row")
+    page, picture = visit.page, visit.page.locator(f"{PLACE} canvas")
+    current, spoken = (
+        page.locator(f"{PLACE} {part}") for part in (".rail [aria-current]", ".spoken")
+    )
+    expect(finding(visit)).to_contain_text("q · k is 32.3")
+    of = {"x": 717, "y": 440}  # the bar of the word before
+    picture.click(position=of)
+    expect(page.locator(f"{PLACE} .rail button").last).to_have_text("of")
+    expect(current).to_have_text("ma")
+    picture.click(position=of)
+    expect(current).to_have_text("of")
+    expect(finding(visit)).to_contain_text("ma · of is 26.0, a sum of 32 products")
+    visit.settle()
+    before = asked(visit)
+    press(visit, "Shift+ArrowRight")
+    expect(finding(visit)).to_contain_text(
+        "ma · my is 32.3, a sum of 32 products; the largest is 9.9."
+    )
+    press(visit, "ArrowLeft")
+    expect(spoken.last).to_contain_text("number 25: −0.4 × −3.0 = 1.2, the sum so far ")
+    page.get_by_role("button", name="Largest first").click()
+    expect(finding(visit)).to_contain_text("32.3: 22 products add 42.1, 10 subtract 9.8.")
+    assert "depth=number" in page.url and "number=largest" in page.url
+    press(visit, "Escape", "y")
+    expect(finding(visit)).to_contain_text(
+        "Why my? It scores 5.7 above the other keys: 25% is of meeting my, 21% my meeting my."
+    )
+    press(visit, "Escape")
+    before = asked(visit)
+    expect(current).to_have_text("ma")
+    press(visit, "5")
+    expect(current).to_have_text("my")
+    assert asked(visit) == before  # queries and keys of a head come once
+    visit.expect_well()
+
+
 def test_the_sentence_stands_there_before_the_app(visit):
     """In the document, until the stage has something to show or to cover."""
     for address in ("?model=en-fr&source=A+<b>+dog.", "?model=en-fr&changes=nonsense"):

@@ -17,7 +17,6 @@ OURS = [  # Streamlit answers for its own widgets
     ".st-key-copy_link",
     ".st-key-lesson_region",
     ".st-key-lesson_offer",
-    ".st-key-head_plane",
     ".hl-tokens",
     ".hl-merges",
     "[class*=_figure]",

@@ -20,9 +20,13 @@ from headlight.model.probing.head_steps import head_steps
 from headlight.model.rounding import percent
 from tests.model.common import random_model, run_of, tiny_tokenizer
 
-FILES = [f"app/components/stage/{name}.js" for name in ("arithmetic", "state", "finding", "row")]
+FILES = [
+    f"app/components/stage/{name}.js"
+    for name in ("arithmetic", "state", "finding", "row", "number")
+]
 LINE = "She has never seen the red car of my sister."
 FOCUS = {"kind": "cross", "layer": 2, "head": 2}
+COLOURS = {"light": ["#000000", "#ffffff"], "dark": ["#000000", "#ffffff"]}
 LOOK = {
     "covered": False,
     "veil": [],
@@ -66,6 +70,12 @@ def stage(node, trace):
     return evaluate
 
 
+def sent(array):
+    """An array as the browser has it."""
+    data = array.ravel().astype(float).tolist()
+    return {"rows": len(array), "columns": array.shape[1], "data": data}
+
+
 def texts(parts):
     return "".join(part if isinstance(part, str) else part[0] for part in parts)
 
@@ -106,13 +116,14 @@ def test_the_selection_is_the_browsers_until_the_server_has_another(stage):
     assert found == ["decoder 2.2", "decoder 2.2", "cross 3.3", "encoder 1.4", 2, 1]
 
 
-@pytest.mark.parametrize("depth", ["model", "heads", "head", "row"])
+@pytest.mark.parametrize("depth", ["model", "heads", "head", "row", "number"])
 def test_an_address_leads_to_where_it_was_written(stage, depth):
     where = {
         "depth": depth,
         "whole": "needs",
         "cell": "cross.2.3.4.5",
         "stop": "weights",
+        "number": "largest",
         "scaling": "off",
     }
     written = stage("(state) => state.place()", where=where)
@@ -304,14 +315,7 @@ def test_what_is_said_of_a_row_are_its_own_numbers(stage, trace):
     site = trace.kinds["cross"][2]
     steps = head_steps(model.model, model.run(LINE), site, 2)
     arrays = {"scores": steps.scores, "mask": steps.mask, "weights": steps.weights, "v": steps.v}
-    vectors = {
-        name: {
-            "rows": len(array),
-            "columns": array.shape[1],
-            "data": array.ravel().astype(float).tolist(),
-        }
-        for name, array in arrays.items()
-    }
+    vectors = {name: sent(array) for name, array in arrays.items()}
     code = """(state) => {
       const vectors = VECTORS;
       for (const each of Object.values(vectors)) each.data = Float32Array.from(each.data);
@@ -332,6 +336,75 @@ def test_what_is_said_of_a_row_are_its_own_numbers(stage, trace):
         assert f"{keys[best]} has {steps.scaled[row, best]:.2f}".replace("-", "−") in scaled
         assert f"{keys[best]} gets {share(digits)}" in weights
         assert output.startswith(f"The output is {share(digits)} of the value of {keys[best]}")
+
+
+# Draws the numbers of every fifth cell, and tells what was written and filled, and where.
+NUMBERS = """(state) => {
+  const { vectors, compared, size: [W, H, isNarrow, s, m, l] } = GIVEN, said = [];
+  for (const each of Object.values({ ...vectors, ...compared }))
+    each.data = Float32Array.from(each.data);
+  const colours = { done: "#00f", lost: "#f00", ink: "#000", selected: "#f60" };
+  const width = (text, px = s) => text.length * px * 0.5;
+  const pen = new Proxy({}, { get: () => () => {}, set: () => true });
+  Object.assign(state, { vectors, depth: NUMBER, ink: "rgb(0, 0, 0)" });
+  state.told[JSON.stringify(state.vectorsOf())] = compared;
+  const { rows, columns } = state.part();
+  for (let at = 0; at < rows * columns; at += 5) {
+    state.chooseRow(Math.floor(at / columns));
+    state.key = at % columns;
+    const texts = [];
+    const text = (text, x, y, { px = s, align = "left", most } = {}) => {
+      const wide = Math.min(most ?? Infinity, width(text, px));
+      const left = x - { left: 0, center: wide / 2, right: wide }[align];
+      texts.push({ text, px, x: left, y: y - px * 0.4, w: wide, h: px * 0.8 });
+    };
+    const none = () => "", size = { W, H, s, m, l, isNarrow };
+    const camera = { ...size, colours, width, text, fill: none, box: none, colour: none, cx: pen };
+    drawNumber(state, camera, 1, state.number, null);
+    const { sum, raw, said: share } = wayOf(state);
+    said.push({ sum, raw, share, texts, finding: findingOf(state) });
+  }
+  return said;
+}"""
+
+
+@pytest.mark.parametrize("order", ["order", "largest"])
+@pytest.mark.parametrize(
+    "size",
+    [
+        (1216, 526, False, 14, 17, 25),
+        (1824, 810, False, 17, 20, 32),
+        (1216, 456, False, 19, 22, 32),
+        (358, 540, True, 14, 16, 22),
+    ],
+)
+def test_products_add_up_to_the_score_and_nothing_covers_another(stage, trace, order, size):
+    model = load("en-fr")
+    steps = head_steps(model.model, model.run(LINE), trace.kinds["cross"][2], 2)
+    names = ("scores", "mask", "weights", "v")
+    given = {
+        "vectors": {name: sent(getattr(steps, name)) for name in names},
+        "compared": dict(zip("qk", map(sent, steps.compared), strict=True)),
+        "size": size,
+    }
+    found = stage(
+        NUMBERS.replace("GIVEN", json.dumps(given)), where={"number": order}, differences=COLOURS
+    )
+    cells = steps.scores.ravel()[::5], steps.weights.ravel()[::5]
+    for one, score, weight in zip(found, *cells, strict=True):
+        assert one["sum"] == pytest.approx(score, rel=1e-5, abs=1e-5)
+        assert one["raw"] == pytest.approx(score) and one["share"] != "0%"
+        assert one["share"] == percent(weight, int(0.985 < weight < 0.9995))
+        assert f" is {score:.1f}".replace("-", "−") in texts(one["finding"])
+        boxes = np.array([[box[name] for name in "xywh"] for box in one["texts"]])
+        assert min(box["px"] for box in one["texts"]) >= 13
+        x, y, w, h = boxes.T
+        assert (boxes[:, :2] >= -0.01).all()
+        assert (x + w <= size[0] + 0.01).all() and (y + h <= size[1] + 0.01).all()
+        apart = (x[:, None] >= (x + w) - 0.01) | ((x + w)[:, None] <= x + 0.01)
+        apart |= (y[:, None] >= (y + h) - 0.01) | ((y + h)[:, None] <= y + 0.01)
+        met = np.argwhere(~(apart | np.eye(len(boxes), dtype=bool)))
+        assert not met.size, [one["texts"][at] for at in met[0]]
 
 
 @pytest.mark.parametrize("score", [-1000.0, -9.3, -0.1, 0.0, 5.71, 11.5, 11.6, 52.3, 2302.585, 9e4])

@@ -1,8 +1,6 @@
 // Vectors in the plane, as arrows from zero whose thickness is their weight, and the numbers beside
-// them. Two pictures: a dictionary whose vectors are dragged and which is computed here, and a head's
-// queries and keys, which the model has computed and which are only drawn here.
+// them: a dictionary whose vectors are dragged.
 
-import MASKED from "../../masked.json" with { type: "json" };
 import { element } from "../shared/dom.js";
 import { minus, percent, tenths } from "../shared/numbers.js";
 import { shape } from "../shared/svg.js";
@@ -10,8 +8,6 @@ import { shape } from "../shared/svg.js";
 const STEP = 0.1; // vectors are dragged from tenth to tenth, so that the digits shown are all there are
 const REACH = 10; // the largest number a dragged vector may hold
 const REST = 150; // ms without a key before the server, or a screen reader, hears of it
-const MOST_LABELS = 48; // with more tokens than that, only keys that have weight are named
-const LEAST_ARROW = 0.01; // keys of less weight are dots alone
 
 const pair = ([x, y]) => `(${tenths(x)}, ${tenths(y)})`;
 
@@ -75,7 +71,7 @@ class Sheet {
   }
 
   /** Shows at least the box [left, right, bottom, top] in so many pixels. */
-  fit([left, right, bottom, top], width, height, names = []) {
+  fit([left, right, bottom, top], width, height) {
     const style = getComputedStyle(this.svg);
     this.font = parseFloat(style.fontSize);
     this.brush.font = `600 ${this.font}px ${style.fontFamily}`;
@@ -83,7 +79,7 @@ class Sheet {
     this.unit = Math.min(width / (right - left), height / (top - bottom));
     this.zero = [(width - this.unit * (left + right)) / 2, (height + this.unit * (bottom + top)) / 2];
     for (const [name, value] of Object.entries({ width, height })) this.svg.setAttribute(name, value);
-    this.grid.replaceChildren(...this.lines(), ...this.titles(names));
+    this.grid.replaceChildren(...this.lines());
   }
 
   at([x, y]) {
@@ -119,15 +115,6 @@ class Sheet {
     return drawn;
   }
 
-  titles([across, up]) {
-    if (!across) return [];
-    const { width, height, font } = this;
-    return [
-      shape("text", { x: width - 0.3 * font, y: height - 0.4 * font, "text-anchor": "end" }, across),
-      shape("text", { x: 0.3 * font, y: font }, up),
-    ];
-  }
-
   /** Writes labels {at, text, gap, class} where they hide neither each other nor the `taken`
    * places; the first ones first. One that fits nowhere is left out unless `must` be. */
   write(labels, taken = []) {
@@ -161,7 +148,6 @@ class Sheet {
         x: (left + right) / 2 + shift, y: (top + bottom) / 2 + 0.34 * this.font,
         "text-anchor": "middle", ...attributes,
       }, text));
-      if (written.length >= MOST_LABELS) break;
     }
     this.labels.replaceChildren(...written);
   }
@@ -171,11 +157,10 @@ class Sheet {
 class Picture {
   constructor(root, attributes) {
     this.sheet = new Sheet(attributes);
-    this.above = element("div", { class: "above" });
     this.side = element("div", { class: "side" }, this.sheet.svg);
     this.numbers = element("div", { class: "numbers" });
     this.live = element("p", { class: "live", role: "status" });
-    this.frame = element("div", { class: "frame" }, this.above, this.side, this.numbers, this.live);
+    this.frame = element("div", { class: "frame" }, this.side, this.numbers, this.live);
     root.append(this.frame);
     new ResizeObserver(() => {
       if (Math.abs(this.side.clientWidth - this.width) > 1) this.draw();
@@ -353,184 +338,9 @@ class LookUp extends Picture {
   }
 }
 
-/** A head's queries and keys, and the weights of the query that is chosen. */
-class Head extends Picture {
-  constructor(root) {
-    super(root, { role: "img" });
-    this.side.append(element("p", { class: "hint" },
-      element("span", { class: "dot" }), " key: its size and its arrow's thickness show its weight " +
-      `(${MASKED.points}) · `,
-      element("span", { class: "diamond" }), " query: click to select it · hover over a point " +
-      "to see its name"));
-    this.strip = element("div", { class: "strip", role: "radiogroup" });
-    this.above.append(this.strip);
-    this.strip.onclick = (event) => this.choose(event.target.index, 0);
-    this.strip.onkeydown = (event) => this.key(event);
-    this.sheet.svg.onclick = (event) => this.choose(event.target.index, 0);
-    this.sheet.svg.onpointermove = (event) => this.point(event.target);
-    this.sheet.svg.onpointerleave = () => this.point(this.sheet.svg);
-    this.tip = shape("text", { class: "tip", "text-anchor": "middle" });
-    this.sheet.svg.append(this.tip);
-  }
-
-  show(data) {
-    const before = this.data;
-    if (before && JSON.stringify(before) === JSON.stringify(data)) return this.draw();
-    this.data = data;
-    // A key is pressed: what the server answers to an earlier one must not move the choice back.
-    if (!this.waiting || this.chosen >= data.queries.labels.length) this.chosen = data.chosen;
-    this.frame.style.setProperty("--hl-focus", data.colour);
-    const text = JSON.stringify([data.queries.name, data.queries.labels]);
-    if (this.text !== text) this.words();
-    this.text = text;
-    this.tell();
-    this.draw();
-    this.mark();
-    if (before) this.say(this.sentence());
-  }
-
-  words() {
-    const { labels, name } = this.data.queries;
-    this.strip.setAttribute("aria-label", `Query: a token of the ${name}`);
-    this.tokens = labels.map((label, index) => Object.assign(
-      element("span", { role: "radio", dir: "auto" }, label), { index }));
-    this.strip.replaceChildren(element("b", { "aria-hidden": "true" }, "Query"), ...this.tokens);
-  }
-
-  mark() {
-    this.tokens.forEach((token, i) => {
-      token.setAttribute("aria-checked", i === this.chosen);
-      token.setAttribute("tabindex", i === this.chosen ? 0 : -1);
-    });
-    // Numbers of another query are not those of the chosen one.
-    this.frame.classList.toggle("old", this.chosen !== this.data.chosen);
-  }
-
-  key(event) {
-    const ways = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1,
-      Home: -Infinity, End: Infinity };
-    const way = ways[event.key];
-    if (!way) return;
-    const last = this.tokens.length - 1;
-    this.choose(Math.min(last, Math.max(0, this.chosen + way)), REST);
-    this.tokens[this.chosen].focus();
-    event.preventDefault();
-  }
-
-  /** The choice moves at once here, and for the server after `rest` ms. */
-  choose(index, rest) {
-    if (index === undefined) return;
-    this.chosen = index;
-    this.mark();
-    this.draw();
-    clearTimeout(this.waiting);
-    this.waiting = setTimeout(() => {
-      this.waiting = 0;
-      this.report(index);
-    }, rest);
-  }
-
-  draw() {
-    if (!this.data || !this.side.clientWidth) return;
-    const { data, sheet, chosen } = this;
-    const { queries, keys, weights } = data;
-    const [width, height] = this.room();
-    const all = [[0, 0], ...queries.points, ...keys.points];
-    const box = [0, 1].flatMap((i) => {
-      const values = all.map((point) => point[i]);
-      const [low, high] = [Math.min(...values), Math.max(...values)];
-      const edge = 0.1 * (high - low) || 1;
-      return [low - edge, high + edge];
-    });
-    sheet.fit(box, width, height, data.axes);
-    const { font } = this;
-    const radius = (weight) => (0.2 + 0.75 * Math.sqrt(weight)) * font;
-    const byWeight = [...weights.keys()].sort((a, b) => weights[b] - weights[a]);
-    const drawn = [];
-    for (const i of [...byWeight].reverse()) {
-      const [x, y] = sheet.at(keys.points[i]);
-      const label = `key ${keys.labels[i]}`;
-      if (weights[i] >= LEAST_ARROW)
-        drawn.push(shape("path", { class: "key", d: arrow(sheet.zero, [x, y], weights[i] * 0.9 * font),
-          opacity: 0.35 + 0.65 * weights[i] }));
-      const kind = weights[i] ? "key" : "key masked";
-      const dot = shape("circle", { class: kind, cx: x, cy: y, r: radius(weights[i]) });
-      drawn.push(Object.assign(dot, { label }));
-    }
-    const half = 0.36 * font;
-    queries.points.forEach((point, i) => {
-      const [x, y] = sheet.at(point);
-      const diamond = shape("path", { class: i === chosen ? "other chosen" : "other",
-        d: `M${x - half} ${y}L${x} ${y - half}L${x + half} ${y}L${x} ${y + half}Z` });
-      drawn.push(Object.assign(diamond, { index: i, label: `query ${queries.labels[i]}` }));
-    });
-    const tip = sheet.at(queries.points[chosen]);
-    drawn.push(shape("path", { class: "query", d: arrow(sheet.zero, tip, 0.25 * font) }));
-    sheet.drawing.replaceChildren(...drawn);
-    const dots = keys.points.filter((_, i) => weights[i] >= 0.05).map((point) => {
-      const [x, y] = sheet.at(point);
-      return [x - 4, y - 4, x + 4, y + 4];
-    });
-    const label = (side, i, gap, more) =>
-      ({ at: side.points[i], text: side.labels[i], gap, ...more });
-    const short = queries.points.length + keys.points.length <= MOST_LABELS;
-    sheet.write([
-      label(queries, chosen, 0.4 * font, { must: true, class: "query" }),
-      ...byWeight.filter((i) => short || weights[i] >= LEAST_ARROW)
-        .map((i) => label(keys, i, radius(weights[i]) + 2, {})),
-      ...queries.points.map((_, i) => label(queries, i, half, { class: "other" }))
-        .filter((_, i) => short && i !== chosen),
-    ], dots);
-    sheet.svg.setAttribute("aria-label", "Queries and keys of the head in the plane. " +
-      `${this.sentence()} All numbers are in the table.`);
-    this.point(sheet.svg);
-  }
-
-  point(target) {
-    const { label } = target;
-    this.tip.textContent = label ?? "";
-    if (!label) return;
-    const box = target.getBBox();
-    const wide = this.sheet.brush.measureText(label).width / 2 + 4;
-    const x = Math.min(this.sheet.width - wide, Math.max(wide, box.x + box.width / 2));
-    const y = box.y > 1.5 * this.font ? box.y - 0.4 * this.font : box.y + box.height + 1.2 * this.font;
-    this.tip.setAttribute("x", x);
-    this.tip.setAttribute("y", y);
-  }
-
-  tell() {
-    const { queries, keys, weights, scores, inPlane, chosen, divided } = this.data;
-    const order = [...weights.keys()].sort((a, b) => weights[b] - weights[a] || a - b);
-    const box = element("div", { class: "scroll", tabindex: 0, role: "region",
-      "aria-label": "Every key in numbers" });
-    box.append(table(
-      element("span", {}, "What the query ", element("b", { dir: "auto" }, queries.labels[chosen]),
-        ` attends to in the ${keys.name}`),
-      ["key", "position", `q·k ${divided}`, "in the plane", "weight"],
-      order.map((i) => ({
-        share: weights[i],
-        cells: [keys.labels[i], String(i + 1), number(scores[i], 4), number(inPlane[i], 4),
-          weights[i] ? number(weights[i], 4)
-            : element("span", {}, number(0, 0), element("small", {}, " masked"))],
-      }))));
-    this.numbers.replaceChildren(box);
-  }
-
-  sentence() {
-    const { queries, keys, weights, chosen } = this.data;
-    const best = [...weights.keys()].filter((i) => weights[i] > 0)
-      .sort((a, b) => weights[b] - weights[a]).slice(0, 3);
-    if (!best.length) return `${queries.labels[chosen]} cannot attend at all.`;
-    return `${queries.labels[chosen]} attends most to ` +
-      `${best.map((i) => `${keys.labels[i]}, ${percent(weights[i], 1)}`).join("; ")}.`;
-  }
-}
-
 /** One picture a place on the page, which outlives the runs of the script. */
 export default function ({ data, parentElement, setTriggerValue }) {
-  const Kind = data.picture === "head" ? Head : LookUp;
-  const picture = (parentElement.picture ??= new Kind(parentElement));
+  const picture = (parentElement.picture ??= new LookUp(parentElement));
   picture.reportQuery = (query) => setTriggerValue("query", query);
-  picture.report = (index) => setTriggerValue("chosen", index);
   picture.show(data);
 }

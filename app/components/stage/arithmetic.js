@@ -25,6 +25,19 @@ export function rowOf(head, row, isScaled) {
     allowed: isAllowed, isFinite: allowed.every((key) => Number.isFinite(scores[key])) };
 }
 
+/** The products of two vectors, number by number: each with `q`, `k`, `product` and its `size`. */
+export const productsOf = (q, k) => Array.from(q, (value, at) => ({ q: value, k: k[at], product: value * k[at], size: Math.abs(value * k[at]) }));
+
+/** How each product moves the sum: its place `at` among them, and the sum before and after it; in the order
+ * of the vectors, or the largest first. */
+export function stepsOf(terms, isSorted) {
+  const order = [...terms.keys()], steps = [];
+  if (isSorted) order.sort((a, b) => terms[b].product - terms[a].product);
+  let sum = 0;
+  order.forEach((n, at) => (steps[n] = { at, from: sum, to: (sum += terms[n].product) }));
+  return steps;
+}
+
 /** A share: one digit where whole percents would hide that others have the rest. */
 export const share = (weight) => percent(weight, weight > 0.985 && weight < 0.9995 ? 1 : 0);
 
@@ -47,3 +60,4 @@ export function power(score) {
 const fixed = (digits) => (value) => minus(value.toFixed(digits).replace(/^-(0\.?0*)$/, "$1"));
 export const one = fixed(1);
 export const two = fixed(2);
+export const signed = (value) => (value >= 0.05 ? `+${one(value)}` : one(value));

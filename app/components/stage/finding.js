@@ -3,9 +3,11 @@
 import { moment } from "../shared/names.js";
 import { minus, percent } from "../shared/numbers.js";
 import { one, power, share, two } from "./arithmetic.js";
+import { written } from "./camera.js";
 import { numbersOf } from "./row.js";
 import { COSTS } from "./needs.js";
-import { HEADS, MODEL, ORDERS, ROW } from "./state.js";
+import { wayOf } from "./number.js";
+import { HEADS, MODEL, NUMBER, ORDERS, ROW, WHY } from "./state.js";
 
 const NAMED = 3; // words that settle late, in one sentence
 const SHARP = 0.99; // a row in which a small change of a score changes almost nothing
@@ -31,6 +33,7 @@ export function findingOf(state) {
   const part = state.part(), row = state.row();
   if (state.depth === MODEL && state.seen) return (state.seen === 1 ? ofAfter : ofNeeds)(state);
   if (state.isCovered(part, state.tileOf(part), row)) return ["This row is covered until you answer."];
+  if (state.depth === NUMBER) return ofNumber(state);
   if (state.depth === ROW) return ofRow(state);
   const [best] = bestOf(state), weights = state.weights(), names = state.keyNames();
   if (best === undefined) return [...rowStart(state), name(state.name()), " may attend to no key: all its weights are 0."];
@@ -162,6 +165,43 @@ function ofRow(state) {
         next, rest > 0.005 ? `, and ${share(rest)} of the rest.` : "."];
     }
   }
+}
+
+/** Why a query attends to a key. */
+function ofWhy(state) {
+  const found = state.answered(state.whyOf());
+  if (found === undefined) return ["Looking for what ", key(state.keyNames()[state.column()]), " has and the other keys lack …"];
+  if (!found) return ["The reasons of this weight are not known here."];
+  const start = ["Why ", key(state.keyNames()[state.column()]), "? "], { kind, margin, meeting, pulls: [puller, pull], rows, columns, weight } = found;
+  if (found.cannot) return [...start, found.cannot];
+  if (kind === "none") return [...start, `It scores ${one(-margin)} below the mean of the other keys: it is not preferred here.`];
+  const above = `It scores ${one(margin)} above the other keys`;
+  if (kind === "pull") return [...start, `${above}: ${percent(Math.min(1, pull / margin))} is there whoever asks, mostly from `, key(puller), "."];
+  if (kind === "position") return [...start, `${above}: ${percent(meeting[0][2])} comes from where the two stand.`];
+  if (kind === "meeting")
+    return [...start, `${above}: `, ...meeting.flatMap(([ask, offer, part], at) =>
+      [at ? `, ${percent(part)} ` : `${percent(part)} is `, name(ask), " meeting ", name(offer)]), "."];
+  const needed = [...rows, ...columns].filter(({ without }) => without !== null).toSorted((a, b) => a.without - b.without)[0];
+  const yet = needed?.without < weight ? [" Without ", name(needed.name), `, it falls from ${written(weight)} to ${written(needed.without)}.`] : [];
+  return [...start, kind === "conflict" ? `${above}: large reasons for and against it cancel.` : "Many small reasons: none leads.", ...yet];
+}
+
+/** What a query and a key give, and of what. */
+function ofNumber(state) {
+  if (state.number === WHY) return ofWhy(state);
+  const pair = [query(state.rowNames()[state.row()]), " · ", key(state.keyNames()[state.column()])], way = wayOf(state);
+  if (state.vectors?.isMissing || state.answered(state.vectorsOf()) === null)
+    return ["The numbers of this head did not come. ", "Choose the row again to ask once more."];
+  if (!way) return ["The numbers of ", ...pair, " are on their way."];
+  const { terms, sum, isMasked } = way;
+  if (!Number.isFinite(sum)) return [...pair, " is NaN or infinite: no steps can be drawn."];
+  if (isMasked) return [...pair, ` is ${one(sum)}, but the key is masked: its weight is 0.`];
+  if (!way.isOwn) return [...pair, ` is ${one(sum)}. The weight, ${way.said}, is not the softmax of such scores alone.`];
+  const [up, down] = [terms.filter(({ product }) => product > 0), terms.filter(({ product }) => product < 0)];
+  const total = (of) => one(Math.abs(of.reduce((all, { product }) => all + product, 0)));
+  if (state.number) return [...pair, ` is ${one(sum)}: ${up.length} products add ${total(up)}, ${down.length} subtract ${total(down)}.`];
+  const largest = Math.max(...terms.map(({ product }) => product));
+  return [...pair, ` is ${one(sum)}, a sum of ${terms.length} products; the largest is ${one(largest)}.`];
 }
 
 /** What a cell says aloud. */

@@ -15,6 +15,19 @@ export function matrixPlace(state, camera) {
   return { ...box, isTilted, each: [box.w / part.columns, box.h / part.rows] };
 }
 
+/** Where query and key stand, number by number: `strips`, the tops of the two, `high` each; the line `said`
+ * in which a product is written out; the box of the steps, `tall` from `top` on; and the `foot`, of what
+ * becomes of their sum. */
+export function numberPlace(state, camera, { length }) {
+  const { W, H, s, m, l, isNarrow } = camera, most = 0.16 * W;
+  const names = [["query", state.rowNames()[state.row()]], ["key", state.keyNames()[state.column()]]];
+  const wide = Math.max(...names.map(([side, word]) => camera.width(`${side} `, m) + Math.min(most, camera.width(word, m, 650))));
+  const x = isNarrow ? 0 : wide + s * 0.9, gap = s * 0.7, right = gap + camera.width("−00.0", isNarrow ? m : m * 1.2, 650), w = W - x - right;
+  const high = isNarrow ? s * 1.5 : Math.max(s * 2, H * 0.062), title = isNarrow ? m * 1.6 : 0, strips = [title, 2 * title + high + (isNarrow ? 2 : 5)];
+  const said = strips[1] + high + m * 1.35, top = said + m * 1.9, foot = H - (isNarrow ? l * 4 : l * 1.65 + m * 1.3);
+  return { x, w, gap, high, names, most: isNarrow ? W * 0.7 : most, strips, said, top, tall: foot - (isNarrow ? m : m * 1.5) - top, foot, each: w / length };
+}
+
 /** The columns that have a bar, in the order of the text. */
 export function shownColumns(state) {
   const weights = state.weights(), all = weights.map((_, at) => at);

@@ -3,8 +3,10 @@
 import { percent } from "../shared/numbers.js";
 import { clamp, ease, lerp, written } from "./camera.js";
 import { matrixPlace, rowPlace } from "./layout.js";
+import { drawNumber } from "./number.js";
 import { drawBars } from "./row.js";
 import { drawTile } from "./tile.js";
+import { drawWhy } from "./why.js";
 
 const WRITTEN = 0.05; // weights from which on a number stands in the cell
 const SMALL = 9; // px, under which cells have no gaps between them
@@ -158,7 +160,7 @@ function drawLines(state, camera, alpha, view) {
   });
 }
 
-/** z from 0, the head, to 1, the bars of one row; `lines` from 0, its matrix, over 1, its lines, to
+/** z from 0, the head, over 1, the bars of one row, to 2, the numbers of one of them; `lines` from 0, its matrix, over 1, its lines, to
  * 2, those of the best heads. */
 export function drawHead(state, camera, z, lines) {
   const place = matrixPlace(state, camera), { W, H, cx } = camera, row = state.row();
@@ -168,7 +170,7 @@ export function drawHead(state, camera, z, lines) {
     if (lines > 1) drawLines(state, camera, lines - 1, 2);
     return;
   }
-  const u = ease(z), alpha = clamp(1 - 2 * z), taller = 1 + 5 * u, middle = place.y + (row + 0.5) * place.each[1];
+  const u = ease(clamp(z)), alpha = clamp(1 - 2 * z), taller = 1 + 5 * u, middle = place.y + (row + 0.5) * place.each[1];
   if (alpha > 0) {
     cx.save();
     cx.beginPath();
@@ -181,7 +183,13 @@ export function drawHead(state, camera, z, lines) {
   const bars = rowPlace(state, camera);
   drawKeyNames(state, camera, place.x, place.each[0], alpha);
   drawKeyNames(state, camera, bars.x, bars.each, clamp(2 * z - 1), bars);
-  drawBars(state, camera, u, clamp(3 * z - 2));
+  const drawn = drawBars(state, camera, u, clamp(3 * z - 2));
+  if (z <= 1) return;
+  if (z < 1.5) camera.fill({ x: 0, y: 0, w: W, h: H }, camera.colours.paper, 2 * (z - 1), 0);
+  else camera.clear();
+  const order = state.numberShown ?? state.number, toWhy = clamp(order - 1);
+  if (toWhy < 0.5) drawNumber(state, camera, z - 1, Math.min(order, 1), drawn?.[state.column()]);
+  if (toWhy >= 0.5 && !state.isCovered(state.part(), state.tileOf(state.part()), row)) drawWhy(state, camera, (2 * toWhy - 1) * clamp(2 * z - 3));
 }
 
 /** The cell at a point: {row, key}, key −1 on a label; or of a label above {row: null, key}. */

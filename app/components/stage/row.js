@@ -31,11 +31,12 @@ function heights(stop, { columns, numbers, weights, zero, foot, tall, scale }) {
   });
 }
 
-/** `u`: how far the cells of the row have become bars; `near`: how visible their numbers are. */
+/** `u`: how far the cells of the row have become bars; `near`: how visible their numbers are. Gives the bar
+ * of each column. */
 export function drawBars(state, camera, u, near) {
   const { H, s, m, l, cx, colours, isNarrow } = camera, place = rowPlace(state, camera), { columns } = place;
   const matrix = matrixPlace(state, camera), part = state.part(), tile = state.tileOf(part), row = state.row(), chosen = state.column();
-  const numbers = numbersOf(state);
+  const numbers = numbersOf(state), boxes = {};
   if (state.isCovered(part, tile, row) || (!numbers && !state.isWeighed)) return;
   const stop = numbers ? state.stopShown ?? state.stop : 2, isAllowed = (at) => !state.isMasked(part, tile, row, at);
   const isOwn = state.isScaled || !numbers; // else the weights are none of the model's
@@ -55,6 +56,7 @@ export function drawBars(state, camera, u, near) {
     const thick = lerp(0.64, 0.5, mix), bar = { x: place.x + place.each * (i + 0.5 - thick / 2), y: Math.min(from, to),
       w: place.each * thick, h: Math.max(2, Math.abs(to - from)) };
     const seen = between(cell, bar, u);
+    boxes[at] = bar;
     if (weight === null) {
       cx.fillStyle = camera.hatch();
       return cx.fillRect(seen.x, lerp(cell.y, top, u), seen.w, lerp(cell.h, tall, u));
@@ -72,6 +74,7 @@ export function drawBars(state, camera, u, near) {
   const powers = numbers ? near * clamp(1 - Math.abs(stop - 2)) : 0, room = place.each - 6;
   if (powers > 0) drawPowers(state, camera, { place, columns, numbers, weights, foot, room, alpha: powers });
   if (!isNarrow) drawSide(state, camera, { ...given, place, top, near, mix, chosen, stop });
+  return boxes;
 }
 
 /** Below the bars the way to a weight: each score, e to its power, and at the right their sum, by which

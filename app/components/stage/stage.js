@@ -8,6 +8,7 @@ import { keysOf } from "../shared/keys.js";
 import { leadsTo } from "../shared/lead.js";
 import { shape } from "../shared/svg.js";
 import { Camera, EDGE, ease, lerp } from "./camera.js";
+import { stepsOf } from "./arithmetic.js";
 import { findingOf, spokenCell } from "./finding.js";
 import { answerAt } from "./after.js";
 import { floorsPlace, partAt } from "./floors.js";
@@ -16,7 +17,8 @@ import { cellAt, drawHead } from "./matrix.js";
 import { drawDive, drawModel } from "./model.js";
 import { neededAt } from "./needs.js";
 import { barAt } from "./row.js";
-import { DEPTHS, HEAD, HEADS, MODEL, ORDERS, ROW, StageState, STOPS, VIEWS } from "./state.js";
+import { numberAt, spokenTerm, termOf, wayOf } from "./number.js";
+import { DEPTHS, HEAD, HEADS, MODEL, NUMBER, NUMBERS, ORDERS, ROW, StageState, STOPS, VIEWS, WHY } from "./state.js";
 import { drawUnder, drawWords } from "./words.js";
 
 const DEEPER = 620, STEPS = 380, VIEW = 450, ACT = 450; // ms: a depth, each of several, a view, an act
@@ -24,11 +26,12 @@ const REST = 1500; // ms after an act without previews
 const KEPT = 100; // ms after news: Streamlit (1.67) writes the address from what it knew when a run began
 const NAMED = 2; // acts in the finding; further ones are counted
 const HERE = ""; // path of the page
-const VIEW_NAMES = { maps: "Maps", after: "After each layer", needs: "Needs", layer: "By layer", habit: "By habit", effect: "By effect", matrix: "Matrix", lines: "Lines", best: "Best heads" };
+const VIEW_NAMES = { maps: "Maps", after: "After each layer", needs: "Needs", layer: "By layer", habit: "By habit", effect: "By effect", matrix: "Matrix", lines: "Lines", best: "Best heads", order: "In order", largest: "Largest first", why: "Why" };
 const HINTS = [
   ["Click a head to enlarge it.", "Click a column, or press ← →: another word.", "Click a word to hide it. ← →: what another word needs."],
-  "Click a head to enlarge it.", "Click a row, and again to see how its weights arise.", "↑ ↓ another row"];
-const TOUCHED = [["Tap a head.", "Tap a row.", "Tap a word to hide it."], "Tap a head.", "Tap a row, and again.", ""]; // the same on a phone
+  "Click a head to enlarge it.", "Click a row, and again to see how its weights arise.", "Click a bar, and again to see its numbers. ↑ ↓: another row.",
+  "← →: another product. With Shift: another key. ↑ ↓: another query."];
+const TOUCHED = [["Tap a head.", "Tap a row.", "Tap a word to hide it."], "Tap a head.", "Tap a row, and again.", "Tap a bar, and again.", "Tap a product."]; // the same on a phone
 const PENCIL = "✎";
 const POWER = "M8 1.5v6M4.2 4a5.6 5.6 0 1 0 7.6 0"; // the sign of a switch
 
@@ -211,7 +214,7 @@ export class Stage {
   // Where one is
 
   go(depth) {
-    const to = Math.max(0, Math.min(DEPTHS.length - 1, depth)), from = this.shown;
+    const to = Math.max(0, Math.min(this.state.deepest, depth)), from = this.shown;
     if (to === this.state.depth && from === to) return;
     const isDive = [from, to].sort().join() === `${MODEL},${HEAD}` && !this.state.seen, away = isDive ? 1 : Math.abs(to - from);
     this.isDiving = isDive;
@@ -235,17 +238,18 @@ export class Stage {
   see(at) {
     const { state } = this, { depth } = state;
     if (depth === HEADS) return this.sort(at);
-    const from = { [MODEL]: state.whole, [HEAD]: this.lines, [ROW]: state.stopShown ?? state.stop }[depth];
-    state[{ [MODEL]: "whole", [HEAD]: "view", [ROW]: "stop" }[depth]] = at;
+    const from = { [MODEL]: state.whole, [HEAD]: this.lines, [ROW]: state.stopShown ?? state.stop, [NUMBER]: state.numberShown ?? state.number }[depth];
+    state[{ [MODEL]: "whole", [HEAD]: "view", [ROW]: "stop", [NUMBER]: "number" }[depth]] = at;
     this.bands();
     this.fetch();
     this.camera.move(VIEW, (u) => {
       if (depth === MODEL) this.whole = [from, at, ease(u)];
       else if (depth === HEAD) this.lines = lerp(from, at, ease(u));
+      else if (depth === NUMBER) state.numberShown = lerp(from, at, ease(u));
       else state.stopShown = lerp(from, at, u);
       this.draw();
     }, () => {
-      state.stopShown = null;
+      [state.stopShown, state.numberShown] = [null, null];
       this.all();
     });
     this.keep();
@@ -287,7 +291,7 @@ export class Stage {
     this.fetch();
     this.keep();
     const { depth, seen } = this.state;
-    this.parts.spoken.textContent = depth >= HEAD ? spokenCell(this.state) : seen && depth === MODEL ? this.parts.finding.textContent : this.state.name();
+    this.parts.spoken.textContent = depth === NUMBER ? (this.state.number === WHY ? this.parts.finding.textContent : spokenTerm(this.state)) : depth >= HEAD ? spokenCell(this.state) : seen && depth === MODEL ? this.parts.finding.textContent : this.state.name();
   }
 
   touch(side, index) {
@@ -316,7 +320,17 @@ export class Stage {
     return state.depth === MODEL && !state.seen ? floorsPlace(state, camera).tiles : null;
   }
 
+  /** Another product, by the pointer. */
+  pointTerm(event) {
+    const { state, camera } = this, found = event && state.number !== WHY ? numberAt(state, camera, ...this.at(event)) : null;
+    this.parts.canvas.style.cursor = found === null ? "" : "pointer";
+    if (found === state.pointedTerm) return;
+    state.pointedTerm = found;
+    this.draw();
+  }
+
   point(event) {
+    if (this.state.isSeen && this.state.depth === NUMBER) return this.pointTerm(event);
     const tiles = this.state.isSeen && this.tiles();
     if (!tiles) return;
     const found = event && headAt(tiles, ...this.at(event));
@@ -348,10 +362,17 @@ export class Stage {
       state.key = cell.key;
       return this.selected();
     }
+    if (state.depth === NUMBER && state.number === WHY) return;
+    if (state.depth === NUMBER) {
+      const found = numberAt(state, camera, x, y);
+      if (found !== null) state.term = found;
+      return this.selected();
+    }
     const cell = cellAt(state, camera, x, y), bar = state.depth === ROW && x > 0 ? barAt(state, camera, x, y) : null;
     if (cell?.row !== null && cell?.key === -1) state.chooseRow(cell.row);
-    else if (bar !== null) state.key = state.key === bar ? -1 : bar;
-    else return;
+    else if (bar === null) return;
+    else if (state.key === bar) return this.go(NUMBER);
+    else state.key = bar;
     this.selected();
   }
 
@@ -368,6 +389,7 @@ export class Stage {
 
   hint() {
     const { depth, seen } = this.state, hints = this.camera.isNarrow ? TOUCHED : HINTS;
+    if (depth === NUMBER && this.state.number === WHY) return this.camera.isNarrow ? "" : "← →: another key. ↑ ↓: another query.";
     if (depth !== MODEL) return hints[depth];
     return seen && this.run.answers.rows.length === 1 ? "" : hints[MODEL][seen];
   }
@@ -399,10 +421,18 @@ export class Stage {
     if (key === "Escape") return this.back();
     if (DEPTHS[Number(key) - 1]) return (this.go(Number(key) - 1), true);
     if (key === "b" && state.run.former) return (this.blend(0), true);
-    if (key === "d" && state.depth === ROW) return this.scale();
+    if (key === "y" && state.depth >= HEAD && state.deepest === NUMBER) return this.why();
+    if (key === "d" && state.depth >= ROW) return this.scale();
     const act = state.acts().find((one) => one.key === key.toLowerCase());
     if (act) this.act(act.act);
     return Boolean(act);
+  }
+
+  why() {
+    if (this.state.depth === NUMBER) this.see(WHY);
+    else this.state.number = WHY;
+    this.go(NUMBER);
+    return true;
   }
 
   /** A text is one stop of the Tab key; the arrows go from word to word. */
@@ -416,7 +446,7 @@ export class Stage {
   back() {
     const { state } = this;
     if (state.token) state.token = null;
-    else if (state.key >= 0) state.key = -1;
+    else if (state.key >= 0 && state.depth < NUMBER) state.key = -1;
     else if (state.depth > 0) return (this.go(state.depth - 1), true);
     else if (globalThis.headlight?.remote) return (globalThis.headlight.remote.leave(), true); // to the plan for a class
     else if (state.look.projector) return (this.engine.choose({ projector: false }), true);
@@ -429,6 +459,16 @@ export class Stage {
     this.state.isScaled = !this.state.isScaled;
     this.all();
     this.keep();
+    return true;
+  }
+
+  /** The product beside the selected one, as they stand. */
+  stepTerm(by) {
+    const { state } = this, way = wayOf(state);
+    if (!way) return true;
+    const steps = stepsOf(way.terms, state.number === 1), at = steps[termOf(state, way)].at + by;
+    [state.pointedTerm, state.term] = [null, steps.findIndex((step) => step.at === Math.max(0, Math.min(steps.length - 1, at)))];
+    this.selected();
     return true;
   }
 
@@ -446,6 +486,7 @@ export class Stage {
       return true;
     }
     if (state.depth === ROW && dx && !isCell) return (this.see(Math.max(0, Math.min(STOPS.length - 1, state.stop + dx))), true);
+    if (state.depth === NUMBER && state.number !== WHY && dx && !isCell) return this.stepTerm(dx);
     const column = state.column(), { key } = state;
     if (dy) {
       state.chooseRow(state.row() + dy);
@@ -472,7 +513,7 @@ export class Stage {
   }
 
   draw() {
-    const { state, camera, shown } = this;
+    const { state, camera } = this, shown = Math.min(this.shown, state.deepest);
     if (!state.isSeen || !camera.W) return;
     camera.clear();
     if (this.isDiving && shown < HEAD) drawDive(state, camera, shown / HEAD);
@@ -502,7 +543,7 @@ export class Stage {
     scale.textContent = this.state.depth === MODEL && this.state.seen === 1 ? "probability" : "attention";
     hint.textContent = this.hint();
     this.toldPart = "null";
-    axes.textContent = [() => this.sums(), () => this.reds(), () => this.axes()][state.depth]?.() ?? "";
+    axes.textContent = [() => this.sums(), () => this.reds(), () => this.axes(), () => "", () => this.signs()][state.depth]();
   }
 
   /** What the rows are, and the columns. */
@@ -511,6 +552,11 @@ export class Stage {
     const words = state.rowsAre(), of = `${part.query}${words ? `, ${words}` : ""}`;
     const isMasked = !state.view && part.cells.subarray(...state.bytesOf(part)).includes(0);
     return `${rows}: ${of} · ${columns}: ${part.key}${isMasked ? " · hatched: masked" : ""}`;
+  }
+
+  /** What the colours of the products mean, or of the reasons. */
+  signs() {
+    return this.state.number === WHY ? "blue: for this key · red: against it" : "blue: adds · red: subtracts";
   }
 
   /** What red means in an order of the heads. */
@@ -529,7 +575,8 @@ export class Stage {
 
   drawRail() {
     const { state, parts: { rail } } = this;
-    const names = ["Model", "Heads", state.name(), state.rowNames()[state.row()]];
+    const part = state.part(), key = state.isCovered(part, state.tileOf(part), state.row()) ? "?" : state.keyNames()[state.column()];
+    const names = ["Model", "Heads", state.name(), state.rowNames()[state.row()], key].slice(0, state.deepest + 1);
     rail.replaceChildren(...names.flatMap((name, depth) => {
       const place = button(name, depth === state.depth ? { "aria-current": "true" } : {});
       place.onclick = () => this.go(depth);
@@ -565,9 +612,9 @@ export class Stage {
     const { state, parts: { views } } = this;
     const root = `÷ √${state.vectors?.v?.columns || "d"}`, isRow = state.depth === ROW && !state.look.lacks;
     const ofHead = state.bestTiles().length ? VIEWS : VIEWS.slice(0, 2);
-    const { wholes } = state, named = { [MODEL]: wholes.length > 1 ? wholes : [], [HEADS]: ORDERS, [HEAD]: ofHead }[state.depth] ?? [];
+    const { wholes } = state, named = { [MODEL]: wholes.length > 1 ? wholes : [], [HEADS]: ORDERS, [HEAD]: ofHead, [NUMBER]: NUMBERS }[state.depth] ?? [];
     const names = isRow ? ["q · k", root, "softmax", "mix"] : named.map((view) => VIEW_NAMES[view]);
-    const now = [state.seen, state.order, state.view, state.stop][state.depth];
+    const now = [state.seen, state.order, state.view, state.stop, state.number][state.depth];
     views.replaceChildren(...names.map((name, at) => {
       const view = button(name, { "aria-pressed": String(at === now) });
       view.onclick = () => this.see(at);

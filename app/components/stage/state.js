@@ -5,13 +5,16 @@ import {
   cover, hasFollowing, isCovered, meanWeights, shiftOf, unpack, valueOf, visibleKeys,
 } from "../head_grid/cells.js";
 
-export const DEPTHS = ["model", "heads", "head", "row"]; // as in the address
+export const DEPTHS = ["model", "heads", "head", "row", "number"]; // as in the address
 export const MODEL = 0;
 export const HEADS = 1;
 export const HEAD = 2;
 export const ROW = 3;
+export const NUMBER = 4;
 export const WHOLES = ["maps", "after", "needs"]; // views of the model, likewise
 export const STOPS = ["scores", "scaled", "weights", "output"]; // of a row, likewise
+export const NUMBERS = ["order", "largest", "why"]; // of a query and a key, likewise
+export const WHY = 2;
 export const ORDERS = ["layer", "habit", "effect"]; // of all heads, likewise
 export const VIEWS = ["matrix", "lines", "best"]; // of a head, likewise
 const WORD = /[\p{L}\p{N}]/u; // what a word has
@@ -35,6 +38,9 @@ export class StageState {
   told = {}; // order → what the server said of the heads, by which they are ordered; and so of the model
   view = 0; // of VIEWS
   stop = 0; // of STOPS
+  number = 0; // of NUMBERS
+  term = -1; // the product chosen, −1: the largest
+  pointedTerm = null;
   isScaled = true; // whether scores are divided by √d
   tile = { kind: "", layer: 0, head: 0 };
   words = {}; // side → the token chosen there, whose row a head follows, see `row`
@@ -116,16 +122,16 @@ export class StageState {
 
   /** The place in the address: kind, layer and head as they are counted on the screen, row, key. */
   place() {
-    const { tile: { kind, head, layer }, depth, stop, view, order } = this;
+    const { tile: { kind, head, layer }, depth, stop, number, view, order } = this;
     const at = [kind, this.part().numbers[layer], head + 1, this.row() + 1];
     if (this.key >= 0) at.push(this.key + 1);
     return { depth: DEPTHS[depth], cell: at.join("."), whole: this.whole ? WHOLES[this.whole] : null,
       heads: order ? ORDERS[order] : null, view: view ? VIEWS[view] : null,
-      stop: depth === ROW && stop ? STOPS[stop] : null, scaling: this.isScaled ? null : "off" };
+      stop: depth === ROW && stop ? STOPS[stop] : null, number: number ? NUMBERS[number] : null, scaling: this.isScaled ? null : "off" };
   }
 
   /** Goes where an address leads; the cell waits for the run. */
-  takePlace({ depth, cell, whole, heads, view, stop, scaling, without }) {
+  takePlace({ depth, cell, whole, heads, view, stop, number, scaling, without }) {
     const found = DEPTHS.indexOf(depth);
     if (found >= 0) this.depth = found;
     else if (stop) this.depth = ROW; // of the page that had one row alone
@@ -133,9 +139,10 @@ export class StageState {
     this.order = Math.max(0, ORDERS.indexOf(heads));
     this.view = Math.max(0, VIEWS.indexOf(view));
     this.stop = Math.max(0, STOPS.indexOf(stop === "exp" ? "weights" : stop));
+    this.number = Math.max(0, NUMBERS.indexOf(number));
     this.isScaled = scaling !== "off" && without !== "scaling";
-    const [, kind, number, head, row, key] = /^(\w+)\.(\d+)\.(\d+)(?:\.(\d+))?(?:\.(\d+))?$/.exec(cell ?? "") ?? [];
-    this.asked = kind ? { kind, number: +number, head: head - 1, row: row - 1, key: key - 1 } : null;
+    const [, kind, layer, head, row, key] = /^(\w+)\.(\d+)\.(\d+)(?:\.(\d+))?(?:\.(\d+))?$/.exec(cell ?? "") ?? [];
+    this.asked = kind ? { kind, number: +layer, head: head - 1, row: row - 1, key: key - 1 } : null;
     this.isPlaced = Boolean(this.asked);
   }
 
@@ -347,7 +354,7 @@ export class StageState {
 
   /** Whether weights are shown: of a row only from the stop on at which they are made. */
   get isWeighed() {
-    return this.depth < ROW || this.stop > 1 || Boolean(this.look.lacks);
+    return this.depth !== ROW || this.stop > 1 || Boolean(this.look.lacks);
   }
 
   /** Whether all rows spread their weight almost evenly, as with random weights. */
@@ -405,8 +412,25 @@ export class StageState {
     return this.run.answers && !this.look.veil?.length ? this.run.answers.rows[this.answerRow()] : null;
   }
 
-  /** What the view of the model asks the server; null where it asks nothing. */
+  /** The deepest place: of a model that is known by its weights alone, nothing leads to them. */
+  get deepest() {
+    return this.look?.lacks ? ROW : NUMBER;
+  }
+
+  /** What gives the queries and keys of the selected head. */
+  vectorsOf() {
+    return { what: "vectors", ...this.tile };
+  }
+
+  /** What gives the reasons of the selected weight. */
+  whyOf() {
+    const [queries, keys] = this.sides();
+    return { what: "why", ...this.tile, layer: this.part().numbers[this.tile.layer] - 1, query: this.row() * queries.every, key: this.column() * keys.every };
+  }
+
+  /** What the view of the model asks the server, and the numbers; null where nothing is asked. */
   question() {
+    if (this.depth === NUMBER) return this.number === WHY ? this.whyOf() : this.vectorsOf();
     if (this.depth !== MODEL) return null;
     return [null, { what: "after" }, this.needed()][this.seen];
   }
