@@ -176,7 +176,7 @@ function ofWhy(state) {
   if (found.cannot) return [...start, found.cannot];
   if (kind === "none") return [...start, `It scores ${one(-margin)} below the mean of the other keys: it is not preferred here.`];
   const above = `It scores ${one(margin)} above the other keys`;
-  if (kind === "pull") return [...start, `${above}: ${percent(Math.min(1, pull / margin))} is there whoever asks, mostly from `, key(puller), "."];
+  if (kind === "pull") return [...start, `${above}: ${percent(Math.min(1, pull / margin))} is there for every query, mostly from `, key(puller), "."];
   if (kind === "position") return [...start, `${above}: ${percent(meeting[0][2])} comes from where the two stand.`];
   if (kind === "meeting")
     return [...start, `${above}: `, ...meeting.flatMap(([ask, offer, part], at) =>
