@@ -199,9 +199,8 @@ def answers(page_key: str) -> None:
         is_behind = alone and not session.shows_all_but(())
     if alone:
         collect_garbage()
-    if (
-        is_behind
-    ):  # of a question and an act in one message Streamlit (1.67) runs the former's region
+    if is_behind:  # of a question and an act in one message Streamlit (1.67) runs this region alone
+        notes.asked = asked  # what it has sent is overwritten before the browser has seen it
         st.rerun()
 
 

@@ -185,13 +185,13 @@ def film(browser, address: str) -> None:
         page = visit.open("").page
         film, stage = Film(visit), page.locator(".st-key-stage_place")
         rest(page)
-        film.show(1000)
+        film.show(700)
         film.point_at(stage.locator(".w", has_text="never").first)
         film.click(400)
         film.point_at(page.get_by_role("button", name="Hide H"))
         page.wait_for_timeout(900)
         film.show(1200)
-        film.click(1700)
+        film.click(1500)
         film.point_at(page.get_by_role("button", name="Undo: “never” hidden"))
         film.click(300)
         rail = stage.locator(".rail button")
@@ -200,9 +200,12 @@ def film(browser, address: str) -> None:
             film.click(pause, flight=3)
         film.point_at(page.get_by_role("button", name="By habit"))
         film.click(1300, flight=3)
-        for depth, pause in ((2, 900), (3, 1300)):
+        for depth, told in ((2, "attends most"), (3, "fits the key"), (4, "a sum of")):
             film.point_at(rail.nth(depth))
-            film.click(pause, flight=3)
+            film.click(STEP, flight=3)
+            stage.get_by_text(told).first.wait_for()
+            page.wait_for_timeout(800)
+            film.show(700 if depth < 4 else 1400)
         film.save(PICTURES / "film.webp")
 
 

@@ -194,6 +194,8 @@ def test_acts_stand_in_the_sentence_and_are_undone_there(visit):
     visit.page.get_by_role("button", name="Undo: “never” hidden").click()
     visit.settle()
     expect(finding(visit)).to_contain_text("attends most to my (71%)")
+    press(visit, "4")  # a question right behind acts is answered
+    expect(finding(visit)).to_contain_text("best: q · k is")
     visit.expect_well()
 
 
