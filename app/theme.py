@@ -515,6 +515,16 @@ STAGE_STYLE = f"""
   --hl-side: {PANEL}px;
 }}
 :root:has(.st-key-stage_body):has(.st-key-remote) {{ --hl-foot: {REMOTE}px; }}
+/* The line of a room stands at the foot, above the remote. */
+.st-key-stage_body .stHorizontalBlock.st-key-room_line {{
+  position: fixed; inset: auto 0 var(--hl-remote, 0px) 0; z-index: 7; width: auto; margin: 0;
+  padding: 0 32px;
+  background-color: light-dark({STAGE_PAPER["light"]}, {STAGE_PAPER["dark"]});
+}}
+:root:has(.st-key-stage_body .st-key-room_line) {{ --hl-foot: {ROOM_LINE}px; }}
+:root:has(.st-key-stage_body .st-key-room_line):has(.st-key-remote) {{
+  --hl-foot: {ROOM_LINE + REMOTE}px; --hl-remote: {REMOTE}px;
+}}
 .stVerticalBlock.st-key-drawer {{
   position: fixed; inset: 0 0 0 auto; width: min(400px, 100vw); z-index: 7;
   padding: 2.8rem 2rem 1.2rem;

@@ -164,7 +164,7 @@ def framed(models, other_site, context):
 
         def open_(host="localhost", scheme="light"):
             tab.emulate_media(color_scheme=scheme)
-            tab.goto(f"http://{host}:{other_site}/?src={quote(f'{address}/?embed=true')}")
+            tab.goto(f"http://{host}:{other_site}/?src={quote(f'{address}/attention?embed=true')}")
             return tab.frames[1]
 
         yield open_
