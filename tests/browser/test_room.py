@@ -112,7 +112,7 @@ def test_a_lesson_in_a_room(chromium, served, room_file):
             student.page.wait_for_url("**/generate?**")
         teacher.go("Attention")
         for student in students:
-            student.page.wait_for_url(f"{served}/?**")
+            student.page.wait_for_url("**/attention?**")
             student.idle()
 
         # Another head alone is no new page: it is painted in the browser.
@@ -367,7 +367,7 @@ def test_the_question_of_a_lesson_is_covered_for_all_until_it_is_revealed(chromi
 
 
 def test_the_remote_asks_the_questions_of_the_plan_in_the_room(chromium, served):
-    veils = "window.headlight.grid.part('cross').veil.length"
+    veils = "headlightStage.stage.state.part('cross').veil.length"
     with member(chromium, served) as teacher, member(chromium, served) as student:
         code = start(teacher)
         line(teacher).get_by_text("Follow me").click()
