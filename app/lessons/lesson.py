@@ -21,6 +21,7 @@ from headlight.app.lessons.question import DO, FIND, READ, Draw, Question
 from headlight.app.lessons.question_types import TYPES
 from headlight.app.lessons.question_types.attention import crossings
 from headlight.app.lessons.sentence_run import NamedHead, NoQuestion, SentenceRun
+from headlight.app.state.options import PLACES
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.decoding.generate import Beam
 from headlight.model.messages import LONGEST_MESSAGE, reason, short
@@ -70,6 +71,11 @@ class Step:
         return self._view["page"]
 
     @property
+    def place(self) -> dict[str, str]:
+        """Where on the stage the step stands, as PLACES names it: its head, unless it says more."""
+        return {"depth": "head"} | {k: v for k, v in self._view.items() if k in PLACES}
+
+    @property
     def _view(self) -> dict[str, Any]:
         return {**self.lesson.source.front.get("view", {}), **self.source.keys.get("view", {})}
 
@@ -96,7 +102,8 @@ class Step:
     def view(self, run: SentenceRun) -> dict[str, Any]:
         """Settings by their key, as in a permalink, and `page`. Raises NoQuestion if the model has
         no such head."""
-        settings = {k: v for k, v in self._view.items() if k not in ("head", "rows", "sentence")}
+        others = "head", "rows", "sentence", *PLACES
+        settings = {k: v for k, v in self._view.items() if k not in others}
         settings |= {"model": run.name, "line": run.sentence}
         if "head" in self._view:
             head = self.head(run)

@@ -239,6 +239,7 @@ def open_link() -> None:
     except (LessonError, FileNotFoundError, ValueError):
         return  # the page says why
     session.open_with(**wanted)
+    session.lead(step.place)
 
 
 def settle() -> Running | None:
@@ -459,6 +460,7 @@ def show_view(step: Step, run: SentenceRun) -> None:
     session.memo().text_model = wanted["model"]  # the sentence comes with the model
     session.memo().origin = None
     memo().query = None
+    session.lead(step.place)
     session.choose(**wanted)
 
 

@@ -101,6 +101,7 @@ def _look(look: Mapping[str, Any]) -> None:
             "projector": chosen["projector"],
             "line": chosen["line"],
             "drawer": notes.drawer,
+            "place": notes.place,
             **look,
         }
     )

@@ -1,6 +1,14 @@
 """The options that settings offer, by the names that users read."""
 
 SHOWN = ("all", "one kind", "joint")
+PLACES = {  # of the stage: name in its address → what it may be, as in its state.js
+    "depth": ("model", "heads", "head", "row", "number"),
+    "whole": ("maps", "after", "needs"),
+    "heads": ("layer", "habit", "effect"),
+    "view": ("matrix", "lines", "best"),
+    "stop": ("scores", "scaled", "weights", "output"),
+    "number": ("order", "largest", "why"),
+}
 SCALES = ("linear", "square root", "per row")
 COLOURS = "ink", "viridis"  # names in theme.WEIGHTS
 ABLATION, PATCHING = "ablation", "patching"

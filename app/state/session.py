@@ -95,6 +95,7 @@ class Memo:
     is_staged: bool = False  # whether it has been shown: from then on every page keeps it
     is_looked: bool = False  # whether this run has told it what may be seen
     looks: int = 0  # told so far
+    place: tuple[int, Mapping[str, str]] = field(default_factory=lambda: (0, {}))  # see `lead`
     asked: list[dict[str, Any]] = field(default_factory=list)  # questions that wait
     drawer: bool = False  # whether it is open
 
@@ -373,6 +374,11 @@ def open_with(**chosen) -> None:
     """Set settings, the model among them, before those of a session's first run are made valid."""
     memo().text_model = chosen["model"]
     st.session_state.update(chosen)
+
+
+def lead(place: Mapping[str, str]) -> None:
+    """Show a place of the stage, as PLACES names it. Each time anew, since the browser moves on."""
+    memo().place = memo().place[0] + 1, place
 
 
 def reset(*keys: str) -> None:

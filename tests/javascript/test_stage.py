@@ -12,6 +12,7 @@ import pytest
 from headlight.app.components.packing import as_sent, id_of, pack_trace
 from headlight.app.lessons.question import Veil
 from headlight.app.state.address import PLACE
+from headlight.app.state.options import PLACES
 from headlight.model import load
 from headlight.model.analysis.head_metrics import most_telling_row
 from headlight.model.analysis.reading import Reading
@@ -136,6 +137,14 @@ def test_an_address_leads_to_where_it_was_written(stage, depth):
 @pytest.mark.parametrize(
     "cell", ["cross.9.1", "other.1.1", "cross.1.9", "", "cross.1.1.999", "x" * 99]
 )
+def test_lessons_know_the_places_of_the_stage(node):
+    places = node.scope(*FILES)(
+        "() => ({ depth: DEPTHS, whole: WHOLES, heads: ORDERS, view: VIEWS, stop: STOPS,"
+        " number: NUMBERS })"
+    )
+    assert {name: tuple(some) for name, some in places.items()} == PLACES
+
+
 def test_an_address_that_leads_nowhere_opens_the_selected_head(stage, cell):
     found = stage("(state) => [state.name(), state.row()]", where={"depth": "head", "cell": cell})
     assert found[0] == ("cross 1.1" if cell.endswith("999") else "cross 3.3")
