@@ -81,7 +81,7 @@ class _Server:
 
         if why := ports.problem(port):
             raise CannotOpen(why)
-        first_screen.First.model = ""  # the model that is handed over opens, not ours
+        first_screen.opens = ""  # the model that is handed over opens, not ours
         config.set_option("server.headless", True)
         config.set_option("server.port", port)
         config.set_option("server.address", HOST)

@@ -589,7 +589,6 @@ html {{ font-size: 20px !important; }}
 .st-key-panel {{ max-height: calc(100vh - {PRESENT_STATE + 12}px); }}
 .st-key-room_panel {{ zoom: 1.15; }}
 .st-key-swap_effect [data-testid="stCaptionContainer"] {{ display: none; }}
-:root:not([data-bar]) .st-key-all_heads {{ display: none; }}
 [data-bar] .st-key-finding p {{ font-size: {FINDING_LETTERS}px; }}
 [data-bar] .st-key-finding:not(:empty) {{ min-height: {FINDING}px; }}
 [data-bar] :is(.st-key-menu, .st-key-views),

@@ -7,24 +7,20 @@ from pathlib import Path
 from urllib.parse import parse_qs
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "assets" / "examples"
-# Of a lesson or a room the address does not tell the text; a frame has no room for a header.
+# The address of a lesson or a room does not tell the text; a frame has no room for a header.
 UNTOLD = "lesson", "room", "alone", "embed"
 MOST = 400  # letters
-
-
-class First:
-    """`model`: the one that opens where an address names none, "" if it is not one of ours."""
-
-    model = "en-fr"  # catalog.DEFAULT_MODEL
+opens = "en-fr"  # the model where an address names none, catalog.DEFAULT_MODEL; "": not one of ours
 
 
 @cache
-def _first_example(model: str) -> str:
-    """ "" for a model without a file of examples. The name is compared, never made a path."""
-    for file in EXAMPLES.glob("*.txt"):
-        if file.stem == model:
-            return next(filter(None, map(str.strip, file.read_text("utf-8").split("\n"))), "")
-    return ""
+def _examples() -> dict[str, str]:
+    """Model → its first example."""
+    return {file.stem: _first_line(file.read_text("utf-8")) for file in EXAMPLES.glob("*.txt")}
+
+
+def _first_line(text: str) -> str:
+    return next(filter(None, map(str.strip, text.split("\n"))), "")
 
 
 def first_screen(path: str, query: bytes) -> bytes:
@@ -32,10 +28,9 @@ def first_screen(path: str, query: bytes) -> bytes:
     told = parse_qs(query.decode("latin-1"))
     if path.strip("/") or any(key in told for key in UNTOLD):
         return b""
-    model = told.get("model", [First.model])[-1]
+    model = told.get("model", [opens])[-1]
     source = told.get("line", told.get("source", [""]))[-1]
-    lines = [line.strip() for line in source.split("\n") if line.strip()]
-    text = (lines[0] if lines else _first_example(model)).partition("\t")[0]
+    text = (_first_line(source) or _examples().get(model, "")).partition("\t")[0]
     if not text:
         return b""
     text = text if len(text) <= MOST else f"{text[:MOST]} …"

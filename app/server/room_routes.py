@@ -19,7 +19,7 @@ from headlight.app.server import rooms
 from headlight.app.server.room_hub import Hub, Listener, hub
 from headlight.app.server.rooms import KEPT, NoRoom, RoomState, TooMuch
 
-HOME = "/attention"  # where a room begins: its bar has all settings, and its panel what is asked
+BEGINS = "/attention"  # where a room begins: its bar has all settings, and its panel what is asked
 TEACHER, STUDENT = "headlight_teacher_", "headlight_student_"  # names of cookies, before the code
 NONE = "There is no such room. Please check the code, and go back to type it again."
 SLOWLY = "Too many attempts. Please wait a minute."
@@ -94,7 +94,7 @@ async def start(request: Request) -> Response:
 
 
 def _as_teacher(code: str, key: str, request: Request) -> Response:
-    response = RedirectResponse(f"{HOME}?{urlencode({'room': code})}", 303)
+    response = RedirectResponse(f"{BEGINS}?{urlencode({'room': code})}", 303)
     _set(response, request, TEACHER + code, key)
     return response
 
@@ -116,7 +116,7 @@ async def join(request: Request) -> Response:
             return _as_teacher(room.code, key, request)
         wrong.count(_source(request))
         return PlainTextResponse(NO_LINK, 403)
-    response = RedirectResponse(room.view or f"{HOME}?{urlencode({'room': room.code})}", 303)
+    response = RedirectResponse(room.view or f"{BEGINS}?{urlencode({'room': room.code})}", 303)
     if not is_student(room, request.cookies):
         _set(response, request, STUDENT + room.code, room.ticket())
     return response

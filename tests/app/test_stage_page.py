@@ -1,6 +1,7 @@
 """The stage as the server tells it: one look in every run, which names what may be seen."""
 
 import json
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from headlight.app.components import stage as component
 from headlight.app.components.packing import id_of
 from headlight.app.results import layer_results
 from headlight.app.results.shown import Shown
+from headlight.app.shell import stage as shell_stage
 from headlight.app.state import catalog
 from headlight.model import load
 from headlight.model.analysis import residual
@@ -44,6 +46,21 @@ def test_a_run_is_named_by_the_one_look_of_its_run(opened, sent):
         page.run()
         numbers.append(look_of(page)["number"])
     assert numbers == sorted(set(numbers))
+
+
+def test_a_question_beside_an_act_is_answered_after_the_act(opened, monkeypatch):
+    """Its region, drawn alone while settings have changed, leaves it to a run of the whole."""
+    page, question = opened(), {"what": "about", "of": ""}
+    page.session_state["_memo"].asked, reruns = [question], []
+    with monkeypatch.context() as patched:
+        patched.setattr(shell_stage.session, "is_running", lambda: False)
+        patched.setattr(shell_stage.session, "running", lambda page: nullcontext())
+        patched.setattr(shell_stage.session, "shows_all_but", lambda keys: False)
+        patched.setattr(shell_stage.st, "rerun", lambda: reruns.append(1))
+        page.run()
+    assert reruns and page.session_state["_memo"].asked == [question]
+    page.run()
+    assert not page.session_state["_memo"].asked
 
 
 @pytest.mark.parametrize(

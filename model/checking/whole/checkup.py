@@ -104,7 +104,7 @@ def _examined(model: nn.Module, calling: dict[str, Any]) -> tuple[Patient, bool]
 
 
 def _filled(model: nn.Module, calling: dict[str, Any]) -> tuple[Patient, bool]:
-    """With small numbers where a matrix is all zero, or nothing would be seen through it."""
+    """Fill matrices of zeros with small numbers: nothing passes through a zero."""
     named = model.named_parameters()
     zeros = [name for name, each in named if each.ndim > 1 and not each.any()]
     for name in zeros:

@@ -143,7 +143,7 @@ FAULTS = {
         look=True),
     "no activation in the feed-forward": Fault("Two linear layers with nothing between them are no "
         "more than one.", "self.down(self.up(x).relu())"),
-    "norm over the wrong axis": Fault("A norm of one row depends on other rows.",
+    "norm over the wrong axis": Fault("Normalizing one row uses numbers from other rows.",
         "x.mean(-1, keepdim=True), not over the length"),
     "norm of the wrong size": Fault("Twice the input of a norm gives another output.",
         "x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps)"),

@@ -301,7 +301,10 @@ def cached(p: Patient) -> Finding | None:
         except Exception:  # of the model, called in a way that it does not know
             continue
         if gap < p.between * 10:
-            return right("With a cache", "Two steps give the same rows as one.")
+            return right(
+                "With a cache",
+                "Reading a text in two parts gives the same rows as reading it at once.",
+            )
         return fails("With a cache", "cache differs", f"Rows move {share(gap)}.")
     return None
 

@@ -405,7 +405,7 @@ class Watching(TorchFunctionMode):
 
 
 def place(x: Tensor) -> int:
-    """Where in memory it lies, a view as what it is of."""
+    """The address of its memory; a view has that of the tensor it shows."""
     return x.untyped_storage().data_ptr() if x.layout == torch.strided else 0
 
 

@@ -157,7 +157,7 @@ def distances(p: Patient) -> Finding | None:
             return fails(title, "bias favours the far", case)
     gap = (scores[1][:, 2:, 2:] - scores[1][:, :-2, :-2]).tril().abs().max()
     if float(gap) > near:
-        case = "Two tokens have another score two places further on."
+        case = "The same two tokens, moved two places along, get a different score."
         return fails(title, "no rotation", case)
     return right(title, "Scores depend on the distance of two tokens alone.")
 
