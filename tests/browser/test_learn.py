@@ -108,7 +108,8 @@ def test_a_lesson_leads_from_page_to_page_with_none_of_the_settings_before(visit
     visit.open("attention?model=en-de&source=A+dog+runs.&causal=false&pad_to=12&least=0.1")
     visit.go("Learn")
     page.get_by_role("button", name="Query, key, value").first.click()
-    for number, path in enumerate(("/lookup", "/lookup", "/", "/", "/lookup", "/inside"), 1):
+    paths = "/lookup", "/lookup", "/attention", "/attention", "/lookup", "/inside"
+    for number, path in enumerate(paths, 1):
         page.wait_for_url(f"**{path}?**step_of_lesson={number}**" if number > 1 else f"**{path}?**")
         visit.idle()
         assert step(visit) == number

@@ -7,7 +7,6 @@ from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
 NUMBERS = {  # page → how a row names its head
-    "ablation": r"^[A-Z]\w+ (\d)\.(\d)",
     "alignment": r"^(\d)(\d)",
 }
 

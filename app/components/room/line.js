@@ -173,5 +173,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
     dialog.querySelector("img").src = qr_code;
     dialog.showModal();
   };
-  return () => setTimeout(() => parentElement.isConnected || room.end(), AGAIN); // left, or a new page
+  // Left; on another page another mount has taken over.
+  return () => setTimeout(() => room.page.isThere() || room.end(), AGAIN);
 }

@@ -423,7 +423,7 @@ export class Stage {
     const isFree = !from.closest?.("button, a, input") || from === this.parts.canvas;
     // In the plan for a class they are the remote's, but in the picture itself.
     const isOurs = from === this.parts.canvas || !globalThis.headlight?.remote;
-    if (dx && from.matches?.(".w")) return this.wordBeside(from, dx);
+    if (dx && from.matches?.(".w, .views button")) return this.beside(from, dx);
     if (dx || dy) return isFree && isOurs && this.step(dx, dy, shiftKey);
     if (key === "Enter") return isFree && (this.go(state.depth + 1), true);
     if (key === "Escape") return this.back();
@@ -443,20 +443,19 @@ export class Stage {
     return true;
   }
 
-  /** A text is one stop of the Tab key; the arrows go from word to word. */
-  wordBeside(from, by) {
-    const words = [...this.parts.words.querySelectorAll("button.w:not([hidden])")];
-    words[words.indexOf(from) + by]?.focus();
+  /** A text is one stop of the Tab key, and so are the views; the arrows go from one to the next. */
+  beside(from, by) {
+    const all = from.matches(".w") ? this.parts.words.querySelectorAll("button.w:not([hidden])") : from.parentElement.children;
+    [...all][[...all].indexOf(from) + by]?.focus();
     return true;
   }
 
-  /** Whether there was anything to go back from. */
   back() {
     const { state } = this;
     if (state.token) state.token = null;
     else if (state.key >= 0 && state.depth < NUMBER) state.key = -1;
-    else if (state.depth > 0) return (this.go(state.depth - 1), true);
     else if (globalThis.headlight?.remote) return (globalThis.headlight.remote.leave(), true); // to the plan for a class
+    else if (state.depth > 0) return (this.go(state.depth - 1), true);
     else if (state.look.projector) return (this.engine.choose({ projector: false }), true);
     else return false;
     this.selected();
@@ -623,11 +622,13 @@ export class Stage {
     const { wholes } = state, named = { [MODEL]: wholes.length > 1 ? wholes : [], [HEADS]: ORDERS, [HEAD]: ofHead, [NUMBER]: NUMBERS }[state.depth] ?? [];
     const names = isRow ? ["q · k", root, "softmax", "mix"] : named.map((view) => VIEW_NAMES[view]);
     const now = [state.seen, state.order, state.view, state.stop, state.number][state.depth];
+    const hadFocus = views.contains(views.getRootNode().activeElement);
     views.replaceChildren(...names.map((name, at) => {
-      const view = button(name, { "aria-pressed": String(at === now) });
+      const view = button(name, { "aria-pressed": String(at === now), tabindex: at === now ? "0" : "-1" });
       view.onclick = () => this.see(at);
       return view;
     }));
+    if (hadFocus) views.children[now]?.focus();
     if (isRow) {
       const scaling = button(state.isScaled ? `without ${root}` : `with ${root}`, { class: "scaling" }, " ", element("kbd", {}, "D"));
       scaling.onclick = () => this.scale();
