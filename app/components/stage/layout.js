@@ -38,11 +38,20 @@ export function shownColumns(state) {
 }
 
 /** Where the bars stand: the columns that have one, the width of each, and the room for their names
- * `below` them, which slant where they are wide. */
+ * `below` them, which slant where they are wide. On a phone they lie: see lyingPlace. */
 export function rowPlace(state, camera) {
-  const place = matrixPlace(state, camera), columns = shownColumns(state), { W, s, isNarrow } = camera;
-  const x = isNarrow ? 0 : place.x, room = W - x - (isNarrow ? 0 : s * SIDE), each = room / columns.length;
+  const place = matrixPlace(state, camera), columns = shownColumns(state), { W, s } = camera;
+  const { x } = place, room = W - x - s * SIDE, each = room / columns.length;
   const names = state.keyNames(), longest = Math.max(...columns.map((at) => camera.width(names[at], camera.m, 650)));
   const isTilted = longest > each - 4, below = isTilted ? longest * 0.85 + 8 : camera.m * 1.6;
   return { ...place, x, w: room, columns, each, isTilted, below };
+}
+
+/** Where bars lie, one under the other between their names, `x` wide, and their numbers, whose columns end
+ * at `ends`; each is `each` high, the first at `top`, and the last is followed by a line for their sum. */
+export function lyingPlace(state, camera) {
+  const columns = shownColumns(state), names = state.keyNames(), { W, H, m } = camera;
+  const x = Math.min(0.28 * W, Math.max(...["output", ...columns.map((at) => names[at])].map((name) => camera.width(name, m, 650)))) + 10;
+  const top = m * 1.7, each = Math.min(m * 2.6, (H - top) / (columns.length + 1)), ends = [W - m * 6.4, W - m * 2.9, W];
+  return { columns, names, x, top, each, ends };
 }

@@ -3,6 +3,7 @@
 import { percent } from "../shared/numbers.js";
 import { clamp, ease, lerp, written } from "./camera.js";
 import { matrixPlace, rowPlace } from "./layout.js";
+import { drawLying } from "./lying.js";
 import { drawNumber } from "./number.js";
 import { drawBars } from "./row.js";
 import { drawTile } from "./tile.js";
@@ -163,7 +164,7 @@ function drawLines(state, camera, alpha, view) {
 /** z from 0, the head, over 1, the bars of one row, to 2, the numbers of one of them; `lines` from 0, its matrix, over 1, its lines, to
  * 2, those of the best heads. */
 export function drawHead(state, camera, z, lines) {
-  const place = matrixPlace(state, camera), { W, H, cx } = camera, row = state.row();
+  const place = matrixPlace(state, camera), { W, H, cx, isNarrow } = camera, row = state.row();
   if (z <= 0) {
     if (lines < 1) drawMatrix(state, camera, place, 1 - lines);
     if (lines > 0 && lines < 2) drawLines(state, camera, lines > 1 ? 2 - lines : lines, 1);
@@ -180,10 +181,10 @@ export function drawHead(state, camera, z, lines) {
     cx.restore();
   }
   drawRowNames(state, camera, place, 1, u);
-  const bars = rowPlace(state, camera);
+  const bars = isNarrow ? null : rowPlace(state, camera);
   drawKeyNames(state, camera, place.x, place.each[0], alpha);
-  drawKeyNames(state, camera, bars.x, bars.each, clamp(2 * z - 1), bars);
-  const drawn = drawBars(state, camera, u, clamp(3 * z - 2));
+  if (!isNarrow) drawKeyNames(state, camera, bars.x, bars.each, clamp(2 * z - 1), bars);
+  const drawn = (isNarrow ? drawLying : drawBars)(state, camera, u, clamp(3 * z - 2));
   if (z <= 1) return;
   if (z < 1.5) camera.fill({ x: 0, y: 0, w: W, h: H }, camera.colours.paper, 2 * (z - 1), 0);
   else camera.clear();

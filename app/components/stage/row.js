@@ -6,7 +6,7 @@ import { one, power, rowOf, share, two } from "./arithmetic.js";
 import { between, clamp, ease, lerp, written } from "./camera.js";
 import { matrixPlace, rowPlace } from "./layout.js";
 
-const LITTLE = 0.03; // a weight whose bar has no colour
+export const LITTLE = 0.03; // a weight whose bar has no colour
 const APART = 1e-3; // of the model's weights from the softmax of its scores
 const SPREAD = 3; // of a value, from which on its colour is that of the largest
 
@@ -19,6 +19,16 @@ export function numbersOf(state, isScaled = state.isScaled) {
   const numbers = rowOf(head, row, isScaled), own = [...weights.data.subarray(row * columns, (row + 1) * columns)];
   const isOwn = isScaled && own.every((weight, at) => Math.abs(weight - numbers.weights[at]) < APART);
   return { ...numbers, own, isOwn };
+}
+
+/** What of the selected row is seen: its `numbers`, the `weights` of some columns, null where they are masked,
+ * which are the model's own or not, and the stop; null where nothing is. */
+export function seenRow(state, columns) {
+  const part = state.part(), tile = state.tileOf(part), row = state.row(), numbers = numbersOf(state);
+  if (state.isCovered(part, tile, row) || (!numbers && !state.isWeighed)) return null;
+  const isOwn = state.isScaled || !numbers; // else the weights are none of the model's
+  const weights = columns.map((at) => (state.isMasked(part, tile, row, at) ? null : isOwn ? state.weight(part, tile, row, at) : numbers.weights[at]));
+  return { numbers, weights, isOwn, stop: numbers ? state.stopShown ?? state.stop : 2 };
 }
 
 /** How high each bar is at a stop: [from, to] in px. */
@@ -34,15 +44,13 @@ function heights(stop, { columns, numbers, weights, zero, foot, tall, scale }) {
 /** `u`: how far the cells of the row have become bars; `near`: how visible their numbers are. Gives the bar
  * of each column. */
 export function drawBars(state, camera, u, near) {
-  const { H, s, m, l, cx, colours, isNarrow } = camera, place = rowPlace(state, camera), { columns } = place;
+  const { H, s, m, l, cx, colours } = camera, place = rowPlace(state, camera), { columns } = place;
   const matrix = matrixPlace(state, camera), part = state.part(), tile = state.tileOf(part), row = state.row(), chosen = state.column();
-  const numbers = numbersOf(state), boxes = {};
-  if (state.isCovered(part, tile, row) || (!numbers && !state.isWeighed)) return;
-  const stop = numbers ? state.stopShown ?? state.stop : 2, isAllowed = (at) => !state.isMasked(part, tile, row, at);
-  const isOwn = state.isScaled || !numbers; // else the weights are none of the model's
-  const weights = columns.map((at) => (!isAllowed(at) ? null : isOwn ? state.weight(part, tile, row, at) : numbers.weights[at]));
+  const found = seenRow(state, columns), boxes = {};
+  if (!found) return;
+  const { numbers, weights, isOwn, stop } = found;
   const top = m * 1.9, foot = H - place.below - (numbers && state.stop >= 2 ? m * 2.9 : s * 0.2), tall = foot - top;
-  const known = numbers ? columns.filter((at) => isAllowed(at)).map((at) => numbers.raw[at]) : [0];
+  const known = numbers ? columns.filter((_, i) => weights[i] !== null).map((at) => numbers.raw[at]) : [0];
   const [most, least] = [Math.max(1, ...known), Math.min(0, ...known)], scale = (H - place.below - m * 1.4 - top) / (most - least);
   const given = { columns, numbers, weights, zero: top + most * scale, foot, tall, scale };
   const [low, high] = [Math.floor(stop), Math.ceil(stop)], way = ease(stop - low), mix = clamp(stop - 2);
@@ -62,50 +70,50 @@ export function drawBars(state, camera, u, near) {
       return cx.fillRect(seen.x, lerp(cell.y, top, u), seen.w, lerp(cell.h, tall, u));
     }
     if (mix < 1) camera.fill(seen, weight < LITTLE && u > 0.5 ? colours.flat : camera.colour(weight), 1 - mix);
-    if (mix > 0) drawValue(state, camera, at, weight, bar, top, tall, mix);
+    if (mix > 0) drawValue(state, camera, at, weight, { ...bar, y: top, h: tall }, mix);
     if (ghosts) camera.dotted({ ...bar, y: Math.min(...ghosts[i]), h: Math.abs(ghosts[i][1] - ghosts[i][0]) }, near * 0.55);
     const text = !numbers || stop > 1.5 ? (isOwn ? written(weight) : share(weight)) : stop < 0.5 ? one(numbers.raw[at]) : two(numbers.scaled[at]);
     const isUp = to <= from, y = stop > 2.5 ? top - m * 0.8 : isUp ? to - m * 0.75 : to + m * 0.8, isOn = at === chosen;
-    if (!isOn && place.each < camera.width(text, isNarrow ? 13 : m)) return;
-    camera.text(text, bar.x + bar.w / 2, y, { align: "center", px: isNarrow ? 13 : isOn ? l * 0.86 : m, weight: isOn ? 650 : 400,
+    if (!isOn && place.each < camera.width(text, m)) return;
+    camera.text(text, bar.x + bar.w / 2, y, { align: "center", px: isOn ? l * 0.86 : m, weight: isOn ? 650 : 400,
       colour: isOn ? colours.ink : weight < LITTLE ? colours.pale : colours.soft, alpha: near });
     if (state.key === at && u === 1) camera.box(bar, 0.9);
   });
   const powers = numbers ? near * clamp(1 - Math.abs(stop - 2)) : 0, room = place.each - 6;
   if (powers > 0) drawPowers(state, camera, { place, columns, numbers, weights, foot, room, alpha: powers });
-  if (!isNarrow) drawSide(state, camera, { ...given, place, top, near, mix, chosen, stop });
+  drawSide(state, camera, { ...given, place, top, near, mix, chosen, stop });
   return boxes;
 }
 
 /** Below the bars the way to a weight: each score, e to its power, and at the right their sum, by which
  * softmax divides. */
 function drawPowers(state, camera, { place, columns, numbers, weights, foot, room, alpha }) {
-  const { s, m, colours, isNarrow } = camera, [above, below] = [foot + m * 0.95, foot + m * 2.2], px = isNarrow ? s : m, look = { colour: colours.soft, alpha, px };
+  const { s, m, colours } = camera, [above, below] = [foot + m * 0.95, foot + m * 2.2], look = { colour: colours.soft, alpha, px: m };
   const chosen = state.column(), sum = power(numbers.logSum), { W } = camera;
   columns.forEach((at, i) => {
     const isOn = at === chosen, [score, text] = [two(numbers.scaled[at]), power(numbers.scaled[at])], middle = place.x + place.each * (i + 0.5);
-    if (weights[i] === null || (!isOn && (isNarrow || camera.width(text, px) > room))) return;
+    if (weights[i] === null || (!isOn && camera.width(text, m) > room)) return;
     [[score, above], [isOn ? `${text} ÷ ${sum}` : text, below]].forEach(([said, y]) => {
-      const half = camera.width(said, px, isOn ? 650 : 400) / 2;
+      const half = camera.width(said, m, isOn ? 650 : 400) / 2;
       camera.text(said, Math.max(half, Math.min(W - half, middle)), y, { ...look, align: "center", weight: isOn ? 650 : 400 });
     });
   });
-  if (isNarrow) return;
   camera.text("score", place.x - s * 0.9, above, { ...look, align: "right" });
   camera.text("e^score", place.x - s * 0.9, below, { ...look, align: "right" });
   camera.text(`sum ${sum}`, place.x + place.w + s * 1.2, below, look);
 }
 
 /** The value of a key, number by number, as visible as its weight. */
-function drawValue(state, camera, at, weight, bar, top, tall, mix) {
-  const { v } = state.vectors;
-  if (!v.columns) return;
-  const colour = ramp(stopsOf(state.look.differences, state.ink)), high = tall / v.columns;
-  for (let i = 0; i < v.columns; i++) {
-    const value = v.data[at * v.columns + i];
-    camera.fill({ x: bar.x, y: top + i * high, w: bar.w, h: Math.max(1, high - 1) },
-      `rgb(${colour(0.5 + value / (2 * SPREAD)).map(Math.round)})`, mix * (0.06 + 0.94 * weight), 0);
-  }
+export function drawValue(state, camera, at, weight, box, mix) {
+  const { columns, data } = state.vectors.v;
+  drawVector(state, camera, data.subarray(at * columns, (at + 1) * columns), box, mix * (0.06 + 0.94 * weight));
+}
+
+/** Numbers as colours, from the top of a box, or from its left where it is wide. */
+export function drawVector(state, camera, numbers, { x, y, w, h }, alpha) {
+  const colour = ramp(stopsOf(state.look.differences, state.ink)), isWide = w > h, each = (isWide ? w : h) / numbers.length, part = Math.max(1, each - 1);
+  numbers.forEach((value, i) => camera.fill(isWide ? { x: x + i * each, y, w: part, h } : { x, y: y + i * each, w, h: part },
+    `rgb(${colour(0.5 + value / (2 * SPREAD)).map(Math.round)})`, alpha, 0));
 }
 
 /** At the right: what the stop is, the weights as one stack, or their mix. */
@@ -135,9 +143,7 @@ function drawSide(state, camera, { columns, weights, numbers, place, top, foot, 
     camera.text("100%", left, top - m * 0.75, { px: m, weight: 650, alpha: near * (1 - mix) });
   }
   if (mix <= 0 || !numbers.output.length) return;
-  const colour = ramp(stopsOf(state.look.differences, state.ink)), high = tall / numbers.output.length;
-  numbers.output.forEach((value, i) => camera.fill({ x: left + wide * 0.28, y: top + i * high, w: wide * 0.42, h: Math.max(1, high - 1) },
-    `rgb(${colour(0.5 + value / (2 * SPREAD)).map(Math.round)})`, near * mix, 0));
+  drawVector(state, camera, numbers.output, { x: left + wide * 0.28, y: top, w: wide * 0.42, h: tall }, near * mix);
   camera.text("=", left + wide * 0.1, (top + foot) / 2, { px: l, colour: colours.soft, alpha: near * mix });
   camera.text("output", left + wide * 0.49, foot + m * 1.1, { align: "center", px: m, weight: 650, alpha: near * mix });
 }

@@ -16,6 +16,7 @@ import { betweenOrders, drawHeads, headAt, headBeside, headsPlace } from "./head
 import { cellAt, drawHead } from "./matrix.js";
 import { drawDive, drawModel } from "./model.js";
 import { neededAt } from "./needs.js";
+import { lineAt } from "./lying.js";
 import { barAt } from "./row.js";
 import { numberAt, spokenTerm, termOf, wayOf } from "./number.js";
 import { DEPTHS, HEAD, HEADS, MODEL, NUMBER, NUMBERS, ORDERS, ROW, StageState, STOPS, VIEWS, WHY } from "./state.js";
@@ -376,7 +377,7 @@ export class Stage {
       if (found !== null) state.term = found;
       return this.selected();
     }
-    const cell = cellAt(state, camera, x, y), bar = state.depth === ROW && x > 0 ? barAt(state, camera, x, y) : null;
+    const cell = cellAt(state, camera, x, y), bar = state.depth === ROW && x > 0 ? (camera.isNarrow ? lineAt(state, camera, y) : barAt(state, camera, x, y)) : null;
     if (cell?.row !== null && cell?.key === -1) state.chooseRow(cell.row);
     else if (bar === null) return;
     else if (state.key === bar) return this.go(NUMBER);
