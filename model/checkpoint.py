@@ -26,7 +26,7 @@ from headlight.model.analysis.alignment import HeadAlignment, WordWeights
 from headlight.model.analysis.attribution import Attribution
 from headlight.model.analysis.attribution import attribution as attributed
 from headlight.model.analysis.baselines import Baselines
-from headlight.model.analysis.decomposition import Decomposition
+from headlight.model.analysis.decomposition import Carried, Decomposition, Term, carried
 from headlight.model.analysis.decomposition import decomposition as decomposed
 from headlight.model.analysis.why import Why, why
 from headlight.model.arguments import kind_of, whole
@@ -421,6 +421,26 @@ class Checkpoint:
         sum of what the embedding, every head and every feed-forward wrote (analysis/decomposition).
         Raises CannotRead and CannotChange."""
         return decomposed(self.model, run, row, token, against, self.given(run, donor))
+
+    def carried(
+        self,
+        run: Run,
+        row: int,
+        token: int,
+        term: Term,
+        against: int | None = None,
+        donor: "Checkpoint | None" = None,
+    ) -> Carried:
+        """What a head, a term of such a sum, adds to it key by key. Raises CannotRead and
+        CannotChange.
+
+        >>> copy = load("copy")
+        >>> run = copy.run("a b c")
+        >>> head, value = copy.decomposition(run, 0, 5).largest(1)[0]
+        >>> bool(abs(copy.carried(run, 0, 5, head).values.sum() - value) < 1e-3)
+        True
+        """
+        return carried(self.model, run, row, token, term, against, self.given(run, donor))
 
     def why(self, run: Run, cell: str, by: str = "words", donor: "Checkpoint | None" = None) -> Why:
         """Why a head's query attends to a key, by the "words" that both go back to, or the "parts"

@@ -36,7 +36,7 @@ import headlight
 from headlight.app.components.matrix import Matrix
 from headlight.app.export import check, checkup
 from headlight.model.checking.calling import Outcome, said, where
-from headlight.model.checking.in_model import MASK_PARTS, PLACES
+from headlight.model.checking.in_model import MASK_PARTS, REPLACEABLE
 from headlight.model.checking.parts import PARTS
 from headlight.model.checking.verdict import CANNOT_TELL, NOT_RUNNING, NOT_YET, RIGHT, STATES
 from headlight.model.checking.whole.result import LOOK, WRONG, Checkup, Finding
@@ -595,7 +595,7 @@ def _plain(matrix: Matrix) -> dict[str, Any]:
 
 def _in_model(translator: Checkpoint, functions: Mapping[str, Callable], file: Path) -> str:
     """What the model makes of a sentence with these parts in it; "" where none can be."""
-    parts = {n: f for n, f in functions.items() if n in (*PLACES, *MASK_PARTS)}
+    parts = {n: f for n, f in functions.items() if n in (*REPLACEABLE, *MASK_PARTS)}
     parts.pop("encoder_layer", None)  # of the paper: the shipped translators norm before
     if "attention" in parts:  # which computes its own
         parts = {n: f for n, f in parts.items() if n not in ("scores", "softmax")}

@@ -20,10 +20,12 @@ import torch
 from torch import Tensor, nn
 
 from headlight.model.analysis.residual import row_shares
+from headlight.model.arguments import kind_of
 from headlight.model.by_value import ByValue
 from headlight.model.probing.applying import PatchInputs, applied
 from headlight.model.probing.capture import inputs_of, outputs_of
 from headlight.model.probing.changes import CannotChange, Patched, Skipped
+from headlight.model.probing.head_steps import head_steps
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import (
     attention_at,
@@ -81,7 +83,19 @@ class Decomposition(ByValue):
         return [(self.terms[i], float(self.values[i])) for i in order]
 
 
-@torch.no_grad()
+@dataclass(frozen=True, repr=False, eq=False)
+class Carried(ByValue):
+    """What a head adds to a logit, key by key: its output is a sum over the keys, weight times
+    value, so its term is a sum over them, too.
+
+    weights  (key,), of the row that the logit is read at; of a class the mean over its rows
+    values   (key,) float64, read-only: they add up to the head's term
+    """
+
+    weights: np.ndarray
+    values: np.ndarray
+
+
 def decomposition(
     model: ProbedModel,
     run: Run,
@@ -93,6 +107,44 @@ def decomposition(
     """Decompose the logit of `token` (or a class) in a row of the logits, from 0; with `against`,
     that logit minus the other. `model` must be the caller's own view. Raises CannotRead, also if
     the model's logits are not such a sum, and CannotChange."""
+    return _decomposed(model, run, row, token, against, given)[0]
+
+
+def carried(
+    model: ProbedModel,
+    run: Run,
+    row: int,
+    token: int,
+    term: Term,
+    against: int | None = None,
+    given: PatchInputs = PatchInputs(),
+) -> Carried:
+    """A head's term of that sum, key by key. Raises CannotRead, also for a head whose output
+    a change replaces, so that it is none of its values, and CannotChange."""
+    kind_of("term", term, Term, "one Term, a head of a decomposition")
+    found, directions = _decomposed(model, run, row, token, against, given)
+    if term.what != HEAD or term not in found.terms:
+        raise CannotRead("This is not a head that adds to this logit.")
+    assert term.head is not None  # else it is none
+    site = next(s for s in model.sites() if (s.kind, s.layer) == (term.kind, term.layer))
+    direction = directions[site.name][:, term.head].numpy()
+    steps = head_steps(model, run, site, term.head, given=given)
+    values = np.einsum("qk,kd,qd->k", steps.weights, steps.v.astype(float), direction)
+    shares = row_shares(model, ids_of(model, read_of(model, run))[-1][0], row).numpy()
+    whole = float(found.values[found.terms.index(term)])
+    most = max(1.0, np.abs(values).sum())
+    if not abs(values.sum() - whole) <= LARGEST_DIFFERENCE * most:
+        raise CannotRead("A change replaces what this head gives, so its keys do not add up to it.")
+    values.flags.writeable = False
+    return Carried((shares @ steps.weights).astype("float32"), values)
+
+
+@torch.no_grad()
+def _decomposed(
+    model: ProbedModel, run: Run, row: int, token: int, against: int | None, given: PatchInputs
+) -> tuple[Decomposition, dict[str, Tensor]]:
+    """The decomposition; and by attention, the name of its site, how much each number of a head's
+    output adds, (query, heads, d_head)."""
     side, texts = predicted_side(model), read_of(model, run)
     _check_whole(model, run)
     ids, layers = ids_of(model, texts), layers_of(model, side)
@@ -128,6 +180,7 @@ def decomposition(
     u = row_shares(model, ids[-1][0], row)[:, None] * direction
     u, bias = _through(final_norm, inputs["final"][0][0], normed["final"][0], u, bias)
     values: dict[Term, float] = {}
+    directions: dict[str, Tensor] = {}
     for i in reversed(range(len(layers))):
         for name, _, norm in reversed(sublayers_of(layers[i])):
             at, site = (i, name), site_of[i, name]
@@ -137,8 +190,12 @@ def decomposition(
             if site is None:
                 values[Term(SUBLAYERS[name], layer=i)] = _product(outputs[at][0], u)
             elif not _skipped(run, model, site.name):
-                by_head, shift = _heads(projections[at], inputs[at][0][0], site.n_heads, u)
-                bias += shift
+                projection, heads = projections[at], inputs[at][0][0].double()
+                direction = (u @ projection.weight.double()).unflatten(-1, (site.n_heads, -1))
+                by_head = (heads.unflatten(-1, (site.n_heads, -1)) * direction).sum(dim=(0, 2))
+                directions[site.name] = direction
+                if projection.bias is not None:
+                    bias = bias + (u @ projection.bias.double()).sum()
                 values |= {
                     Term(HEAD, site.kind, site.layer, head): float(by_head[head])
                     for head in reversed(range(site.n_heads))
@@ -156,7 +213,7 @@ def decomposition(
             "Embedding, heads and feed-forwards do not add up to this model's logits: it has "
             "other parts too."
         )
-    return Decomposition(logit, tuple(values), array, difference)
+    return Decomposition(logit, tuple(values), array, difference), directions
 
 
 def _check_whole(model: ProbedModel, run: Run) -> None:
@@ -221,15 +278,6 @@ def frozen_norm(norm: nn.Module, x: Tensor, y: Tensor) -> FrozenNorm:
         return error, FrozenNorm(scale * weight, shift, centred)
 
     return min(map(assumed, (True, False)), key=lambda one: one[0])[1]
-
-
-def _heads(projection: nn.Linear, x: Tensor, n_heads: int, u: Tensor) -> tuple[Tensor, Tensor]:
-    """The contribution of each head, (heads,), and of the projection's bias; x: (position, heads ·
-    d_head), the concatenated head outputs."""
-    heads = x.double().unflatten(-1, (n_heads, -1))
-    directions = (u @ projection.weight.double()).unflatten(-1, (n_heads, -1))
-    shift = u.new_zeros(()) if projection.bias is None else (u @ projection.bias.double()).sum()
-    return (heads * directions).sum(dim=(0, 2)), shift
 
 
 def _product(x: Tensor, u: Tensor) -> float:

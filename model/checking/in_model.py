@@ -267,7 +267,7 @@ class StudentPreNormLayer(PreNormEncoderLayer):
 
 
 # Part → what it stands for, and what stands there then.
-PLACES: Mapping[str, tuple[type[nn.Module], type[nn.Module]]] = {
+REPLACEABLE: Mapping[str, tuple[type[nn.Module], type[nn.Module]]] = {
     "scores": (Scores, StudentScores),
     "softmax": (MaskedSoftmax, StudentSoftmax),
     "attention": (MultiHeadAttention, StudentAttention),
@@ -288,15 +288,15 @@ def with_student_parts(model: Model, parts: Mapping[str, Callable[..., Any]]) ->
     PartFailed."""
     model = view(model)
     for name in parts:
-        if name not in (*PLACES, *MASK_PARTS):
+        if name not in (*REPLACEABLE, *MASK_PARTS):
             raise ValueError(
                 f"No part {name[:40]!r} can be put into a model. There are "
-                f"{', '.join((*PLACES, *MASK_PARTS))}."
+                f"{', '.join((*REPLACEABLE, *MASK_PARTS))}."
             )
     if "attention" in parts and (both := {"scores", "softmax"} & {*parts}):
         raise ValueError(f"attention computes its own {min(both)}: give one of the two.")
-    # In the order of PLACES: attention stands before what splits and merges its heads.
-    for name in (name for name in PLACES if name in parts):
+    # In the order of REPLACEABLE: attention stands before what splits and merges its heads.
+    for name in (name for name in REPLACEABLE if name in parts):
         _put(model, name, StudentPart(name, parts[name]))
     masks = {name: StudentPart(name, parts[name]) for name in MASK_PARTS if name in parts}
     model.mask_makers = {**model.mask_makers, **{n: _maker(part) for n, part in masks.items()}}
@@ -304,7 +304,7 @@ def with_student_parts(model: Model, parts: Mapping[str, Callable[..., Any]]) ->
 
 
 def _put(model: ProbedModel, name: str, part: StudentPart) -> None:
-    ours, students = PLACES[name]
+    ours, students = REPLACEABLE[name]
     fitting = (ours, StudentAttention, StudentHeads) if "heads" in name else (ours,)
     places = [place for place, module in model.named_modules() if type(module) in fitting]
     if not places:

@@ -62,6 +62,7 @@ def calls():
         "attributed token": lambda v: model.attribution(run, 0, v),
         "attributed head": lambda v: model.attribution(run, 0, 5, v),
         "against": lambda v: model.attribution(run, 0, 5, against=v),
+        "term": lambda v: model.carried(run, 0, 5, v),
         "cell": lambda v: model.why(run, v),
         "by": lambda v: model.why(run, "cross.1.1=1>1", by=v),
         "count": lambda v: trace.most_probable(v),

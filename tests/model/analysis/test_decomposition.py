@@ -10,6 +10,8 @@ from headlight.model.analysis.decomposition import (
     POSITION,
     SUBLAYERS,
     TOKEN,
+    Term,
+    carried,
     decomposition,
 )
 from headlight.model.masks import Masks
@@ -61,6 +63,11 @@ def test_terms_add_up_to_the_logit(preset, dtype):
         assert whats[:2] == [TOKEN, POSITION] and whats[-1] == BIASES
         assert whats.count(HEAD) == n_heads and whats.count(FEED_FORWARD) == layers
         assert len(set(found.terms)) == len(found.terms)
+    found = decomposition(model, run, 0, 1, 0)
+    for term, value in zip(found.terms, found.values, strict=True):
+        if term.what == HEAD:
+            keys = carried(model, run, 0, 1, term, 0)
+            assert keys.values.sum() == pytest.approx(value, abs=1e-4) and len(keys.weights)
 
 
 @pytest.mark.parametrize("path", CHECKPOINTS, ids=lambda path: path.name)
@@ -106,6 +113,11 @@ def test_what_no_sum_tells_is_refused():
     given = PatchInputs(other=recorded(model, run_of(model)))
     with pytest.raises(CannotChange, match="cannot be split into contributions"):
         decomposition(model, run_of(model, "decoder_residual.2=patch"), 0, 1, given=given)
+
+    with pytest.raises(CannotRead, match="its keys do not add up"):
+        carried(model, run_of(model, "cross.2.1=off"), 0, 1, Term(HEAD, "cross", 1, 0))
+    with pytest.raises(CannotRead, match="not a head that adds"):
+        carried(model, run_of(model), 0, 1, Term(HEAD, "encoder", 1, 0))
 
     class Twice(torch.nn.LayerNorm):
         def forward(self, x):
@@ -167,6 +179,15 @@ def test_each_term_against_its_way_through_the_norms(preset):
             alone = torch.zeros_like(heads)
             alone[head] = heads[head]
             expected.append(to_the_logit(projection.weight @ alone.flatten(), norms))
+            kind, layer = "cross" if "cross" in name else "decoder", int(name.split(".")[2])
+            keys = carried(model, run, row, token, Term(HEAD, kind, layer, head))
+            weights = outputs[f"{name}.softmax"][0, head, row]
+            values = outputs[f"{name}.value"][0].unflatten(-1, (4, -1))[:, head]
+            for key, given in enumerate(keys.values):
+                alone[head] = weights[key] * values[key]
+                by_hand = to_the_logit(projection.weight @ alone.flatten(), norms)
+                assert abs(given - by_hand) <= 1e-6, (name, head, key)
+            assert np.allclose(keys.weights, weights)
     assert np.abs(found.values[:-1] - expected).max() <= 1e-10
 
 

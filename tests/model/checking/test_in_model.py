@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from headlight import Beam, show, view
-from headlight.model.checking.in_model import MASK_PARTS, PLACES, PartFailed
+from headlight.model.checking.in_model import MASK_PARTS, REPLACEABLE, PartFailed
 from headlight.model.probing.changes import CannotChange
 from headlight.model.probing.head_steps import head_steps
 from tests.model.checking.right import numpy_styles, styles
@@ -198,4 +198,4 @@ def test_each_part_has_a_model_that_takes_it():
     reviews = load("reviews")
     mine = reviews.with_parts(encoder_layer=post_norm).classify("good")
     assert mine == pytest.approx(reviews.classify("good"), abs=1e-5)
-    assert {*PLACES, *MASK_PARTS} == {*RIGHT, "attention", "encoder_layer"}
+    assert {*REPLACEABLE, *MASK_PARTS} == {*RIGHT, "attention", "encoder_layer"}
