@@ -350,7 +350,7 @@ def test_present_shows_a_larger_picture_and_keeps_through_pages_and_reload(visit
         page.keyboard.press(key)
     panel = page.locator(".st-key-panel")
     panel.evaluate("(panel) => panel.scrollTo(0, 9999)")
-    page.locator(".st-key-menu").get_by_role("link", name="Experiments").click()
+    page.locator(".st-key-menu").get_by_role("link", name="Model").click()
     # By its class: another page may bring another one.
     page.wait_for_function(
         """() => {
