@@ -62,14 +62,10 @@ def alignment_of(shown: Shown) -> HeadAlignment | None:
 
 
 @cached()
-def decomposition_of(shown: Shown, score: Score) -> Decomposition:
+def decomposition_of(shown: Shown, row: int, token: int) -> Decomposition:
     """A logit as a sum of terms (model/analysis/decomposition.py). Raises CannotRead and
     CannotChange."""
-    assert score.position is not None and score.wanted is not None
-    given = shown.given
-    return decomposition(
-        shown.view.model, shown.run, score.position, score.wanted, score.against, given
-    )
+    return decomposition(shown.view.model, shown.run, row, token, given=shown.given)
 
 
 @cached(cores=CORES)

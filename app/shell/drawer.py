@@ -3,10 +3,11 @@ is drawn while it is open."""
 
 from contextlib import contextmanager
 
+import pandas as pd
 import streamlit as st
 
 from headlight.app import selection
-from headlight.app.results import layer_results
+from headlight.app.results import layer_results, word_results
 from headlight.app.shell import (
     bar,
     effect_numbers,
@@ -17,12 +18,16 @@ from headlight.app.shell import (
     panel,
     stage,
     state_strip,
+    sweeps,
 )
 from headlight.app.shell.layout import concerns, draw_settings
 from headlight.app.state import session, widgets
 from headlight.app.state.pages import Page
+from headlight.app.text import formats
+from headlight.model.analysis.attribution import source_kind
 
 TABLE = "Every token after each layer, in numbers"
+WORDS = "Each word, by every method, in numbers"
 
 
 def draw(page: Page, logo: str) -> None:
@@ -62,6 +67,7 @@ def draw(page: Page, logo: str) -> None:
             if not session.context().lacks:  # which weights alone do not tell
                 effect_numbers.draw()
                 _draw_vectors()
+                _draw_words()
         with st.container(horizontal=True):
             bar.draw_share()
             bar.draw_more()
@@ -73,6 +79,19 @@ def _draw_vectors() -> None:
     if table.open:
         vectors = layer_results.vectors_of(selection.shown())
         table.dataframe(vectors, hide_index=True, alt=TABLE)
+
+
+def _draw_words() -> None:
+    """What each word has to do with one prediction, by every method, likewise."""
+    table = st.expander(WORDS, key="words_compared", on_change="rerun")
+    if not table.open:
+        return
+    shown, focus = selection.shown(), session.focus()
+    head = (focus.layer, focus.head) if focus.kind == source_kind(shown.view.model) else None
+    score = sweeps.score(shown, whole=False)
+    found = word_results.attribution_of(shown, score, head)
+    table.markdown(formats.escaped(found.in_words()))
+    table.dataframe(pd.DataFrame(found.values, [*found.words]), alt=WORDS)
 
 
 @contextmanager

@@ -36,7 +36,7 @@ from headlight.app.shell.acts import acts
 from headlight.app.state import catalog, session
 from headlight.app.state.messages import NothingToShow
 from headlight.app.state.settings import SETTINGS
-from headlight.app.text import formats, head_card
+from headlight.app.text import formats, head_card, part_names
 from headlight.model.analysis.alignment import aligning_kind
 from headlight.model.analysis.decomposition import BIASES, POSITION, Term
 from headlight.model.analysis.head_metrics import HABITS
@@ -45,7 +45,7 @@ from headlight.model.analysis.streams import WordOrigin
 from headlight.model.analysis.why import MEETING, NAMED, PLACE, Why
 from headlight.model.probing.changes import CannotChange, written
 from headlight.model.probing.head_steps import HeadSteps
-from headlight.model.probing.trace import CannotRead
+from headlight.model.probing.trace import CannotRead, Pass, vocabulary_of
 
 MISSING = {"isMissing": True}
 WHY_NAMES = {POSITION: "position", BIASES: "constant"}
@@ -364,6 +364,40 @@ def _needs(asked: Mapping[str, Any]) -> dict[str, Any]:
     return vars(found) | numbers
 
 
+def _adds(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The likeliest answer's logit in a row of the logits: `terms`, what adds up to it, each with
+    its name, its value, its layer from 0 or None, and its head, as the browser selects one, or
+    None; its `probability`, of all `count` answers."""
+    shown, row = selection.shown(), int(asked["row"])
+    trace = shown.trace
+    best, shares = (found[row, 0] for found in trace.most_probable(1))
+    try:
+        found = word_results.decomposition_of(shown, row, int(best))
+    except CannotRead as error:
+        return {"cannot": str(error)}
+    return {
+        "terms": [
+            {
+                "name": part_names.term_name(term),
+                "value": value,
+                "layer": term.layer,
+                "head": _head_of(term, trace),
+            }
+            for term, value in zip(found.terms, found.values.tolist(), strict=True)
+        ],
+        "logit": found.logit,
+        "probability": float(shares),
+        "count": vocabulary_of(shown.view.model, trace.predicted),
+    }
+
+
+def _head_of(term: Term, trace: Pass) -> dict[str, Any] | None:
+    if term.head is None:
+        return None
+    layer = next(i for i, site in enumerate(trace.kinds[term.kind]) if site.layer == term.layer)
+    return {"kind": term.kind, "layer": layer, "head": term.head}
+
+
 def _about(_asked: Mapping[str, Any]) -> dict[str, Any]:
     return layer_results.about_of(selection.shown())
 
@@ -377,6 +411,7 @@ ANSWERS = {
     "why": _why,
     "after": _after,
     "needs": _needs,
+    "adds": _adds,
 }
 
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from itertools import count
 
 import numpy as np
@@ -12,7 +11,6 @@ from headlight.app.results import sweep_results
 from headlight.app.results.shown import Shown
 from headlight.app.state import progress, session, widgets
 from headlight.app.state.catalog import ModelView
-from headlight.app.state.options import CLEAREST_ROW
 from headlight.app.state.settings import SETTINGS
 from headlight.app.text import findings, part_names
 from headlight.app.text.formats import Parts, signed
@@ -55,23 +53,6 @@ def draw_tokens(box: widgets.Box = st) -> None:
         widgets.draw(key, box)
 
 
-def draw_row(trace: Pass) -> None:
-    """The row of a page about one token, which one usually clicks in the picture; drawn in a menu,
-    for the address. If Attention's rows are the same, it is theirs."""
-    if not SETTINGS["score_at"].concerns(session.context()):
-        return
-    if _follows(trace):
-        names = part_names.row_names(trace)
-        tokens = trace.texts[trace.predicted.name].tokens[: len(names)]
-        shown = {
-            f"{i} {token}": f"{i} {name}"
-            for i, (token, name) in enumerate(zip(tokens, names, strict=True), start=1)
-        } | {CLEAREST_ROW: FIRST}
-        widgets.draw_token("follow", tokens, CLEAREST_ROW, {"format_func": shown.get})
-    if session.values()["score_at"] or not _follows(trace):
-        _draw_row(trace, FIRST)
-
-
 def _follows(trace: Pass) -> bool:
     """Whether the rows of the selected head are those of the logits."""
     side, _ = trace.sides_of(session.focus().kind)
@@ -85,18 +66,6 @@ def row_of(trace: Pass) -> int:
     if row < 0 and _follows(trace):
         row = session.chosen_token("follow")
     return min(max(row, 0), len(part_names.row_names(trace)) - 1)
-
-
-def choose_row(follows: bool, row: int) -> None:
-    """Choose a row of the logits, from 0, for all pages if Attention `follows` it. Another row is
-    about another token. A callback."""
-    session.choose(score_at=0 if follows else row + 1, score_token="", score_against="")
-    if follows:
-        session.choose_tokens(follow=row)
-
-
-def on_row(trace: Pass) -> Callable[[int], None]:
-    return partial(choose_row, _follows(trace))
 
 
 def score(shown: Shown, whole: bool = True) -> Score:

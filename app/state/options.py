@@ -6,7 +6,7 @@ PLACES = {  # of the stage: name in its address → what it may be, as in its st
     "whole": ("maps", "after", "needs"),
     "heads": ("layer", "habit", "effect"),
     "view": ("matrix", "lines", "best"),
-    "stop": ("scores", "scaled", "weights", "output"),
+    "stop": ("scores", "scaled", "weights", "output", "word"),
     "number": ("order", "largest", "why"),
 }
 SCALES = ("linear", "square root", "per row")

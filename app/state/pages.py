@@ -58,7 +58,7 @@ CHANGES = "what_if", "shows"
 OUTPUT_SETTINGS = "output", "use_new_translation"  # in the state line
 ABOUT_A_RUN = ("switches", "hold", "step", "player", *OUTPUT_SETTINGS, *CHANGES)
 LEARN, ATTENTION, GENERATE, INSIDE = "Learn", "Attention", "Generate", "Inside a head"
-EXPERIMENTS, MODEL, CHECK, SHARE = "Experiments", "Model", "Check", "Share"
+MODEL, CHECK, SHARE = "Model", "Check", "Share"
 
 MENU = (
     Page(
@@ -137,16 +137,6 @@ MENU = (
         idle=("model", "source", "example", "line", "state", *ABOUT_A_RUN),
         weights=True,
         settings=page_settings.LOOKUP_CONTROLS,
-    ),
-    Page(
-        title="Attribution",
-        group=EXPERIMENTS,
-        view="What adds up",
-        module="attribution",
-        path="attribution",
-        picture=".st-key-terms",
-        head=True,
-        settings=(FOLLOW, PICTURE),
     ),
     Page(
         title="Tokenizer",
@@ -264,6 +254,8 @@ FORMER_PLACES = {  # path of a former page, and its picture where one is meant â
     ("architecture", ""): {"depth": "model"},
     ("residual", ""): {"depth": "model", "whole": "after"},
     ("residual-stream", ""): {"depth": "model", "whole": "after"},
+    ("attribution", ""): {"depth": "row", "stop": "word"},
+    ("attribution", "Methods compared"): {"depth": "model", "whole": "needs"},
     ("attribution", "Source words"): {"depth": "model", "whole": "needs"},
     ("lookup", "Queryâ€“key plane"): {"depth": "number"},
 }

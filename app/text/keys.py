@@ -49,12 +49,5 @@ BY_PAGE: dict[str, Keys] = {
     "lookup": (
         ("arrows", "on an arrow of the three words: move it; with Shift in steps of 0.1"),
     ),
-    "attribution": (
-        ("← →", "another predicted token"),
-        ("↑ ↓", "from term to term"),
-        ("Enter", "select the head of the term"),
-        ("S", "in order, or the largest first"),
-        ("Esc", "clear the term"),
-    ),
     "lineage": (("← →", "the change before and after"),),
 }  # fmt: skip

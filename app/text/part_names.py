@@ -119,7 +119,7 @@ def row_names(trace: Pass) -> list[str]:
 def term_name(term: Term) -> str:
     """The name of a term of a logit."""
     if term.layer is not None and term.head is not None:
-        return f"{term.kind} {term.layer + 1}.{term.head + 1}"
+        return f"{term.kind.replace('_', ' ')} {term.layer + 1}.{term.head + 1}"
     return f"{term.what} {term.layer + 1}" if term.layer is not None else term.what
 
 

@@ -21,7 +21,7 @@ from tests.model.common import depths
 
 LARGE = 8 * 10**8  # bytes of a worker
 MENUS = (
-    "display", "what_if", "output", "head_picker", "about_heads", "other_token", "more_pictures",
+    "display", "what_if", "output", "head_picker", "about_heads", "more_pictures",
 )  # fmt: skip
 RESULTS = 128 * 2**20  # bytes: of a file of tests they are rarely asked for again
 

@@ -63,7 +63,6 @@ RENDERS = sorted(
 # What it may say instead of taking apart what is no sum, or what is no longer there.
 MASKED = ("this key is masked", "there is nothing to rescale")
 SAID = {  # page → what it may say besides
-    "attribution": ("not a linear function", "cannot be split into contributions"),
     "compare": ("cannot be applied to torch.nn.Transformer",),  # PyTorch's twin patches nothing
     "generate": ("patching needs the same number",),  # a text that goes on is longer than the other
 }

@@ -114,8 +114,8 @@ def opened(key: str = "", **chosen) -> AppTest:
 def check_page() -> None:
     """In the menu, under its address, with its setting in the address, and in what is exported."""
     entry = PAGES["token-count"]
-    assert GROUPS["Experiments"][-1] == entry and entry.path == "token-count"
-    page = opened("attribution")
+    assert GROUPS["Model"][0] == entry and entry.path == "token-count"
+    page = opened("tokenizer")
     links = [link["label"] for each in components(page, "page_links") for link in each["links"]]
     assert "Token count" in links
     trace = load("en-de").trace(TEXT)

@@ -105,8 +105,8 @@ def answered(opened, monkeypatch):
     sent = []
     monkeypatch.setattr(component, "_mount_more", lambda data, **other: sent.append(data))
 
-    def ask(question):
-        page = opened("en-fr")
+    def ask(question, name="en-fr", text=TEXT):
+        page = opened(name, text)
         page.session_state["_memo"].asked = [question]
         page.run()
         assert not page.exception
@@ -184,6 +184,26 @@ def test_the_drawers_table_has_the_numbers_of_the_stream_and_of_the_lens():
     lens = residual.lens(view.model, trace)
     ranks = table.dropna(subset="rank").pivot(index="layer", columns="place", values="rank")
     assert np.array_equal(ranks.astype(int), lens.rank)
+
+
+@pytest.mark.parametrize("name", ["en-fr", "english", "reverse"])
+def test_the_logit_of_a_word_is_the_sum_of_its_parts(answered, name):
+    model, text = load(name), "a b c" if name == "reverse" else TEXT
+    trace, row = model.trace(text), 1
+    found = answered({"what": "adds", "row": row, "of": ""}, name, text)
+    best = int(trace.most_probable(1)[0][row, 0])
+    wanted = model.decomposition(model.run(text), row, best)
+    assert [term["value"] for term in found["terms"]] == pytest.approx(wanted.values, abs=1e-5)
+    assert sum(term["value"] for term in found["terms"]) == pytest.approx(found["logit"], abs=1e-4)
+    shares = np.exp(trace.logits[row].astype(float))
+    assert found["probability"] == pytest.approx(shares[best] / shares.sum(), abs=1e-6)
+    assert found["count"] == len(shares)
+    heads = [
+        (one["kind"], one["layer"], one["head"]) for term in found["terms"] if (one := term["head"])
+    ]
+    own = [site for site in trace.sites if site.query_side == trace.predicted.name]
+    assert len({*heads}) == sum(site.n_heads for site in own)
+    assert answered({"what": "adds", "row": 999, "of": ""}, name, text) == {"isMissing": True}
 
 
 def test_what_a_word_needs_is_what_attention_and_removal_say(answered):

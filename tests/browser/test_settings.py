@@ -115,14 +115,6 @@ MATTERS = {
     ),
     "inside": of_a_run("at=Softmax", at=("", "Values"), without=("", ["scaling"])),
     "lookup": {"scaled": ("", False)},
-    "attribution": of_a_run(
-        target=("score_at=3", "Deux chiens courent."),
-        hold=("step=16&score_at=5", False),
-        pad_to=("memory_padding=false", 30),
-        score_at=("kind=encoder", 3),
-        score_token=("score_at=3", "chien"),
-        score_against=("score_at=3", "chien"),
-    ),
     "positions": {
         "model": ("", "reverse"),
         "source": ("", "Two dogs run."),
@@ -205,8 +197,8 @@ class Screen:
         if key.startswith("score") and self.page.locator(".st-key-display").count():
             return "display"
         if key.startswith("score"):
-            for menu in ("other_token", "more_pictures"):
-                boxes |= dict.fromkeys([key] * self.page.locator(f".st-key-{menu}").count(), menu)
+            found = self.page.locator(".st-key-more_pictures").count()
+            boxes |= dict.fromkeys([key] * found, "more_pictures")
         return boxes.get(key)
 
     def reveal(self, key: str) -> None:

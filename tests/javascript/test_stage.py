@@ -9,10 +9,11 @@ from functools import partial
 import numpy as np
 import pytest
 
-from headlight.app.components.packing import as_sent, id_of, pack_trace
+from headlight.app.components.packing import answers_of, as_sent, id_of, pack_trace
 from headlight.app.lessons.question import Veil
 from headlight.app.state.address import PLACE
 from headlight.app.state.options import PLACES
+from headlight.app.text.part_names import term_name
 from headlight.model import load
 from headlight.model.analysis.head_metrics import most_telling_row
 from headlight.model.analysis.reading import Reading
@@ -23,7 +24,7 @@ from tests.model.common import random_model, run_of, tiny_tokenizer
 
 FILES = [
     f"app/components/stage/{name}.js"
-    for name in ("arithmetic", "state", "finding", "row", "number")
+    for name in ("arithmetic", "state", "finding", "row", "number", "adds")
 ]
 LINE = "She has never seen the red car of my sister."
 FOCUS = {"kind": "cross", "layer": 2, "head": 2}
@@ -134,9 +135,6 @@ def test_an_address_leads_to_where_it_was_written(stage, depth):
         assert value is None or re.fullmatch(PLACE[name], value)
 
 
-@pytest.mark.parametrize(
-    "cell", ["cross.9.1", "other.1.1", "cross.1.9", "", "cross.1.1.999", "x" * 99]
-)
 def test_lessons_know_the_places_of_the_stage(node):
     places = node.scope(*FILES)(
         "() => ({ depth: DEPTHS, whole: WHOLES, heads: ORDERS, view: VIEWS, stop: STOPS,"
@@ -145,6 +143,9 @@ def test_lessons_know_the_places_of_the_stage(node):
     assert {name: tuple(some) for name, some in places.items()} == PLACES
 
 
+@pytest.mark.parametrize(
+    "cell", ["cross.9.1", "other.1.1", "cross.1.9", "", "cross.1.1.999", "x" * 99]
+)
 def test_an_address_that_leads_nowhere_opens_the_selected_head(stage, cell):
     found = stage("(state) => [state.name(), state.row()]", where={"depth": "head", "cell": cell})
     assert found[0] == ("cross 1.1" if cell.endswith("999") else "cross 3.3")
@@ -347,14 +348,25 @@ def test_what_is_said_of_a_row_are_its_own_numbers(stage, trace):
         assert output.startswith(f"The output is {share(digits)} of the value of {keys[best]}")
 
 
-# Draws the numbers of every fifth cell, and tells what was written and filled, and where.
+# A camera that notes what is written, and where, in `texts`.
+CAMERA = """const cameraOf = ([W, H, isNarrow, s, m, l], texts) => {
+  const colours = { done: "#00f", lost: "#f00", ink: "#000", selected: "#f60" };
+  const width = (text, px = s) => text.length * px * 0.5, none = () => "";
+  const text = (text, x, y, { px = s, align = "left", most } = {}) => {
+    const wide = Math.min(most ?? Infinity, width(text, px));
+    const left = x - { left: 0, center: wide / 2, right: wide }[align];
+    texts.push({ text, px, x: left, y: y - px * 0.4, w: wide, h: px * 0.8 });
+  };
+  const cx = new Proxy({}, { get: () => () => {}, set: () => true });
+  const size = { W, H, s, m, l, isNarrow };
+  return { ...size, colours, width, text, fill: none, box: none, colour: none, cx };
+};"""
+# Draws the numbers of every fifth cell, and tells what was written, and where.
 NUMBERS = """(state) => {
-  const { vectors, compared, size: [W, H, isNarrow, s, m, l] } = GIVEN, said = [];
+  CAMERA
+  const { vectors, compared, size } = GIVEN, said = [];
   for (const each of Object.values({ ...vectors, ...compared }))
     each.data = Float32Array.from(each.data);
-  const colours = { done: "#00f", lost: "#f00", ink: "#000", selected: "#f60" };
-  const width = (text, px = s) => text.length * px * 0.5;
-  const pen = new Proxy({}, { get: () => () => {}, set: () => true });
   Object.assign(state, { vectors, depth: NUMBER, ink: "rgb(0, 0, 0)" });
   state.told[JSON.stringify(state.vectorsOf())] = compared;
   const { rows, columns } = state.part();
@@ -362,31 +374,35 @@ NUMBERS = """(state) => {
     state.chooseRow(Math.floor(at / columns));
     state.key = at % columns;
     const texts = [];
-    const text = (text, x, y, { px = s, align = "left", most } = {}) => {
-      const wide = Math.min(most ?? Infinity, width(text, px));
-      const left = x - { left: 0, center: wide / 2, right: wide }[align];
-      texts.push({ text, px, x: left, y: y - px * 0.4, w: wide, h: px * 0.8 });
-    };
-    const none = () => "", size = { W, H, s, m, l, isNarrow };
-    const camera = { ...size, colours, width, text, fill: none, box: none, colour: none, cx: pen };
-    drawNumber(state, camera, 1, state.number, null);
+    drawNumber(state, cameraOf(size, texts), 1, state.number, null);
     const { sum, raw, said: share } = wayOf(state);
     said.push({ sum, raw, share, texts, finding: findingOf(state) });
   }
   return said;
-}"""
+}""".replace("CAMERA", CAMERA)
+SIZES = [
+    (1216, 526, False, 14, 17, 25),
+    (1824, 810, False, 17, 20, 32),
+    (1216, 456, False, 19, 22, 32),
+    (358, 540, True, 14, 16, 22),
+]
+
+
+def expect_to_be_read(texts, size):
+    """In letters that are large enough, on the picture, and none over another."""
+    boxes = np.array([[box[name] for name in "xywh"] for box in texts])
+    assert min(box["px"] for box in texts) >= 13
+    x, y, w, h = boxes.T
+    assert (boxes[:, :2] >= -0.01).all()
+    assert (x + w <= size[0] + 0.01).all() and (y + h <= size[1] + 0.01).all()
+    apart = (x[:, None] >= (x + w) - 0.01) | ((x + w)[:, None] <= x + 0.01)
+    apart |= (y[:, None] >= (y + h) - 0.01) | ((y + h)[:, None] <= y + 0.01)
+    met = np.argwhere(~(apart | np.eye(len(boxes), dtype=bool)))
+    assert not met.size, [texts[at] for at in met[0]]
 
 
 @pytest.mark.parametrize("order", ["order", "largest"])
-@pytest.mark.parametrize(
-    "size",
-    [
-        (1216, 526, False, 14, 17, 25),
-        (1824, 810, False, 17, 20, 32),
-        (1216, 456, False, 19, 22, 32),
-        (358, 540, True, 14, 16, 22),
-    ],
-)
+@pytest.mark.parametrize("size", SIZES)
 def test_products_add_up_to_the_score_and_nothing_covers_another(stage, trace, order, size):
     model = load("en-fr")
     steps = head_steps(model.model, model.run(LINE), trace.kinds["cross"][2], 2)
@@ -405,15 +421,74 @@ def test_products_add_up_to_the_score_and_nothing_covers_another(stage, trace, o
         assert one["raw"] == pytest.approx(score) and one["share"] != "0%"
         assert one["share"] == percent(weight, int(0.985 < weight < 0.9995))
         assert f" is {score:.1f}".replace("-", "−") in texts(one["finding"])
-        boxes = np.array([[box[name] for name in "xywh"] for box in one["texts"]])
-        assert min(box["px"] for box in one["texts"]) >= 13
-        x, y, w, h = boxes.T
-        assert (boxes[:, :2] >= -0.01).all()
-        assert (x + w <= size[0] + 0.01).all() and (y + h <= size[1] + 0.01).all()
-        apart = (x[:, None] >= (x + w) - 0.01) | ((x + w)[:, None] <= x + 0.01)
-        apart |= (y[:, None] >= (y + h) - 0.01) | ((y + h)[:, None] <= y + 0.01)
-        met = np.argwhere(~(apart | np.eye(len(boxes), dtype=bool)))
-        assert not met.size, [one["texts"][at] for at in met[0]]
+        expect_to_be_read(one["texts"], size)
+
+
+ADDS = """(state) => {
+  CAMERA
+  const { found, size, row } = GIVEN, texts = [];
+  state.chooseRow(row);
+  Object.assign(state, { depth: ROW, stop: WORD });
+  state.told[JSON.stringify(state.addsOf())] = found;
+  if (found) drawAdds(state, cameraOf(size, texts), 1, null);
+  return [state.stops.length, state.isAdding, texts, findingOf(state)];
+}""".replace("CAMERA", CAMERA)
+
+
+def adds(model, trace, row):
+    """What the server answers."""
+    best, share = (some[row, 0] for some in trace.most_probable(1))
+    found = model.decomposition(trace.run, row, int(best))
+    terms = [
+        {
+            "name": term_name(term),
+            "value": value,
+            "layer": term.layer,
+            "head": term.what == "head" and {"kind": term.kind, "layer": 0, "head": term.head},
+        }
+        for term, value in zip(found.terms, found.values.tolist(), strict=True)
+    ]
+    return found, {
+        "terms": terms,
+        "logit": found.logit,
+        "probability": float(share),
+        "count": trace.logits.shape[-1],
+    }
+
+
+@pytest.mark.parametrize("name", ["en-fr", "english", "reverse"])
+@pytest.mark.parametrize("size", SIZES)
+def test_the_parts_of_a_logit_are_said_and_written_as_they_are(stage, name, size):
+    model = load(name)
+    trace = model.trace("a b c d" if name == "reverse" else LINE)
+    row, kind = 2, [*trace.kinds][-1]
+    packed = pack_trace(trace, Reading(), answers_of(trace, model.outputs))
+    found, told = adds(model, trace, row)
+    code = ADDS.replace("GIVEN", json.dumps({"found": told, "size": size, "row": row}))
+    focus = {"kind": kind, "layer": 0, "head": 1}
+    stops, is_adding, texts_of, said = stage(code, packed=packed, focus=focus)
+    assert (stops, is_adding) == (5, True)
+    expect_to_be_read(texts_of, size)
+    written, names = [one["text"] for one in texts_of], [*map(term_name, found.terms)]
+    share = percent(told["probability"])
+    assert {f"{found.logit:.1f}".replace("-", "−"), share} <= {*written}
+    largest, own = int(found.values.argmax()), names.index(f"{kind} 1.2")
+    for at in (largest, own):
+        number = f"{found.values[at]:+.2f}".replace("-", "−")
+        assert names[at] in written and number in [one.strip() for one in written]
+        assert f"{found.values[at]:.1f}".replace("-", "−") in texts(said)
+    assert f" is {found.logit:.1f}, a sum of {len(names)} parts. {names[largest]}" in texts(said)
+    veil = [vars(Veil("decoding", "", 0, 0, 0))]
+    for hidden in ({"veil": veil}, {"lacks": True}):
+        assert stage(code, packed=packed, focus=focus, **hidden)[:2] == [4, False]
+
+
+def test_a_class_has_no_word_to_lead_to(stage):
+    model = load("reviews")
+    trace = model.trace("A fine film.")
+    packed = pack_trace(trace, Reading(), answers_of(trace, model.outputs))
+    code = ADDS.replace("GIVEN", json.dumps({"found": None, "size": SIZES[0], "row": 0}))
+    assert stage(code, packed=packed)[:2] == [4, False]
 
 
 @pytest.mark.parametrize("score", [-1000.0, -9.3, -0.1, 0.0, 5.71, 11.5, 11.6, 52.3, 2302.585, 9e4])

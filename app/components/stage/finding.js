@@ -2,6 +2,7 @@
 
 import { moment } from "../shared/names.js";
 import { minus, percent } from "../shared/numbers.js";
+import { addsOf } from "./adds.js";
 import { one, power, share, two } from "./arithmetic.js";
 import { written } from "./camera.js";
 import { numbersOf } from "./row.js";
@@ -124,7 +125,20 @@ function ofHeads(state) {
     ...(always ? [` Over ${sentences.toLocaleString("en")} sentences, the model needs `, name(always), " most."] : [])];
 }
 
+/** What adds up to the logit of the word that the row writes. */
+function ofAdds(state) {
+  const told = state.answered(state.addsOf()), word = query(state.run.answers.rows[state.writing()][0][0].trim() || "␣");
+  if (told === undefined) return ["Taking the logit of ", word, " apart …"];
+  if (!told || told.cannot) return [told?.cannot ?? "What adds up to this logit is not known here."];
+  const { logit, steps, own } = addsOf(state), most = steps.reduce((best, { value }, at) => (value > steps[best].value ? at : best), 0), { name: largest, value } = steps[most];
+  const start = ["The logit of ", word, ` is ${one(logit)}, a sum of ${steps.length} parts. `];
+  if (value <= 0) return [...start, "None of them adds to it."];
+  if (own === most) return [...start, name(largest), ", this head, adds most: ", `${one(value)}.`];
+  return [...start, name(largest), " adds most: ", one(value), own < 0 ? "." : `; this head, ${steps[own].name}, ${one(steps[own].value)}.`];
+}
+
 function ofRow(state) {
+  if (state.isAdding) return ofAdds(state);
   const { vectors, isScaled } = state, names = state.keyNames(), from = query(state.rowNames()[state.row()]);
   if (vectors?.isMissing) return ["The scores of this head did not come. ", "Choose the row again to ask once more."];
   const [first, second] = bestOf(state), weights = state.weights();

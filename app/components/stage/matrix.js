@@ -1,11 +1,13 @@
 // Depth 2: one head as a matrix or as lines; and the way from one of its rows to bars.
 
 import { percent } from "../shared/numbers.js";
+import { drawAdds } from "./adds.js";
 import { clamp, ease, lerp, written } from "./camera.js";
 import { matrixPlace, rowPlace } from "./layout.js";
 import { drawLying } from "./lying.js";
 import { drawNumber } from "./number.js";
 import { drawBars } from "./row.js";
+import { WORD } from "./state.js";
 import { drawTile } from "./tile.js";
 import { drawWhy } from "./why.js";
 
@@ -185,6 +187,12 @@ export function drawHead(state, camera, z, lines) {
   drawKeyNames(state, camera, place.x, place.each[0], alpha);
   if (!isNarrow) drawKeyNames(state, camera, bars.x, bars.each, clamp(2 * z - 1), bars);
   const drawn = (isNarrow ? drawLying : drawBars)(state, camera, u, clamp(3 * z - 2));
+  const toWord = state.writing() < 0 ? 0 : clamp((state.stopShown ?? state.stopped) - WORD + 1) * ease(clamp(2 * z - 1));
+  if (toWord) {
+    camera.fill({ x: 0, y: 0, w: W, h: H }, camera.colours.paper, 2 * toWord, 0);
+    if (toWord > 0.5) camera.clear();
+    drawAdds(state, camera, toWord, { x: W - camera.s * 4, y: place.y, w: camera.s * 2, h: H / 2 });
+  }
   if (z <= 1) return;
   if (z < 1.5) camera.fill({ x: 0, y: 0, w: W, h: H }, camera.colours.paper, 2 * (z - 1), 0);
   else camera.clear();

@@ -77,7 +77,9 @@ export function drawNumber(state, camera, u, order, from) {
   drawLabels(camera, place, terms, [...boxes, total], chosen, alpha);
   camera.fill({ x: place.x + place.w, y: end - 0.75, w: place.gap * 0.6, h: 1.5 }, colours.ink, alpha, 0);
   camera.text(one(way.sum), place.x + place.w + place.gap, end, { px: isNarrow ? m : m * 1.2, weight: 650, alpha });
-  (isNarrow ? drawLines : drawWay)(state, camera, place, way, clamp(1.4 * alpha - 0.4));
+  const reckoned = stations(state, way), near = clamp(1.4 * alpha - 0.4);
+  if (isNarrow) drawLines(camera, place, linesOf(reckoned), near);
+  else drawWay(camera, place, reckoned, near);
 }
 
 /** The numbers of query and key, with digits where there is room. */
@@ -112,19 +114,20 @@ function drawLabels(camera, place, terms, boxes, chosen, alpha) {
   }
 }
 
-/** The way from q · k to the weight: its numbers, and what is done to each. */
-function stations(state, { raw, score, logSum, isMasked, said }) {
-  const width = state.vectors.v.columns || "d";
+/** The way from q · k to the weight: its `numbers`, each with its name, what is done to each, `acts`, with
+ * what it is raised to; of the last, the `share` of `all` that is left. */
+function stations(state, { raw, score, logSum, isMasked, weight, said }) {
+  const width = state.vectors.v.columns || "d", root = state.isScaled ? `÷ √${width}` : `no ÷ √${width}`;
   return {
     numbers: [[one(raw), "q · k"], [two(score), "score"], [isMasked ? "0" : power(score), isMasked ? "masked" : "e to the score"], [said, "weight"]],
-    acts: [[state.isScaled ? `÷ √${width}` : `no ÷ √${width}`, ""], [isMasked ? "masked" : "e", isMasked ? "" : two(score)], [`÷ ${power(logSum)}`, ""]],
-    sum: power(logSum),
+    acts: [[root, ""], [isMasked ? "masked" : "e", isMasked ? "" : two(score)], [`÷ ${power(logSum)}`, ""]],
+    share: isMasked ? null : weight, all: "the sum of the row",
   };
 }
 
 /** On a wide screen in one line, with arrows; the last one is the whole row, of which this key has a part. */
-function drawWay(state, camera, place, way, alpha) {
-  const { W, s, m, l, cx, colours } = camera, { numbers, acts } = stations(state, way), { x, foot } = place;
+export function drawWay(camera, { x, foot }, { numbers, acts, share, all }, alpha) {
+  const { W, s, m, l, cx, colours } = camera, last = numbers.length - 1;
   const wide = (big) => numbers.map(([number, name]) => Math.max(camera.width(number, big, 650), camera.width(name, m)));
   const most = Math.max(...acts.map(([act, raised]) => camera.width(act, l) + camera.width(raised, m))) + l * 1.6;
   let big = l * 1.65;
@@ -133,19 +136,19 @@ function drawWay(state, camera, place, way, alpha) {
   const sizes = wide(big), each = room(sizes), line = foot + big * 0.5;
   let at = x;
   numbers.forEach(([number, name], n) => {
-    const colour = n === 3 ? colours.selected : colours.ink;
+    const colour = n === last ? colours.selected : colours.ink;
     camera.text(number, at, line, { px: big, weight: 650, colour, alpha });
     camera.text(name, at, foot + big + m * 0.6, { px: m, colour: colours.soft, alpha });
     at += sizes[n];
-    if (n === 3) return;
+    if (n === last) return;
     const [act, raised] = acts[n], wideAct = camera.width(act, l) + camera.width(raised, m), from = at + s * 0.9, to = at + each - s * 0.9, under = foot + big * 0.82;
     const start = (from + to - wideAct) / 2;
     camera.text(act, start, under - l * 0.75, { px: l, colour: colours.ink, alpha });
     if (raised) camera.text(raised, start + camera.width(act, l), under - l * 1.1, { px: m, colour: colours.ink, alpha });
-    if (n === 2 && !way.isMasked) {
+    if (n === last - 1 && share !== null) {
       camera.fill({ x: from, y: under - 4, w: to - from, h: 10 }, colours.line, alpha, 3);
-      camera.fill({ x: from, y: under - 4, w: (to - from) * Math.min(1, way.weight), h: 10 }, camera.colour(way.weight), alpha, 3);
-      camera.text("the sum of the row", (from + to) / 2, foot + big + m * 0.6, { px: m, align: "center", colour: colours.soft, alpha, most: each });
+      camera.fill({ x: from, y: under - 4, w: (to - from) * Math.min(1, share), h: 10 }, camera.colour(share), alpha, 3);
+      camera.text(all, (from + to) / 2, foot + big + m * 0.6, { px: m, align: "center", colour: colours.soft, alpha, most: each });
     } else {
       camera.fill({ x: from, y: under - 0.75, w: to - from - 6, h: 1.5 }, colours.pale, alpha, 0);
       cx.globalAlpha = alpha;
@@ -161,16 +164,20 @@ function drawWay(state, camera, place, way, alpha) {
   });
 }
 
-/** On a narrow screen line by line. */
-function drawLines(state, camera, place, way, alpha) {
-  const { m, l, colours } = camera, { numbers: [[raw], [score], [raised], [weight]], acts: [[root], , [sum]] } = stations(state, way);
-  const lines = way.isMasked ? [[`${raw} ${root} = `, score], ["masked: ", "0%"]] : [[`${raw} ${root} = `, score], [`e to the ${score} = `, raised], [`${raised} ${sum} = `, weight]];
-  const names = way.isMasked ? ["score", "weight"] : ["score", "", "weight"];
-  lines.forEach(([text, result], n) => {
-    const y = place.foot + l * (0.65 + 1.3 * n), isLast = n === lines.length - 1, px = l * 0.9, wide = camera.width(text, px), end = wide + camera.width(result, px, 650);
+/** The same for a narrow screen, line by line: [what is reckoned, what comes out, its name]. */
+function linesOf({ numbers: [[raw], [score], [raised], [weight]], acts: [[root], , [sum]], share }) {
+  const first = [`${raw} ${root} = `, score, "score"];
+  if (share === null) return [first, ["masked: ", "0%", "weight"]];
+  return [first, [`e to the ${score} = `, raised, ""], [`${raised} ${sum} = `, weight, "weight"]];
+}
+
+export function drawLines(camera, { foot }, lines, alpha) {
+  const { m, l, colours } = camera;
+  lines.forEach(([text, result, name], n) => {
+    const y = foot + l * (0.65 + 1.3 * n), isLast = n === lines.length - 1, px = l * 0.9, wide = camera.width(text, px), end = wide + camera.width(result, px, 650);
     camera.text(text, 0, y, { px, colour: colours.soft, alpha });
     camera.text(result, wide, y, { px, weight: 650, colour: isLast ? colours.selected : colours.ink, alpha });
-    camera.text(names[n], end + 8, y + 1, { px: m, colour: colours.soft, alpha });
+    camera.text(name, end + 8, y + 1, { px: m, colour: colours.soft, alpha });
   });
 }
 

@@ -28,7 +28,7 @@ export function seenRow(state, columns) {
   if (state.isCovered(part, tile, row) || (!numbers && !state.isWeighed)) return null;
   const isOwn = state.isScaled || !numbers; // else the weights are none of the model's
   const weights = columns.map((at) => (state.isMasked(part, tile, row, at) ? null : isOwn ? state.weight(part, tile, row, at) : numbers.weights[at]));
-  return { numbers, weights, isOwn, stop: numbers ? state.stopShown ?? state.stop : 2 };
+  return { numbers, weights, isOwn, stop: numbers ? Math.min(state.stopShown ?? state.stop, 3) : 2 };
 }
 
 /** How high each bar is at a stop: [from, to] in px. */

@@ -18,8 +18,9 @@ import { drawDive, drawModel } from "./model.js";
 import { neededAt } from "./needs.js";
 import { lineAt } from "./lying.js";
 import { barAt } from "./row.js";
+import { addsOf, spokenStep, stepAt } from "./adds.js";
 import { numberAt, spokenTerm, termOf, wayOf } from "./number.js";
-import { DEPTHS, HEAD, HEADS, MODEL, NUMBER, NUMBERS, ORDERS, ROW, StageState, STOPS, VIEWS, WHY } from "./state.js";
+import { DEPTHS, HEAD, HEADS, MODEL, NUMBER, NUMBERS, ORDERS, ROW, StageState, VIEWS, WHY, WORD } from "./state.js";
 import { drawUnder, drawWords } from "./words.js";
 
 const DEEPER = 620, STEPS = 380, VIEW = 450, ACT = 450; // ms: a depth, each of several, a view, an act
@@ -247,7 +248,7 @@ export class Stage {
   see(at) {
     const { state } = this, { depth } = state;
     if (depth === HEADS) return this.sort(at);
-    const from = { [MODEL]: state.whole, [HEAD]: this.lines, [ROW]: state.stopShown ?? state.stop, [NUMBER]: state.numberShown ?? state.number }[depth];
+    const from = { [MODEL]: state.whole, [HEAD]: this.lines, [ROW]: state.stopShown ?? state.stopped, [NUMBER]: state.numberShown ?? state.number }[depth];
     state[{ [MODEL]: "whole", [HEAD]: "view", [ROW]: "stop", [NUMBER]: "number" }[depth]] = at;
     this.bands();
     this.fetch();
@@ -299,8 +300,8 @@ export class Stage {
     this.all();
     this.fetch();
     this.keep();
-    const { depth, seen } = this.state;
-    this.parts.spoken.textContent = depth === NUMBER ? (this.state.number === WHY ? this.parts.finding.textContent : spokenTerm(this.state)) : depth >= HEAD ? spokenCell(this.state) : seen && depth === MODEL ? this.parts.finding.textContent : this.state.name();
+    const { depth, seen, isAdding, step } = this.state;
+    this.parts.spoken.textContent = isAdding && step !== null ? spokenStep(this.state) : depth === NUMBER ? (this.state.number === WHY ? this.parts.finding.textContent : spokenTerm(this.state)) : depth >= HEAD ? spokenCell(this.state) : seen && depth === MODEL ? this.parts.finding.textContent : this.state.name();
   }
 
   touch(side, index) {
@@ -338,7 +339,30 @@ export class Stage {
     this.draw();
   }
 
+  /** Another part of a logit, by the pointer. */
+  pointStep(event) {
+    const { state, camera } = this, found = event ? stepAt(state, camera, ...this.at(event)) : null;
+    this.parts.canvas.style.cursor = found !== null && addsOf(state).steps[found].head ? "pointer" : "";
+    if (found === state.step) return;
+    state.step = found;
+    this.draw();
+  }
+
+  /** Selects the head of the chosen part; whether there is one. Its rows are the same, whichever words they
+   * are named by. */
+  toHead() {
+    const { state } = this, found = addsOf(state)?.steps[state.step]?.head, row = state.row();
+    if (!found) return false;
+    state.step = null;
+    state.choose(found);
+    state.chooseRow(row);
+    state.vectors = null;
+    this.selected();
+    return true;
+  }
+
   point(event) {
+    if (this.state.isSeen && this.state.isAdding) return this.pointStep(event);
     if (this.state.isSeen && this.state.depth === NUMBER) return this.pointTerm(event);
     const tiles = this.state.isSeen && this.tiles();
     if (!tiles) return;
@@ -371,6 +395,10 @@ export class Stage {
       state.key = cell.key;
       return this.selected();
     }
+    if (state.isAdding) {
+      state.step = stepAt(state, camera, x, y);
+      return void this.toHead();
+    }
     if (state.depth === NUMBER && state.number === WHY) return;
     if (state.depth === NUMBER) {
       const found = numberAt(state, camera, x, y);
@@ -399,6 +427,7 @@ export class Stage {
   hint() {
     const { depth, seen } = this.state, hints = this.camera.isNarrow ? TOUCHED : HINTS;
     if (depth === NUMBER && this.state.number === WHY) return this.camera.isNarrow ? "" : "← →: another key. ↑ ↓: another query.";
+    if (this.state.isAdding) return this.camera.isNarrow ? "Tap a head." : "Click a step to select its head. ↑ ↓: another row. Shift ← →: from step to step.";
     if (depth !== MODEL) return hints[depth];
     return seen && this.run.answers.rows.length === 1 ? "" : hints[MODEL][seen];
   }
@@ -426,7 +455,7 @@ export class Stage {
     const isOurs = from === this.parts.canvas || !globalThis.headlight?.remote;
     if (dx && from.matches?.(".w, .views button")) return this.beside(from, dx);
     if (dx || dy) return isFree && isOurs && this.step(dx, dy, shiftKey);
-    if (key === "Enter") return isFree && (this.go(state.depth + 1), true);
+    if (key === "Enter") return isFree && ((state.isAdding && this.toHead()) || this.go(state.depth + 1), true);
     if (key === "Escape") return this.back();
     if (DEPTHS[Number(key) - 1]) return (this.go(Number(key) - 1), true);
     if (key === "b" && state.run.former) return (this.blend(0), true);
@@ -493,7 +522,12 @@ export class Stage {
       this.selected();
       return true;
     }
-    if (state.depth === ROW && dx && !isCell) return (this.see(Math.max(0, Math.min(STOPS.length - 1, state.stop + dx))), true);
+    if (state.depth === ROW && dx && !isCell) return (this.see(Math.max(0, Math.min(state.stops.length - 1, state.stopped + dx))), true);
+    if (state.isAdding && dx) {
+      const count = addsOf(state)?.steps.length ?? 0;
+      state.step = Math.max(0, Math.min(count - 1, (state.step ?? addsOf(state)?.own ?? 0) + dx));
+      return (this.selected(), true);
+    }
     if (state.depth === NUMBER && state.number !== WHY && dx && !isCell) return this.stepTerm(dx);
     const column = state.column(), { key } = state;
     if (dy) {
@@ -551,7 +585,7 @@ export class Stage {
     scale.textContent = this.state.depth === MODEL && this.state.seen === 1 ? "probability" : "attention";
     hint.textContent = this.hint();
     this.toldPart = "null";
-    axes.textContent = [() => this.sums(), () => this.reds(), () => this.axes(), () => "", () => this.signs()][state.depth]();
+    axes.textContent = [() => this.sums(), () => this.reds(), () => this.axes(), () => (state.isAdding ? "blue: adds · red: subtracts · lighter: no head" : ""), () => this.signs()][state.depth]();
   }
 
   /** What the rows are, and the columns. */
@@ -621,8 +655,9 @@ export class Stage {
     const root = `÷ √${state.vectors?.v?.columns || "d"}`, isRow = state.depth === ROW && !state.look.lacks;
     const ofHead = state.bestTiles().length ? VIEWS : VIEWS.slice(0, 2);
     const { wholes } = state, named = { [MODEL]: wholes.length > 1 ? wholes : [], [HEADS]: ORDERS, [HEAD]: ofHead, [NUMBER]: NUMBERS }[state.depth] ?? [];
-    const names = isRow ? ["q · k", root, "softmax", "mix"] : named.map((view) => VIEW_NAMES[view]);
-    const now = [state.seen, state.order, state.view, state.stop, state.number][state.depth];
+    const word = state.stops[WORD] ? [`→ ${state.run.answers.rows[state.writing()][0][0].trim() || "␣"}`] : [];
+    const names = isRow ? ["q · k", root, "softmax", "mix", ...word] : named.map((view) => VIEW_NAMES[view]);
+    const now = [state.seen, state.order, state.view, state.stopped, state.number][state.depth];
     const hadFocus = views.contains(views.getRootNode().activeElement);
     views.replaceChildren(...names.map((name, at) => {
       const view = button(name, { "aria-pressed": String(at === now), tabindex: at === now ? "0" : "-1" });
@@ -630,7 +665,7 @@ export class Stage {
       return view;
     }));
     if (hadFocus) views.children[now]?.focus();
-    if (isRow) {
+    if (isRow && !state.isAdding) {
       const scaling = button(state.isScaled ? `without ${root}` : `with ${root}`, { class: "scaling" }, " ", element("kbd", {}, "D"));
       scaling.onclick = () => this.scale();
       views.append(scaling);

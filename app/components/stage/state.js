@@ -12,18 +12,19 @@ export const HEAD = 2;
 export const ROW = 3;
 export const NUMBER = 4;
 export const WHOLES = ["maps", "after", "needs"]; // views of the model, likewise
-export const STOPS = ["scores", "scaled", "weights", "output"]; // of a row, likewise
+export const STOPS = ["scores", "scaled", "weights", "output", "word"]; // of a row, likewise
+export const WORD = 4;
 export const NUMBERS = ["order", "largest", "why"]; // of a query and a key, likewise
 export const WHY = 2;
 export const ORDERS = ["layer", "habit", "effect"]; // of all heads, likewise
 export const VIEWS = ["matrix", "lines", "best"]; // of a head, likewise
-const WORD = /[\p{L}\p{N}]/u; // what a word has
+const LETTER = /[\p{L}\p{N}]/u; // what a word has
 const SPECIAL = /^(<.+>|\[.+\])$/; // tokens that are no words
 const EVEN = 2; // times the weight of an even row, at most, where all count as even
 const MOVED = 0.05; // of a weight, from which on it is said
 const STEP = 0.1; // by which a key changes a weight
 
-const isWord = (text) => WORD.test(text) && !SPECIAL.test(text);
+const isWord = (text) => LETTER.test(text) && !SPECIAL.test(text);
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 const textsOf = ({ sides }) => Object.values(sides).map(({ labels }) => labels);
 const within = (at, count) => Math.max(0, Math.min(count - 1, at));
@@ -41,6 +42,7 @@ export class StageState {
   number = 0; // of NUMBERS
   term = -1; // the product chosen, −1: the largest
   pointedTerm = null;
+  step = null; // the part of a logit that is chosen or pointed at
   isScaled = true; // whether scores are divided by √d
   tile = { kind: "", layer: 0, head: 0 };
   words = {}; // side → the token chosen there, whose row a head follows, see `row`
@@ -373,6 +375,34 @@ export class StageState {
     return this.part().query === answers.side ? answers.rows[this.row()] ?? null : null;
   }
 
+  // From a row to the word that it writes
+
+  /** The row of the predictions that the selected row writes to; −1 where there is none. */
+  writing() {
+    const { answers } = this.run, part = this.part(), row = this.row() * this.sides(part)[0].every;
+    const isWritten = answers?.side === part.query && row < answers.rows.length && answers.rows.length > 1;
+    return isWritten && !this.look.lacks && !this.look.veil?.length ? row : -1;
+  }
+
+  /** The stops that the selected row has. */
+  get stops() {
+    return this.writing() < 0 ? STOPS.slice(0, WORD) : STOPS;
+  }
+
+  /** The stop that is shown. */
+  get stopped() {
+    return Math.min(this.stop, this.stops.length - 1);
+  }
+
+  get isAdding() {
+    return this.depth === ROW && this.stopped === WORD;
+  }
+
+  /** What gives the parts that add up to the logit of the word. */
+  addsOf() {
+    return { what: "adds", row: this.writing() };
+  }
+
   // The model
 
   /** The views of the model that there are: without predictions only its maps. */
@@ -431,6 +461,7 @@ export class StageState {
   /** What the view of the model asks the server, and the numbers; null where nothing is asked. */
   question() {
     if (this.depth === NUMBER) return this.number === WHY ? this.whyOf() : this.vectorsOf();
+    if (this.isAdding) return this.addsOf();
     if (this.depth !== MODEL) return null;
     return [null, { what: "after" }, this.needed()][this.seen];
   }
