@@ -17,7 +17,13 @@ from headlight.app.state.progress import reporting
 from headlight.model.analysis import alignment
 from headlight.model.analysis.alignment import HeadAlignment, WordWeights
 from headlight.model.analysis.attribution import Attribution, attribution, source_kind
-from headlight.model.analysis.decomposition import Decomposition, decomposition
+from headlight.model.analysis.decomposition import (
+    Carried,
+    Decomposition,
+    Term,
+    carried,
+    decomposition,
+)
 from headlight.model.analysis.residual import row_shares
 from headlight.model.analysis.why import Why, why
 from headlight.model.probing import sweeps
@@ -59,6 +65,12 @@ def alignment_of(shown: Shown) -> HeadAlignment | None:
         return known
     both = [word_weights_of(shown)], [influence_of(shown)]
     return memoize_pass(shown, "alignment", lambda: alignment.measured(*both))
+
+
+@cached()
+def carried_of(shown: Shown, row: int, token: int, term: Term) -> Carried:
+    """A head's term of such a sum, key by key. Raises CannotRead and CannotChange."""
+    return carried(shown.view.model, shown.run, row, token, term, given=shown.given)
 
 
 @cached()

@@ -38,7 +38,7 @@ from headlight.app.state.messages import NothingToShow
 from headlight.app.state.settings import SETTINGS
 from headlight.app.text import formats, head_card, part_names
 from headlight.model.analysis.alignment import aligning_kind
-from headlight.model.analysis.decomposition import BIASES, POSITION, Term
+from headlight.model.analysis.decomposition import BIASES, HEAD, POSITION, Term
 from headlight.model.analysis.head_metrics import HABITS
 from headlight.model.analysis.reading import Reading
 from headlight.model.analysis.streams import WordOrigin
@@ -398,6 +398,18 @@ def _head_of(term: Term, trace: Pass) -> dict[str, Any] | None:
     return {"kind": term.kind, "layer": layer, "head": term.head}
 
 
+def _carries(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What each key of a head brings to the logit of the likeliest answer in a row of the logits,
+    `values`, (key,)."""
+    shown, row = selection.shown(), int(asked["row"])
+    site = session.site_of(asked["kind"], asked["layer"])
+    if site is None:
+        return MISSING
+    best = int(shown.trace.most_probable(1)[0][row, 0])
+    term = Term(HEAD, site.kind, site.layer, asked["head"])
+    return {"values": word_results.carried_of(shown, row, best, term).values[None].astype("f4")}
+
+
 def _about(_asked: Mapping[str, Any]) -> dict[str, Any]:
     return layer_results.about_of(selection.shown())
 
@@ -412,6 +424,7 @@ ANSWERS = {
     "after": _after,
     "needs": _needs,
     "adds": _adds,
+    "carries": _carries,
 }
 
 

@@ -17,6 +17,7 @@ from headlight.app.state import catalog
 from headlight.model import load
 from headlight.model.analysis import residual
 from headlight.model.analysis.attribution import attribution
+from headlight.model.analysis.decomposition import Term
 from headlight.model.checkpoint import SHIPPED
 from headlight.model.probing.head_steps import head_steps
 from headlight.model.surveys.survey import Survey
@@ -204,6 +205,17 @@ def test_the_logit_of_a_word_is_the_sum_of_its_parts(answered, name):
     own = [site for site in trace.sites if site.query_side == trace.predicted.name]
     assert len({*heads}) == sum(site.n_heads for site in own)
     assert answered({"what": "adds", "row": 999, "of": ""}, name, text) == {"isMissing": True}
+
+
+def test_what_each_key_brings_to_a_word_is_what_the_head_carries(answered):
+    model, row = load("en-fr"), 1
+    found = answered({"what": "carries", "kind": "cross", "layer": 2, "head": 2, "row": row})
+    best = int(model.trace(TEXT).most_probable(1)[0][row, 0])
+    wanted = model.carried(model.run(TEXT), row, best, Term("head", "cross", 2, 2))
+    assert found["values"][0] == pytest.approx(wanted.values, abs=1e-5)
+    for head in ({"kind": "encoder"}, {"layer": 9}, {"head": 9}):
+        asked = {"what": "carries", "kind": "cross", "layer": 2, "head": 2, "row": row} | head
+        assert answered(asked) == {"isMissing": True}
 
 
 def test_what_a_word_needs_is_what_attention_and_removal_say(answered):

@@ -15,6 +15,7 @@ from headlight.app.state.address import PLACE
 from headlight.app.state.options import PLACES
 from headlight.app.text.part_names import term_name
 from headlight.model import load
+from headlight.model.analysis.decomposition import Term
 from headlight.model.analysis.head_metrics import most_telling_row
 from headlight.model.analysis.reading import Reading
 from headlight.model.presets import PRESETS
@@ -346,6 +347,39 @@ def test_what_is_said_of_a_row_are_its_own_numbers(stage, trace):
         assert f"{keys[best]} has {steps.scaled[row, best]:.2f}".replace("-", "−") in scaled
         assert f"{keys[best]} gets {share(digits)}" in weights
         assert output.startswith(f"The output is {share(digits)} of the value of {keys[best]}")
+
+
+def test_a_keys_effect_is_its_part_of_what_the_head_adds(stage, trace):
+    model = load("en-fr")
+    steps = head_steps(model.model, model.run(LINE), trace.kinds["cross"][2], 2)
+    arrays = {"scores": steps.scores, "mask": steps.mask, "weights": steps.weights, "v": steps.v}
+    ids, _ = trace.most_probable(1)
+    carried = [
+        model.carried(model.run(LINE), row, int(best), Term("head", "cross", 2, 2))
+        for row, best in enumerate(ids[:, 0])
+    ]
+    given = [{name: sent(array) for name, array in arrays.items()}]
+    given += [{"values": sent(one.values[None])} for one in carried]
+    code = """(state) => {
+      const [vectors, ...told] = GIVEN;
+      for (const each of Object.values(vectors)) each.data = Float32Array.from(each.data);
+      Object.assign(state, { vectors, depth: ROW, stop: MIX });
+      return told.map((found, row) => {
+        state.chooseRow(row);
+        state.told[JSON.stringify(state.question())] = found;
+        return [findingOf(state), effectsOf(state)];
+      });
+    }""".replace("GIVEN", json.dumps(given))
+    packed = pack_trace(trace, Reading(), answers_of(trace, model.outputs))
+    for one, (said, effects) in zip(carried, stage(code, packed), strict=True):
+        size = np.abs(one.values).sum()
+        assert np.allclose(effects, one.values / size, atol=1e-6)
+        best, key = int(one.weights.argmax()), int(np.abs(one.values).argmax())
+        effect = abs(effects[best])
+        written = percent(effect) if effect >= 0.005 else "<1%"
+        assert texts(said).startswith(f"{trace.src.tokens[best]} has ")
+        assert key != best or effects[best] < 0 or f"and {written} of the effect on" in texts(said)
+        assert key == best or f"; {trace.src.tokens[key]} has " in texts(said)
 
 
 # A camera that notes what is written, and where, in `texts`.

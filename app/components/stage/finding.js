@@ -5,7 +5,7 @@ import { minus, percent } from "../shared/numbers.js";
 import { addsOf } from "./adds.js";
 import { one, power, share, two } from "./arithmetic.js";
 import { written } from "./camera.js";
-import { numbersOf } from "./row.js";
+import { effectsOf, effectText, numbersOf } from "./row.js";
 import { COSTS } from "./needs.js";
 import { wayOf } from "./number.js";
 import { HEADS, MODEL, NUMBER, ORDERS, ROW, WHY } from "./state.js";
@@ -174,11 +174,23 @@ function ofRow(state) {
         numbers.weights[first] > SHARP ? " In so sharp a row, a small change of a score changes almost nothing." : ""];
     }
     default: {
+      const effects = effectsOf(state);
+      if (effects) return ofEffects(state, effects, first);
       const rest = 1 - numbers.weights[first] - numbers.weights[second];
       return [`The output is ${share(numbers.weights[first])} of the value of `, best, `, ${share(numbers.weights[second])} of that of `,
         next, rest > 0.005 ? `, and ${share(rest)} of the rest.` : "."];
     }
   }
+}
+
+/** How far weight and effect agree: of the key with the most weight. */
+function ofEffects(state, effects, first) {
+  const names = state.keyNames(), word = query(state.run.answers.rows[state.writing()][0][0].trim() || "␣");
+  const most = effects.reduce((best, effect, at) => (Math.abs(effect) > Math.abs(effects[best]) ? at : best), 0);
+  const start = [key(names[first]), ` has ${share(numbersOf(state).weights[first])} of the weight`];
+  if (most !== first) return [...start, ` and ${effectText(effects[first])} of the effect on `, word, "; ", key(names[most]), ` has ${effectText(effects[most])}.`];
+  return effects[first] > 0 ? [...start, ` and ${effectText(effects[first])} of the effect on `, word, "."]
+    : [...start, ", and most of the effect: it makes ", word, " less likely."];
 }
 
 /** Why a query attends to a key. */

@@ -3,7 +3,7 @@
 import { one, power, share, two } from "./arithmetic.js";
 import { between, clamp, ease, lerp, written } from "./camera.js";
 import { lyingPlace, matrixPlace } from "./layout.js";
-import { drawValue, drawVector, LITTLE, seenRow } from "./row.js";
+import { drawValue, drawVector, effectsOf, effectText, LITTLE, seenRow, SMALL } from "./row.js";
 
 /** As drawBars of row.js. */
 export function drawLying(state, camera, u, near) {
@@ -14,7 +14,7 @@ export function drawLying(state, camera, u, near) {
   const known = numbers ? columns.filter((_, i) => weights[i] !== null).map((at) => numbers.raw[at]) : [0];
   const [most, least] = [Math.max(1, ...known), Math.min(0, ...known)];
   const [low, high] = [Math.floor(stop), Math.ceil(stop)], way = ease(stop - low), mix = clamp(stop - 2);
-  const right = [W - m * 3.6, W - m * 3.6, numbers ? ends[0] - m * 3 : W - m * 3.2, W - m * 3.2];
+  const effects = mix === 1 ? effectsOf(state) : null, right = [W - m * 3.6, W - m * 3.6, numbers ? ends[0] - m * 3 : W - m * 3.2, W - m * 6.2];
   const reach = (at, i, which) => { // [from, to] in px, at a stop
     const wide = right[which] - x, zero = which < 2 ? x - (least * wide) / (most - least) : x;
     const length = [() => (numbers.raw[at] * wide) / (most - least), () => (numbers.scaled[at] * wide) / (most - least), () => weights[i] * wide, () => wide][which]();
@@ -37,14 +37,16 @@ export function drawLying(state, camera, u, near) {
     if (mix > 0) drawValue(state, camera, at, weight, bar, mix);
     if (state.key === at && u === 1) camera.box(bar, 0.9);
     const text = !numbers || stop > 1.5 ? (isOwn ? written(weight) : share(weight)) : stop < 0.5 ? one(numbers.raw[at]) : two(numbers.scaled[at]);
-    write(text, W, middle, look);
+    write(text, lerp(W, ends[1], mix), middle, look);
+    if (effects) write(effectText(effects[at]), W, middle, { ...look, colour: Math.abs(effects[at]) < SMALL ? colours.pale : effects[at] > 0 ? colours.done : colours.lost });
     if (near2 <= 0 || !numbers) return;
     write(two(numbers.scaled[at]), ends[0], middle, { ...look, alpha: near2 });
     write(power(numbers.scaled[at]), ends[1], middle, { ...look, alpha: near2 });
   });
   if (!numbers) return boxes;
   const title = { px: s, colour: colours.pale }, above = top - s * 0.8, below = top + (columns.length + 0.5) * each;
-  write(stop < 1.5 ? "score" : "weight", W, above, { ...title, alpha: near });
+  write(stop < 1.5 ? "score" : "weight", lerp(W, ends[1], mix), above, { ...title, alpha: near });
+  if (effects) write("effect", W, above, { ...title, alpha: near });
   [["score", ends[0]], ["e^score", ends[1]]].forEach(([name, end]) => write(name, end, above, { ...title, alpha: near2 }));
   const others = names.length - columns.length;
   write(others ? `with ${others} others` : "sum", x - 10, below, { px: s, alpha: near2 });

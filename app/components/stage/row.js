@@ -2,11 +2,13 @@
 // head, which come when they are asked for; until then the bars are weights.
 
 import { ramp, stopsOf } from "../shared/colours.js";
+import { minus, percent } from "../shared/numbers.js";
 import { one, power, rowOf, share, two } from "./arithmetic.js";
 import { between, clamp, ease, lerp, written } from "./camera.js";
 import { matrixPlace, rowPlace } from "./layout.js";
 
 export const LITTLE = 0.03; // a weight whose bar has no colour
+export const SMALL = 0.005; // an effect that is hardly there
 const APART = 1e-3; // of the model's weights from the softmax of its scores
 const SPREAD = 3; // of a value, from which on its colour is that of the largest
 
@@ -29,6 +31,14 @@ export function seenRow(state, columns) {
   const isOwn = state.isScaled || !numbers; // else the weights are none of the model's
   const weights = columns.map((at) => (state.isMasked(part, tile, row, at) ? null : isOwn ? state.weight(part, tile, row, at) : numbers.weights[at]));
   return { numbers, weights, isOwn, stop: numbers ? Math.min(state.stopShown ?? state.stop, 3) : 2 };
+}
+
+/** What each key brings, as a share of all that they bring, for and against the word that the row writes; null
+ * until it has come, and where there is none. */
+export function effectsOf(state) {
+  const question = state.carriesOf(), values = (question && state.answered(question))?.values.data;
+  const all = values?.reduce((sum, value) => sum + Math.abs(value), 0);
+  return all ? Array.from(values, (value) => value / all) : null;
 }
 
 /** How high each bar is at a stop: [from, to] in px. */
@@ -81,6 +91,7 @@ export function drawBars(state, camera, u, near) {
   });
   const powers = numbers ? near * clamp(1 - Math.abs(stop - 2)) : 0, room = place.each - 6;
   if (powers > 0) drawPowers(state, camera, { place, columns, numbers, weights, foot, room, alpha: powers });
+  if (mix === 1) drawEffects(state, camera, { place, top, foot, alpha: near });
   drawSide(state, camera, { ...given, place, top, near, mix, chosen, stop });
   return boxes;
 }
@@ -102,6 +113,23 @@ function drawPowers(state, camera, { place, columns, numbers, weights, foot, roo
   camera.text("e^score", place.x - s * 0.9, below, { ...look, align: "right" });
   camera.text(`sum ${sum}`, place.x + place.w + s * 1.2, below, look);
 }
+
+/** Below the mix what each key brings to the word that the row writes. */
+function drawEffects(state, camera, { place, top, foot, alpha }) {
+  const effects = effectsOf(state), { s, m, colours } = camera, y = foot + m * 0.95;
+  if (!effects) return;
+  [["weight", top - m * 0.8], ["effect", y]].forEach(([name, at]) =>
+    camera.text(name, place.x - s * 0.9, at, { px: m, align: "right", colour: colours.soft, alpha }));
+  place.columns.forEach((at, i) => {
+    const effect = effects[at], isOn = at === state.column(), middle = place.x + place.each * (i + 0.5), text = effectText(effect);
+    const colour = Math.abs(effect) < SMALL ? colours.pale : effect > 0 ? colours.done : colours.lost;
+    if (isOn || camera.width(text, m) < place.each - 6) camera.text(text, middle, y, { px: m, align: "center", weight: isOn ? 650 : 400, colour, alpha });
+    const wide = (place.each - 8) * Math.abs(effect);
+    if (Math.abs(effect) >= SMALL) camera.fill({ x: middle - wide / 2, y: y + m * 0.75, w: wide, h: m * 0.45 }, colour, alpha);
+  });
+}
+
+export const effectText = (effect) => (Math.abs(effect) < SMALL ? "<1%" : minus(percent(effect)));
 
 /** The value of a key, number by number, as visible as its weight. */
 export function drawValue(state, camera, at, weight, box, mix) {

@@ -13,6 +13,7 @@ export const ROW = 3;
 export const NUMBER = 4;
 export const WHOLES = ["maps", "after", "needs"]; // views of the model, likewise
 export const STOPS = ["scores", "scaled", "weights", "output", "word"]; // of a row, likewise
+export const MIX = 3;
 export const WORD = 4;
 export const NUMBERS = ["order", "largest", "why"]; // of a query and a key, likewise
 export const WHY = 2;
@@ -403,6 +404,12 @@ export class StageState {
     return { what: "adds", row: this.writing() };
   }
 
+  /** What gives the part of each key in what the selected head adds to that logit; null where it adds nothing. */
+  carriesOf() {
+    const isMixing = this.depth === ROW && this.stopped === MIX && this.writing() >= 0 && this.isScaled;
+    return isMixing ? { what: "carries", ...this.tile, row: this.writing() } : null;
+  }
+
   // The model
 
   /** The views of the model that there are: without predictions only its maps. */
@@ -462,6 +469,7 @@ export class StageState {
   question() {
     if (this.depth === NUMBER) return this.number === WHY ? this.whyOf() : this.vectorsOf();
     if (this.isAdding) return this.addsOf();
+    if (this.depth === ROW) return this.carriesOf();
     if (this.depth !== MODEL) return null;
     return [null, { what: "after" }, this.needed()][this.seen];
   }
