@@ -22,6 +22,7 @@ from headlight.app.shell import room, room_acts
 from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import OF_ROOMS
 from headlight.app.text.formats import escaped
+from headlight.model.rounding import percent
 from tests.app.server.conftest import redis_server
 from tests.markup import Markup
 from tests.waiting import wait_until
@@ -226,14 +227,14 @@ def expected(kind: str, answers: list) -> tuple[list[str], str]:
         return [str(answers.count(place)) for place in places], ""
     if kind == "paint":
         means = [sum(row[i] for row in answers) / max(len(answers), 1) for i in range(3)]
-        return [f"{mean:.0%}" for mean in means], ""
+        return [*map(percent, means)], ""
     with localcontext(prec=2000):
         exact = [Decimal(repr(value)) for value in answers]
         low, high = (0, 1) if kind == "share" else (min(exact), max(exact))
         width = Decimal(high - low) or Decimal(10)
         places = [min(int((value - low) * 10 / width), 9) for value in exact]
         middle = float(median(exact)) + 0.0  # no −0
-    text = f"{middle:.0%}" if kind == "share" else f"{middle:.4g}"
+    text = percent(middle) if kind == "share" else f"{middle:.4g}"
     return [str(places.count(i)) for i in range(10)], text
 
 
