@@ -28,7 +28,7 @@ pages = {page.path: layout.st_page(page) for page in PAGES.values()}
 others = [st.Page(PAGES[key].draw, url_path=path) for path, key in ALIASES.items()]
 chosen_page = st.navigation([*pages.values(), *others], position="hidden")
 path, query = chosen_page.url_path, st.query_params.to_dict()
-for meant in ("", query.get("picture", ""), query.get("vectors", "")):
+for meant in (*filter(None, map(query.get, ("picture", "vectors", "how"))), ""):
     if place := FORMER_PLACES.get((path, meant)):
         st.switch_page(pages[PAGES[HOME].path], query_params=place | query)
 if path in ALIASES:

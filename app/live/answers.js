@@ -111,7 +111,7 @@ export class Reader {
     }
   }
 
-  /** How the model writes, step by step, as components/generation takes it, but with the rows of all
+  /** How the model writes, step by step, as walk.js takes it, but with the rows of all
    * `kinds` of attention. Throws where `beginning` are no ids of tokens. */
   *generation(src, masks, changes, { beam, beginning = [], sampling = null }) {
     const { model, tokenizer } = this;

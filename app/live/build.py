@@ -80,7 +80,7 @@ def page(name: str | Path, most: float = MOST, carried: dict | None = None) -> s
         "lesson": carried,
         "styles": {
             "lines": read("word_lines/style.css"),
-            "generation": read("shared/button.css") + read("generation/style.css"),
+            "generation": read("shared/button.css") + read("../live/walk.css"),
         },
         "palette": WEIGHTS["ink"],
         "differences": DIFFERENCES,

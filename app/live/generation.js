@@ -20,7 +20,7 @@ export function depthsOf(model, stack) {
   } };
 }
 
-/** For each step {best, rest, chosen, lens} as components/generation takes them. Row `first` of the
+/** For each step {best, rest, chosen, lens} as walk.js takes them. Row `first` of the
  * logits predicts the first token of `path`; `depths` are logits after each depth; `preceding`: the token
  * before each of `path`. */
 export function stepsOf(logits, depths, first, path, preceding, labelOf) {

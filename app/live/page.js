@@ -1,6 +1,6 @@
 // The live page: what the user does becomes a state, the worker answers it, the app's own grid draws.
 
-import { Walk } from "../components/generation/steps.js";
+import { Walk } from "./walk.js";
 import { Cards } from "../components/head_grid/cards.js";
 import { Grid } from "../components/head_grid/grid.js";
 import { attempt } from "../components/shared/attempt.js";
@@ -225,7 +225,7 @@ function drawGeneration() {
     else focusOn({ kind, layer: a, head: b });
   };
   new Walk(rootOf("generation"), { ...generation, colour: data.colour, palette: data.palette,
-    rows: generation.kinds.find((rows) => rows.kind === kind), focus: options.focus, branches: [],
+    rows: generation.kinds.find((rows) => rows.kind === kind), focus: options.focus,
     writer: data.name, given: state.beginning.split("-").filter(Boolean).length }, tell);
 }
 

@@ -38,8 +38,8 @@ from headlight.model.probing.trace import CannotRead
 
 LARGEST = 1_000_000  # characters of what a browser keeps
 UNTOUCHED = ("model", "device", "projector", *OF_ROOMS, "lesson", "step_of_lesson")
-DECODED_WITH = ("how", "width", "temperature", "top_k", "top_p", "seed", "beginning")
-ON_PAGES = (*DECODED_WITH, "branches", "at")  # settings of pages that steps set
+DECODED_WITH = ("width", "temperature", "seed", "beginning")
+ON_PAGES = (*DECODED_WITH, "at")  # settings of pages that steps set
 # The page Attention can be shown while these are veiled: its grid covers them, or does not show
 # them.
 GRID_COVERS = {"row", "column", "next tokens", "names"}

@@ -19,7 +19,7 @@ from headlight.app.components.stage import (
     stage_run,
     stage_said,
 )
-from headlight.app.results import head_results, layer_results, memoize, word_results
+from headlight.app.results import head_results, layer_results, memoize, word_results, writing
 from headlight.app.results.habits import head_habits
 from headlight.app.results.shown import Shown
 from headlight.app.server.garbage import collect_garbage
@@ -43,11 +43,14 @@ from headlight.model.analysis.head_metrics import HABITS
 from headlight.model.analysis.reading import Reading
 from headlight.model.analysis.streams import WordOrigin
 from headlight.model.analysis.why import MEETING, NAMED, PLACE, Why
+from headlight.model.decoding.generate import no_text
 from headlight.model.probing.changes import CannotChange, written
 from headlight.model.probing.head_steps import HeadSteps
+from headlight.model.probing.sites import predicted_side
 from headlight.model.probing.trace import CannotRead, Pass, vocabulary_of
 
 MISSING = {"isMissing": True}
+DECODED_WITH = "width", "temperature", "seed", "beginning"
 WHY_NAMES = {POSITION: "position", BIASES: "constant"}
 MOST_ROWS = 200  # of predictions, after each layer
 MOST_QUESTIONS = 8  # that a browser may ask at once
@@ -124,6 +127,7 @@ def _shown(shown: Shown) -> dict[str, Any]:
         "points_at": grid_display.points_at(are_tokens=True) if veils else {},
         "cards": palette.cards(),
         "done": _done(),
+        "write": None if veils else _decoding(shown),
         "slide": class_remote.finding(),
         "best": _best(shown),
         "differences": theme.DIFFERENCES,
@@ -135,6 +139,17 @@ def _figure(shown: Shown) -> dict[str, Any]:
     if shown.view.checkpoint.lacks:
         return {}
     return {"towers": layer_results.towers_of(shown), "notes": layer_results.notes_of(shown)}
+
+
+def _decoding(shown: Shown) -> dict[str, Any] | None:
+    """How a model writes; None for one that writes nothing."""
+    if shown.view.checkpoint.lacks or no_text(predicted_side(shown.view.model)):
+        return None
+    return _decodes_with()
+
+
+def _decodes_with() -> dict[str, Any]:
+    return {key: session.values().get(key, SETTINGS[key].default) for key in DECODED_WITH}
 
 
 def _best(shown: Shown) -> dict[str, Any] | None:
@@ -179,6 +194,9 @@ def _choose(wanted: Mapping[str, Any]) -> None:
         session.read_line(str(wanted["line"]))
     if wanted.get("model") in catalog.models():
         session.choose(model=wanted["model"])
+    for key in DECODED_WITH:
+        if key in wanted and SETTINGS[key].could_be(wanted[key]):
+            session.choose(**{key: wanted[key]})
     if "projector" in wanted:
         session.choose(projector=bool(wanted["projector"]))
     if "drawer" in wanted:
@@ -410,6 +428,19 @@ def _carries(asked: Mapping[str, Any]) -> dict[str, Any]:
     return {"values": word_results.carried_of(shown, row, best, term).values[None].astype("f4")}
 
 
+def _write(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What the model writes, in the view `how` of PLACES["write"]."""
+    shown, chosen = selection.shown(), _decodes_with()
+    try:
+        if asked["how"] == "one":
+            return writing.one_by_one(shown, chosen["beginning"])
+        if asked["how"] == "beams":
+            return writing.beams(shown, chosen["width"])
+        return writing.sampled(shown, chosen["temperature"], chosen["seed"])
+    except CannotRead as error:
+        return {"cannot": str(error)}
+
+
 def _about(_asked: Mapping[str, Any]) -> dict[str, Any]:
     return layer_results.about_of(selection.shown())
 
@@ -425,6 +456,7 @@ ANSWERS = {
     "needs": _needs,
     "adds": _adds,
     "carries": _carries,
+    "write": _write,
 }
 
 

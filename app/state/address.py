@@ -17,8 +17,9 @@ PLACE = {
     "cell": r"(\w+)\.(\d+)\.(\d+)(?:\.(\d+))?(?:\.(\d+))?",
     "heads": r"habit|effect",
     "view": r"lines|best",
-    "stop": r"scores|scaled|weights|output",
+    "stop": r"scores|scaled|weights|output|word",
     "number": r"largest|why",
+    "write": r"one|beams|sampled",
     "scaling": r"off",
 }
 STAY = "stay"  # in what the server is told of a link to a page: it decides no setting

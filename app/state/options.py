@@ -8,6 +8,7 @@ PLACES = {  # of the stage: name in its address → what it may be, as in its st
     "view": ("matrix", "lines", "best"),
     "stop": ("scores", "scaled", "weights", "output", "word"),
     "number": ("order", "largest", "why"),
+    "write": ("one", "beams", "sampled"),
 }
 SCALES = ("linear", "square root", "per row")
 COLOURS = "ink", "viridis"  # names in theme.WEIGHTS
@@ -46,7 +47,6 @@ LAB = (
     "Other encodings",
     "Swap two words",
 )
-GREEDY, BEAM, SAMPLING = DECODING = ("Greedy", "Beam search", "Sampling")
 BEST_HEADS, SELECTED, OF_LAYER, INFLUENCE = ALIGNED_BY = (
     "Best heads",
     "Selected head",

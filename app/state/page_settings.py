@@ -98,9 +98,31 @@ def _sweeps(context: Context) -> Sequence[str]:
     ]
 
 
+WRITING = (  # what the model writes, on the stage
+    Setting(
+        "beginning",
+        "Start of the output",
+        "",
+        "line",
+        "Token ids that the output starts with, such as “12-45”. The model continues from there.",
+    ),
+    Setting("width", "Beams", 5, "number", least=2, most=10),
+    Setting(
+        "temperature",
+        "Temperature",
+        1.0,
+        "number",
+        "Divides the logits. Below 1, the probabilities become more peaked.",
+        least=0.1,
+        most=5.0,
+        look={"step": 0.1},
+    ),
+    Setting("seed", "Seed", 0, "number", "A new seed draws new tokens.", most=9999),
+)
 STAGE_CONTROLS = (
     FOLLOW,
     KEY,
+    *WRITING,
     Setting(
         "measured_on",
         "Measured on",
@@ -122,68 +144,6 @@ STAGE_CONTROLS = (
         options=_sweeps,
         among=tuple(options.SWEEPS),
     ),
-)
-GENERATE_CONTROLS = (
-    Setting(
-        "how",
-        "Decoding",
-        options.GREEDY,
-        "segmented",
-        "Greedy: the most probable next token. Beam search: several candidates in parallel. "
-        "Sampling: tokens drawn at random by their probability.",
-        options=options.DECODING,
-        look={"label_visibility": "collapsed"},
-    ),
-    Setting(
-        "beginning",
-        "Start of the output",
-        "",
-        "line",
-        "Token ids that the output starts with, such as “12-45”. The model continues from "
-        "there. Clicking another next token fills this in.",
-    ),
-    Setting(
-        "branches", "Branches", "", "line", "All starts tried so far, separated by semicolons."
-    ),
-    Setting("width", "Beams", 4, "number", least=2, most=10),
-    Setting(
-        "alpha",
-        "Length penalty α",
-        0.6,
-        "number",
-        "Divides each log-probability by ((5 + length) / 6)^α. 0 favours short outputs.",
-        most=2.0,
-        look={"step": 0.1},
-    ),
-    Setting(
-        "temperature",
-        "Temperature",
-        1.0,
-        "number",
-        "Divides the logits. Below 1, the probabilities become more peaked.",
-        least=0.1,
-        most=5.0,
-        look={"step": 0.1},
-    ),
-    Setting(
-        "top_k",
-        "Top k",
-        0,
-        "number",
-        "Draws only from the k most probable tokens. 0: all tokens.",
-        most=MAX_POSITION,
-    ),
-    Setting(
-        "top_p",
-        "Top p",
-        1.0,
-        "number",
-        "Draws only from the smallest set of tokens whose probabilities together reach p.",
-        least=0.05,
-        most=1.0,
-        look={"step": 0.05},
-    ),
-    Setting("seed", "Seed", 0, "number", "A new seed draws new tokens.", most=9999),
 )
 INSIDE_CONTROLS = (
     Setting(

@@ -57,7 +57,7 @@ PADDING_MASKS = "src_padding", "tgt_padding", "memory_padding"
 CHANGES = "what_if", "shows"
 OUTPUT_SETTINGS = "output", "use_new_translation"  # in the state line
 ABOUT_A_RUN = ("switches", "hold", "step", "player", *OUTPUT_SETTINGS, *CHANGES)
-LEARN, ATTENTION, GENERATE, INSIDE = "Learn", "Attention", "Generate", "Inside a head"
+LEARN, ATTENTION, INSIDE = "Learn", "Attention", "Inside a head"
 MODEL, CHECK, SHARE = "Model", "Check", "Share"
 
 MENU = (
@@ -106,16 +106,6 @@ MENU = (
         head=True,
         weights=True,
         settings=page_settings.ALIGNMENT_CONTROLS,
-    ),
-    Page(
-        title="Generate",
-        group=GENERATE,
-        module="generate",
-        path="generate",
-        picture=".st-key-generation",
-        head=True,
-        idle=("hold", *OUTPUT_SETTINGS),
-        settings=page_settings.GENERATE_CONTROLS,
     ),
     Page(
         title="Inside a head",
@@ -257,6 +247,9 @@ FORMER_PLACES = {  # path of a former page, and its picture where one is meant â
     ("attribution", ""): {"depth": "row", "stop": "word"},
     ("attribution", "Methods compared"): {"depth": "model", "whole": "needs"},
     ("attribution", "Source words"): {"depth": "model", "whole": "needs"},
+    ("generate", ""): {"depth": "head", "write": "one"},
+    ("generate", "Beam search"): {"depth": "head", "write": "beams"},
+    ("generate", "Sampling"): {"depth": "head", "write": "sampled"},
     ("lookup", "Queryâ€“key plane"): {"depth": "number"},
 }
 _former = {path: HOME for path, picture in FORMER_PLACES if not picture}

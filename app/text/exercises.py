@@ -18,11 +18,6 @@ class Exercise(NamedTuple):
     answer: str
 
 
-BEAMS = Exercise(
-    "set Beams to 2, then to 8. Does another text win?",
-    "Sometimes. More beams keep texts with a less probable start, and one of them may score higher "
-    "in the end. A higher score does not make a better translation.",
-)
 COMPARED = Exercise(
     "switch a mask off. Both pictures change. Does their difference change, too?",
     "No, it stays a rounding error. Both implementations get the same masks, so both change in the "
@@ -53,24 +48,6 @@ TWICE = Exercise(
     "“rotary”. Positions are no longer added to the embeddings, so a word enters layer 1 as the "
     "same vector wherever it stands. They rotate queries and keys instead.",
 )
-
-
-def along_the_source(head: str, first: str, last: str) -> Exercise:
-    """Of a translator. `head`: the one whose largest weight moves most evenly, from one token to
-    another."""
-    return Exercise(
-        "step with →. Which head moves along the source as the model writes?",
-        f"Most steadily {head}. Its largest weight starts at “{escaped(first)}” and ends at "
-        f"“{escaped(last)}”.",
-    )
-
-
-def least_certain(number: int, token: str, probability: float) -> Exercise:
-    """Token `number` of the output, counted from 1."""
-    return Exercise(
-        "step with →. Where is the model least certain?",
-        f"At token {number}, “{escaped(token)}”. Its probability is {percent(probability)}.",
-    )
 
 
 def invented_word(word: str, tokens: Sequence[str]) -> Exercise:

@@ -27,11 +27,6 @@ BY_PAGE: dict[str, Keys] = {
         ("U, Y, X", "undo, redo, back to the model as trained"),
     ),
     "alignment": WORDS,
-    "generate": (
-        ("← →", "one token back or on"),
-        ("Home, End", "the first token, the last"),
-        ("space", "play or pause"),
-    ),
     "stage": (
         ("1, 2, 3, 4, 5", "the model, all heads, one head, one row, one number"),
         ("Enter, Esc", "one step deeper, one step back"),
@@ -44,6 +39,7 @@ BY_PAGE: dict[str, Keys] = {
         ("B", "hold: the model as trained"),
         ("Y", "why: the reasons of the cell"),
         ("D", "in a row or a number: √d on and off"),
+        ("space", "what the model writes; there: play, pause"),
     ),
     "inside": (("← →", "the step before and after"),),
     "lookup": (

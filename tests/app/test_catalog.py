@@ -199,7 +199,7 @@ def test_two_sessions_that_ask_for_a_model_at_once_have_it_read_once(page, monke
     assert len(count) == 1 and len({id(view.model) for view in views}) == 3
 
 
-@pytest.mark.parametrize("view", ["attention", "generate"])
+@pytest.mark.parametrize("view", ["attention", "tokenizer"])
 def test_a_text_that_the_tokenizer_fails_on_is_told(page, view):
     page.query_params.update(model="its tokenizer fails", source="qk" * 28, target="ein Hund")
     page.switch_page(view).run()

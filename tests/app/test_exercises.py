@@ -2,16 +2,13 @@
 other means."""
 
 import random
-import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from headlight.app.state.options import STEPS
 from headlight.app.text import exercises
-from headlight.app.text.formats import escaped
-from headlight.app.views import generate, inside_a_head
+from headlight.app.views import inside_a_head
 from headlight.model import load
 from headlight.model.probing.head_steps import head_steps
 
@@ -19,8 +16,6 @@ TEXT = "A little girl climbs a wooden playhouse."
 NAME = "en-fr"
 VIEWS = [
     *({"view": "inside", "at": step} for step in STEPS),
-    {"view": "generate"},
-    {"view": "generate", "how": "Beam search"},
     {"view": "lineage"},
     *({"view": view} for view in ("tokenizer", "positions", "compare",
                                   "lookup", "bertviz")),
@@ -68,24 +63,6 @@ def test_every_exercise_has_an_answer(answer, page, view):
     assert not others
 
 
-def test_the_head_that_moves_along_the_source(answer, trace):
-    said = answer("generate")
-    layer, head = (int(x) - 1 for x in re.search(r"head (\d+)\.(\d+) of cross", said).groups())
-    weights = np.stack(trace.attention["cross"])  # (layer, head, query, key)
-    places = weights.argmax(axis=-1)
-    steps = np.arange(places.shape[-1])
-
-    def along(at):
-        """Pearson's correlation with the step."""
-        a, b = (x - x.mean() for x in (places[at], steps))
-        return (a @ b) / np.sqrt((a @ a) * (b @ b)) if a.any() else -1
-
-    assert max(np.ndindex(places.shape[:2]), key=along) == (layer, head)
-    keys = trace.texts_of("cross")[1].tokens
-    first, last = (escaped(keys[places[layer, head][at]]) for at in (0, -1))
-    assert f"starts at “{first}” and ends at “{last}”" in said
-
-
 def softmax(scores):
     powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return powers / powers.sum(axis=-1, keepdims=True)
@@ -111,19 +88,6 @@ def test_what_is_left_out_of_a_head(checkpoint, trace):
     assert (order == np.argsort(steps.scaled[3])).all()  # as “Scaling” says
     best = keys[int(steps.weights[3].argmax())]
     assert f"{steps.weights[3].max():.0%} on “{best}”" in answer("Values")
-
-
-def test_the_least_certain_token_of_a_model_that_has_no_source(checkpoint, trace):
-    shares = np.full((3, len(checkpoint.tokenizer)), 1e-6)
-    shares[0, 7], shares[1, 9], shares[2, 4] = 0.9, 0.31, 0.5
-    written = SimpleNamespace(first=0, path=(7, 9, 4), probabilities=shares)
-    (token,) = checkpoint.outputs([9])
-    said = generate.exercise_of_generation(written, trace, None, checkpoint).answer
-    assert said == f"At token 2, “{escaped(token)}”. Its probability is 31%."
-    assert (
-        generate.exercise_of_generation(SimpleNamespace(first=0, path=()), trace, None, checkpoint)
-        is None
-    )
 
 
 @pytest.mark.parametrize("side", ["source", "target"])

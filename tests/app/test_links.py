@@ -27,7 +27,7 @@ def test_numbers_at_their_limits_and_beyond_open_a_page(new_page, number):
         if turn < len(BEYOND):  # each everywhere
             link = dict.fromkeys(NUMBERS, BEYOND[turn])
         link |= {"lesson": "1-shares"} if turn % 3 == 0 else {"model": "uneven", "source": "a dog"}
-        key = "generate" if turn % 3 == 1 else chance.choice(keys)
+        key = "inside" if turn % 3 == 1 else chance.choice(keys)
         page = new_page()
         page.query_params.update(link)
         try:

@@ -171,7 +171,7 @@ def test_a_dropped_recording_is_one_sessions_own(new_page, models, monkeypatch):
     assert name not in options(other) and other.settings["model"] != name
     other.query_params.update(model=name)
     assert other.run().settings["model"] != name
-    for key in (HOME, "attention", "alignment", "bertviz", "generate"):
+    for key in (HOME, "attention", "alignment", "bertviz"):
         app.switch_page(key).run()
         assert not app.exception and not app.error and app.settings["model"] == name
     pack = export_of(app, monkeypatch)["Evidence pack (ZIP)"]()

@@ -67,8 +67,6 @@ def of_pages(browser, address: str) -> None:
     for page in PAGES.values():
         with visiting(browser, address) as visit:
             visit.open(page.path)
-            if page.key == "generate":  # a step that tells more than the first
-                visit.page.locator(".written span", has_text="jamais").click()
             rest(visit.page)
             save(visit.page.screenshot(), page.key)
     for name, (path, size, scheme) in MORE.items():

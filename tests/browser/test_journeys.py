@@ -4,15 +4,13 @@ fixture `visit` asks after each that nothing failed on the page and nobody but t
 import re
 from urllib.parse import parse_qs, urlsplit
 
-import numpy as np
 import pytest
 from playwright.sync_api import expect
 
 from headlight.app.live.build import page as live_page
-from headlight.model import Masks, checkpoint, load
+from headlight.model import Masks, load
 from tests.browser.conftest import Visit, alone
 from tests.browser.test_export import settings_in, take
-from tests.browser.test_generate import Walk
 from tests.browser.test_head_grid import Grid
 from tests.browser.test_learn import COVERED, PLACE, QUESTION, ROW, TEXT, press, step
 from tests.browser.test_walk import HAS_SCHEME
@@ -61,41 +59,6 @@ def test_a_sentence_is_read_pointed_at_changed_and_linked_to(visit):
     page.wait_for_function(
         "(light) => headlight.grid.selected.picture.toDataURL() !== light", arg=light
     )
-
-
-def test_a_generation_is_walked_branched_and_linked_to(visit, models):
-    model = checkpoint.load(models / "uneven")
-    visit.open("generate?model=uneven&source=the+dog+sees&kind=cross&layer=1&head=2")
-    walk, page, first = Walk(visit.page), visit.page, model.generate("the dog sees")
-
-    def expect_written(found):
-        assert walk.written[: len(found.tokens)] == list(found.tokens)
-
-    expect_written(first)
-    page.keyboard.press("ArrowRight")  # wherever the focus is
-    walk.expect_step(1)
-    page.locator(".strip").nth(6).click()
-    visit.idle()
-    assert "layer=2" in page.url and "head=3" in page.url
-    walk.expect_step(1)
-    walk.press("Home")
-    page.locator(".bars button.bar:not(.chosen)").first.click()
-    visit.idle()
-    second = int(np.argsort(-first.probabilities[0], kind="stable")[1])
-    expected = model.generate("the dog sees", beginning=(second,))
-    expect(page.locator(".written span").first).to_have_text(expected.tokens[0])
-    expect_written(expected)
-    branches, link = page.locator(".branch"), page.url
-    expect(branches).to_have_count(2)
-    branches.first.click()
-    visit.idle()
-    expect_written(first)
-    page.get_by_role("button", name="Remove the branch").click()
-    visit.idle()
-    expect(branches).to_have_count(0)
-    visit.open(link.split("/", 3)[3])
-    expect_written(expected)
-    expect(branches).to_have_count(2)
 
 
 def test_the_answer_of_a_lesson_stands_nowhere_until_it_is_given_and_then_stays(visit):
@@ -201,8 +164,8 @@ def test_on_a_phone_the_menu_is_one_button(phone):
     menu = phone.open().page.locator(".st-key-menu")
     expect(menu.get_by_role("link", name="Learn")).to_be_hidden()
     menu.get_by_role("button", name="Attention").click()
-    menu.get_by_role("link", name="Generate").click()
-    expect(phone.page.get_by_role("heading", name="Generate", exact=True)).to_be_visible()
+    menu.get_by_role("link", name="Matrix").click()
+    phone.page.wait_for_url("**/attention**")
     expect(menu.get_by_role("link", name="Learn")).to_be_hidden()
     for node in menu.locator("button").all():
         assert node.bounding_box()["height"] >= 44

@@ -107,9 +107,9 @@ def test_a_lesson_in_a_room(chromium, served, room_file):
         for student in students:
             expect_source(student, "A dog runs.")
             expect(student.page.locator(".st-key-share")).to_have_count(0)
-        teacher.go("Generate")
+        teacher.go("Tokenizer")
         for student in students:
-            student.page.wait_for_url("**/generate?**")
+            student.page.wait_for_url("**/tokenizer?**")
         teacher.go("Attention")
         for student in students:
             student.page.wait_for_url("**/attention?**")

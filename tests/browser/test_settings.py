@@ -86,21 +86,6 @@ MATTERS = {
     | TILES
     | SCORED
     | {"projector": ("", True)},
-    "generate": without(
-        of_a_run(
-            how=("", "Sampling"),
-            src_padding=("pad_to=30", False),
-            beginning=("", "12"),
-            branches=("", "12; 13"),
-            width=("how=Beam+search", 7),
-            alpha=("how=Beam+search", 2.0),
-            temperature=("how=Sampling", 3.0),
-            top_k=("how=Sampling&temperature=3", 1),
-            top_p=("how=Sampling&temperature=3", 0.2),
-            seed=("how=Sampling&temperature=3", 1),
-        ),
-        *("target", "hold"),
-    ),
     HOME: {},  # they stand in its drawer
     "alignment": of_a_run(
         kind=(ONE_HEAD, "encoder"),
@@ -155,7 +140,6 @@ MATTERS = {
 }
 # (page, setting) → why less than that changes in view, though it matters
 UNSEEN = {(EXPORT, key): "of the files of all heads the page has no preview" for key in TILES} | {
-    ("generate", "branches"): "the branches stand below what is written",
     ("tokenizer", "pad_to"): "a token of padding is a row of the table",
 }
 CASES = [(page, key) for page, settings in MATTERS.items() for key in settings]
@@ -193,7 +177,6 @@ class Screen:
         boxes |= {"target": "output", "hold": "output"}
         boxes |= dict.fromkeys(("swap", "block", "all_layers"), "explained")
         boxes |= dict.fromkeys(("changes", *OTHER_RUN), "what_if")
-        boxes |= dict.fromkeys(("beginning", "branches"), "branches_box")
         if key.startswith("score") and self.page.locator(".st-key-display").count():
             return "display"
         if key.startswith("score"):

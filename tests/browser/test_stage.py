@@ -157,6 +157,67 @@ def test_the_model_stands_above_its_heads(visit):
     visit.expect_well()
 
 
+def test_a_row_leads_to_the_logit_of_its_word(visit):
+    visit.open(f"attribution{MA}&score_at=3")  # a former page
+    logit = "The logit of ma is 10.7, a sum of 39 parts. cross 4.3 adds most: 2.0"
+    expect(finding(visit)).to_have_text(f"{logit}; this head, cross 3.3, 0.5.")
+    page, spoken = visit.page, visit.page.locator(f"{PLACE} .spoken").last
+    visit.settle()
+    before = asked(visit)
+    press(visit, "Shift+ArrowRight")
+    expect(spoken).to_contain_text("cross 3.4 adds 1.20, the sum so far 4.")
+    assert asked(visit) == before
+    press(visit, "Enter")  # selects that head; the word stays
+    expect(finding(visit)).to_have_text(f"{logit}; this head, cross 3.4, 1.2.")
+    assert "stop=word" in page.url and "depth=row" in page.url
+    press(visit, "ArrowLeft")
+    expect(finding(visit)).to_contain_text("The output is")
+    visit.expect_well()
+
+
+def test_what_the_model_writes_lies_over_any_depth(visit):
+    visit.open(f"generate{MA}")  # a former page
+    writes = "Having read n, en-fr writes ' (92%). Next best: ᵉ"
+    page, current = visit.page, visit.page.locator(f"{PLACE} .rail [aria-current]")
+    expect(finding(visit)).to_contain_text("en-fr writes Elle (77%)")
+    visit.settle()
+    before = asked(visit)
+    press(visit, "ArrowRight", "ArrowRight")
+    expect(finding(visit)).to_contain_text(writes.split(".")[0])
+    for _ in range(8):
+        press(visit, "ArrowRight")
+    expect(finding(visit)).to_have_text("Having read de, en-fr writes ma (88%). Next best: m 1.5%, "
+                                        "mon 1.1%.")  # fmt: skip
+    expect(page.locator(f"{PLACE} .written")).to_contain_text("Elle n'a jamais vu la voiture")
+    press(visit, "ArrowDown", "ArrowDown")
+    expect(page.locator(f"{PLACE} .spoken").last).to_have_text("mon, 1.1%")
+    assert asked(visit) == before
+    press(visit, "Enter")
+    expect(finding(visit)).to_have_text("ma → mon × It had 1.1%. The text goes on: sœur.")
+    assert "beginning=" in page.url and "write=one" in page.url
+    page.reload()
+    expect(finding(visit)).to_contain_text("It had 1.1%")
+    page.get_by_role("button", name="Undo: ma → mon").click()
+    expect(finding(visit)).to_contain_text("en-fr writes Elle (77%)")
+    page.get_by_role("button", name="5 beams").click()
+    expect(finding(visit)).to_have_text("Five beams find the greedy text (14.9%).")
+    visit.open(f"generate{MA}&how=Sampling")
+    expect(finding(visit)).to_contain_text("Drawn at temperature 1, ")
+    page.get_by_role("spinbutton", name="temperature").fill("0.1")
+    page.keyboard.press("Enter")
+    expect(finding(visit)).to_have_text("Drawn at temperature 0.1, all 8 texts are the greedy one.")
+    page.locator(f"{PLACE} canvas").focus()
+    press(visit, "Escape")
+    expect(finding(visit)).to_contain_text("cross 3.3 attends most to my")
+    expect(current).to_have_text("cross 3.3")
+    assert "write=" not in page.url
+    press(visit, "4", " ", " ")  # and there it plays
+    expect(finding(visit)).to_contain_text("en-fr writes </s>", timeout=20_000)
+    press(visit, "Escape")
+    expect(finding(visit)).to_contain_text("q · k is 32.3")
+    visit.expect_well()
+
+
 def test_the_selection_is_one_on_the_stage_and_on_other_pages(visit):
     visit.open("row?model=en-fr&follow=11+ma&stop=exp")  # a former address
     expect(finding(visit)).to_contain_text("e to the power of 5.71 is 302")

@@ -69,8 +69,8 @@ WITHOUT_TRANSITIONS = """() => {
 # The app draws figures anew a moment after the page has taken other colours.
 HAVE_INK = """(ink) => [...document.querySelectorAll(".js-plotly-plot")]
   .every((plot) => plot.layout.font.color === ink)"""
-NAMED = "Generate", "Inside a head", "PyTorch"  # in Present their picker is hidden
-WHOLE = "Generate", "PyTorch", "Positional encoding"  # with the bar too, in Present
+NAMED = "Inside a head", "PyTorch"  # in Present their picker is hidden
+WHOLE = "PyTorch", "Positional encoding"  # with the bar too, in Present
 PROJECTED = [title for title in PAGES if title in (*NAMED, *WHOLE)]
 LOWEST = """() => Math.max(...[document, ...[...document.querySelectorAll("*")]
   .flatMap((node) => node.shadowRoot ?? [])].flatMap((root) =>

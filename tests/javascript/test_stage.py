@@ -11,6 +11,9 @@ import pytest
 
 from headlight.app.components.packing import answers_of, as_sent, id_of, pack_trace
 from headlight.app.lessons.question import Veil
+from headlight.app.results import writing
+from headlight.app.results.shown import Shown
+from headlight.app.state import catalog
 from headlight.app.state.address import PLACE
 from headlight.app.state.options import PLACES
 from headlight.app.text.part_names import term_name
@@ -18,6 +21,7 @@ from headlight.model import load
 from headlight.model.analysis.decomposition import Term
 from headlight.model.analysis.head_metrics import most_telling_row
 from headlight.model.analysis.reading import Reading
+from headlight.model.decoding.generate import Beam, Greedy, Sampling
 from headlight.model.presets import PRESETS
 from headlight.model.probing.head_steps import head_steps
 from headlight.model.rounding import percent
@@ -25,13 +29,14 @@ from tests.model.common import random_model, run_of, tiny_tokenizer
 
 FILES = [
     f"app/components/stage/{name}.js"
-    for name in ("arithmetic", "state", "finding", "row", "number", "adds")
+    for name in ("arithmetic", "state", "finding", "row", "number", "adds", "write")
 ]
 LINE = "She has never seen the red car of my sister."
 FOCUS = {"kind": "cross", "layer": 2, "head": 2}
 COLOURS = {"light": ["#000000", "#ffffff"], "dark": ["#000000", "#ffffff"]}
 LOOK = {
     "covered": False,
+    "model": "en-fr",
     "veil": [],
     "cards": None,
     "hidden": {},
@@ -139,7 +144,7 @@ def test_an_address_leads_to_where_it_was_written(stage, depth):
 def test_lessons_know_the_places_of_the_stage(node):
     places = node.scope(*FILES)(
         "() => ({ depth: DEPTHS, whole: WHOLES, heads: ORDERS, view: VIEWS, stop: STOPS,"
-        " number: NUMBERS })"
+        " number: NUMBERS, write: WRITES })"
     )
     assert {name: tuple(some) for name, some in places.items()} == PLACES
 
@@ -389,11 +394,14 @@ CAMERA = """const cameraOf = ([W, H, isNarrow, s, m, l], texts) => {
   const text = (text, x, y, { px = s, align = "left", most } = {}) => {
     const wide = Math.min(most ?? Infinity, width(text, px));
     const left = x - { left: 0, center: wide / 2, right: wide }[align];
-    texts.push({ text, px, x: left, y: y - px * 0.4, w: wide, h: px * 0.8 });
+    if (isTilted) texts.push({ text, px, x: 0, y: 0, w: 0, h: 0 });
+    else texts.push({ text, px, x: left, y: y - px * 0.4, w: wide, h: px * 0.8 });
   };
-  const cx = new Proxy({}, { get: () => () => {}, set: () => true });
+  let isTilted = false;
+  const ways = { rotate: () => (isTilted = true), restore: () => (isTilted = false) };
+  const cx = new Proxy({}, { get: (_, way) => ways[way] ?? (() => {}), set: () => true });
   const size = { W, H, s, m, l, isNarrow };
-  return { ...size, colours, width, text, fill: none, box: none, colour: none, cx };
+  return { ...size, colours, width, text, fill: none, box: none, colour: none, dotted: none, cx };
 };"""
 # Draws the numbers of every fifth cell, and tells what was written, and where.
 NUMBERS = """(state) => {
@@ -427,12 +435,12 @@ def expect_to_be_read(texts, size):
     boxes = np.array([[box[name] for name in "xywh"] for box in texts])
     assert min(box["px"] for box in texts) >= 13
     x, y, w, h = boxes.T
-    assert (boxes[:, :2] >= -0.01).all()
-    assert (x + w <= size[0] + 0.01).all() and (y + h <= size[1] + 0.01).all()
+    beyond = (boxes[:, :2] < -0.01).any(1) | (x + w > size[0] + 0.01) | (y + h > size[1] + 0.01)
+    assert not beyond.any(), str([texts[at] for at in np.flatnonzero(beyond)])
     apart = (x[:, None] >= (x + w) - 0.01) | ((x + w)[:, None] <= x + 0.01)
     apart |= (y[:, None] >= (y + h) - 0.01) | ((y + h)[:, None] <= y + 0.01)
     met = np.argwhere(~(apart | np.eye(len(boxes), dtype=bool)))
-    assert not met.size, [texts[at] for at in met[0]]
+    assert not met.size, str([texts[at] for at in met[0]])
 
 
 @pytest.mark.parametrize("order", ["order", "largest"])
@@ -515,6 +523,84 @@ def test_the_parts_of_a_logit_are_said_and_written_as_they_are(stage, name, size
     veil = [vars(Veil("decoding", "", 0, 0, 0))]
     for hidden in ({"veil": veil}, {"lacks": True}):
         assert stage(code, packed=packed, focus=focus, **hidden)[:2] == [4, False]
+
+
+WRITE = """(state) => {
+  CAMERA
+  const { found, size, keys } = GIVEN, texts = [];
+  state.told[JSON.stringify(state.writeOf())] = found;
+  for (const [dx, dy] of keys) stepWritten(state, dx, dy);
+  drawWrite(state, cameraOf(size, texts), 1);
+  return [texts, writeFinding(state), spokenWrite(state), branchOf(state), state.place().write];
+}""".replace("CAMERA", CAMERA)
+DECODED = {"width": 5, "temperature": 1.0, "seed": 0, "beginning": ""}
+
+
+@pytest.fixture
+def written(stage):
+    """What a view of what a model writes shows, after some arrow keys."""
+
+    def evaluate(how, found, size, *keys):
+        given = {"found": found, "size": size, "keys": keys}
+        code = WRITE.replace("GIVEN", json.dumps(given))
+        return stage(code, where={"write": how}, write=DECODED)
+
+    return evaluate
+
+
+def writing_of(name, line):
+    view = catalog.view_of(name, "final", "cpu")
+    shown = Shown(view, view.checkpoint.run(line))
+    views = {
+        "one": writing.one_by_one(shown, ""),
+        "beams": writing.beams(shown, 5),
+        "sampled": writing.sampled(shown, 1.0, 0),
+    }
+    return shown, views
+
+
+@pytest.fixture(scope="module", params=["short", "long", "english"])
+def all_written(request):
+    line = {"long": " ".join([LINE] * 11), "english": "The girl in the"}.get(request.param, FLOUR)
+    return writing_of("english" if request.param == "english" else "en-fr", line)
+
+
+FLOUR = "Several girls are playing with flour."
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_what_is_written_can_be_read(written, all_written, size):
+    _, views = all_written
+    for keys in ([], [(1, 0)] * 3, [(0, 1)]):
+        for how, found in views.items():
+            texts_of, said, _, _, place = written(how, found, size, *keys)
+            assert place == how and "undefined" not in texts(said)
+            expect_to_be_read(texts_of, size)
+
+
+def test_words_beams_and_draws_are_said_as_they_are(written):
+    shown, views = writing_of("en-fr", FLOUR)
+    checkpoint = shown.view.checkpoint
+    greedy, beam = (checkpoint.generate(FLOUR, how) for how in (Greedy(), Beam(5)))
+    for step, token in enumerate(greedy.path):
+        _, said, spoken, branch, _ = written("one", views["one"], SIZES[0], *[(1, 0)] * step)
+        share = greedy.probabilities[step, token]
+        assert f" ({percent(share)})" in texts(said) and branch is None
+        two = [(1, 0)] * step + [(0, 1)]
+        _, _, spoken, branch, _ = written("one", views["one"], SIZES[0], *two)
+        second = greedy.probabilities[step].argsort()[::-1][1]
+        assert branch == "-".join(map(str, (*greedy.path[:step], second)))
+        other = greedy.probabilities[step, second]
+        assert spoken.endswith(percent(other, int(other < 0.095)))
+    _, said, *_ = written("beams", views["beams"], SIZES[0])
+    both = [percent(math.exp(one.score), 1) for one in (beam, greedy)]
+    assert texts(said) == (
+        f"Five beams find avec de la farine ({both[0]}); greedy writes avec des flocons"
+        f" ({both[1]})."
+    )
+    drawn = [checkpoint.generate(FLOUR, Sampling(1.0, seed=seed)).text for seed in range(8)]
+    lines = [" ".join(word for word, _ in line["words"]) for line in views["sampled"]["text"]]
+    assert lines == drawn and views["sampled"]["same"] == drawn.count(greedy.text)
 
 
 def test_a_class_has_no_word_to_lead_to(stage):

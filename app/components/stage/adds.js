@@ -97,7 +97,7 @@ function drawList(camera, { steps, own }, { each, shown }, chosen, alpha) {
   const rest = others.reduce((sum, { value }) => sum + value, 0), lines = shown.map((n) => steps[n] ?? { name: `${others.length} others`, value: rest });
   const most = Math.max(...lines.map(({ value }) => Math.abs(value)), 1e-9);
   lines.forEach(({ name, value }, at) => {
-    const y = each * (at + 0.5), isOn = shown[at] === own || shown[at] === chosen;
+    const y = each * (at + 0.5), isOn = steps[shown[at]] && (shown[at] === own || shown[at] === chosen);
     camera.text(name, 0, y, { px: m, weight: isOn ? 650 : 400, colour: shown[at] === own ? colours.selected : colours.ink, alpha, most: x - 8 });
     camera.fill({ x, y: y - each * 0.33, w: Math.max(2, (room * Math.abs(value)) / most), h: each * 0.66 }, colourOf(camera, value), alpha, 2);
     camera.text(`${value >= 0 ? "+" : ""}${two(value)}`, W, y, { px: s, align: "right", weight: isOn ? 650 : 400, colour: colours.soft, alpha });

@@ -41,6 +41,12 @@ export function stepsOf(terms, isSorted) {
 /** A share: one digit where whole percents would hide that others have the rest. */
 export const share = (weight) => percent(weight, weight > 0.985 && weight < 0.9995 ? 1 : 0);
 
+/** A probability that a softmax gave, or a product of such: never 0%. */
+export const chance = (part) => (part > 0 ? percent(part, part < 0.095 ? 1 : 0) : "<0.1%");
+
+/** The same of a whole text. */
+export const ofText = (part) => (part > 0 ? percent(part, 1) : "<0.1%");
+
 const DIGITS = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
 const raised = (exponent) => [...String(exponent)].map((digit) => DIGITS[digit]).join("");
 

@@ -22,10 +22,12 @@ import { addsOf, spokenStep, stepAt } from "./adds.js";
 import { numberAt, spokenTerm, termOf, wayOf } from "./number.js";
 import { DEPTHS, HEAD, HEADS, MODEL, NUMBER, NUMBERS, ORDERS, ROW, StageState, VIEWS, WHY, WORD } from "./state.js";
 import { drawUnder, drawWords } from "./words.js";
+import { branchOf, drawWrite, foundOf, instead, spokenWrite, stepWritten, wordAt, writeFinding, writeNames, writtenAt } from "./write.js";
 
 const DEEPER = 620, STEPS = 380, VIEW = 450, ACT = 450; // ms: a depth, each of several, a view, an act
 const REST = 1500; // ms after an act without previews
 const KEPT = 100; // ms after news: Streamlit (1.67) writes the address from what it knew when a run began
+const PLAYED = 650; // ms of a word, while it plays
 const NAMED = 2; // acts in the finding; further ones are counted
 const HERE = ""; // path of the page
 const VIEW_NAMES = { maps: "Maps", after: "After each layer", needs: "Needs", layer: "By layer", habit: "By habit", effect: "By effect", matrix: "Matrix", lines: "Lines", best: "Best heads", order: "In order", largest: "Largest first", why: "Why" };
@@ -34,7 +36,9 @@ const HINTS = [
   "Click a head to enlarge it.", "Click a row, and again to see how its weights arise.", "Click a bar, and again to see its numbers. ↑ ↓: another row.",
   "← →: another product. With Shift: another key. ↑ ↓: another query."];
 const TOUCHED = [["Tap a head.", "Tap a row.", "Tap a word to hide it."], "Tap a head.", "Tap a row, and again.", "Tap a bar, and again.", "Tap a product."]; // the same on a phone
-const PENCIL = "✎";
+const WRITTEN = ["← →: another word. Click another token or text to go on from it. Space: play.", "← →: the words of another column. Dashed: greedy decoding.", "↑ ↓: from text to text. Blue: what greedy decoding does not say."];
+const TAPPED = ["Tap another token or text.", "Tap a column. Dashed: greedy decoding.", "Blue: not in the greedy text."]; // the same on a phone
+const PENCIL = "✎", PLAY = "▶";
 const POWER = "M8 1.5v6M4.2 4a5.6 5.6 0 1 0 7.6 0"; // the sign of a switch
 
 /** Parts of a sentence of the server's as nodes. */
@@ -46,6 +50,7 @@ export class Stage {
   shown = HEAD; // the depth as drawn
   whole = [0, 0, 1]; // the view of the model as drawn: from, to, how far
   lines = 0; // the view of a head as drawn
+  written = 0; // how far what the model writes lies over all else
   acted = -Infinity; // when something was done last
   pointed = null; // the head under the pointer
   isAnswering = false; // what an act did is said, until something else is selected
@@ -62,19 +67,22 @@ export class Stage {
   build() {
     const canvas = element("canvas", { tabindex: "0", role: "application", "aria-roledescription": "attention" });
     const rail = element("nav", { class: "rail", "aria-label": "Depth" });
-    const outcome = element("span", { class: "w outcome" });
+    const outcome = element("span", { class: "w outcome" }), written = element("div", { class: "side written" });
     const words = element("section", { class: "words", "aria-label": "The texts", translate: "no" });
     const bar = element("div", { class: "acts", role: "toolbar" }), next = element("div", { class: "next" });
     const input = element("input", { type: "range", min: "0", max: "1", step: "0.01", "aria-label": "Before to after" });
     const slider = element("label", { class: "slider" }, "before", input, "after");
-    const under = element("div", { class: "under" }, bar, next, slider);
+    const drawing = element("form", { class: "slider", hidden: "" });
+    for (const [key, name, step] of [["temperature", "temperature", "0.1"], ["seed", "seed", "1"]])
+      drawing.append(element("label", {}, `${name} `, element("input", { type: "number", name: key, step })));
+    const under = element("div", { class: "under" }, bar, next, slider, drawing);
     const finding = element("p", { class: "finding", "aria-live": "polite" });
     const views = element("div", { class: "views", role: "group", "aria-label": "View" });
     const again = element("input", { class: "again", "aria-label": "Sentence", placeholder: "Type a sentence" });
     const tools = element("div", { class: "tools" }), spoken = element("div", { class: "spoken", "aria-live": "polite" });
     const learn = element("a", {}, "Learn"), present = button("Present"), more = button("More", { "aria-haspopup": "dialog" });
-    const legend = element("div", { class: "legend", "aria-hidden": "true" }, element("span"), element("span"), element("span"), "0%", element("i"), "100%");
-    this.parts = { canvas, rail, words, outcome, bar, next, slider, under, finding, views, tools, spoken, present, more, legend, again };
+    const legend = element("div", { class: "legend", "aria-hidden": "true" }, element("span"), element("span"), element("span", { class: "scale" }, element("span"), "0%", element("i"), "100%"));
+    this.parts = { canvas, rail, words, outcome, bar, next, slider, under, finding, views, tools, spoken, present, more, legend, again, written, drawing };
     this.root = element("div", { class: "stage" },
       element("header", { class: "top" }, element("b", { class: "logo", translate: "no" }, "Headlight"), rail,
         element("div", { class: "quiet" }, learn, present, more)),
@@ -87,6 +95,8 @@ export class Stage {
     more.onclick = () => this.engine.choose({ drawer: !this.state.look.drawer, selection: this.state.selection() });
     again.onkeydown = (event) => this.hearSentence(event, again);
     input.oninput = () => this.blend(Number(input.value));
+    drawing.onchange = ({ target }) => this.engine.choose({ [target.name]: Number(target.value) });
+    drawing.onsubmit = (event) => event.preventDefault();
     canvas.onclick = (event) => this.click(event);
     canvas.onpointermove = (event) => this.point(event);
     canvas.onpointerleave = () => this.point(null);
@@ -139,7 +149,7 @@ export class Stage {
   takePlace(place) {
     const { state } = this;
     state.takePlace(place);
-    [this.shown, this.whole, this.lines] = [state.depth, [0, state.whole, 1], state.view];
+    [this.shown, this.whole, this.lines, this.written] = [state.depth, [0, state.whole, 1], state.view, state.write < 0 ? 0 : 1];
   }
 
   /** A link to a place of the stage; Back, which undoes an act, leaves the depth as it is. */
@@ -225,6 +235,9 @@ export class Stage {
 
   go(depth) {
     const to = Math.max(0, Math.min(this.state.deepest, depth)), from = this.shown;
+    if (this.state.isWriting && to === this.state.depth) return this.openWrite(-1);
+    this.play(false);
+    [this.state.write, this.written] = [-1, 0];
     if (to === this.state.depth && from === to) return;
     const isDive = [from, to].sort().join() === `${MODEL},${HEAD}` && !this.state.seen, away = isDive ? 1 : Math.abs(to - from);
     this.isDiving = isDive;
@@ -247,6 +260,7 @@ export class Stage {
   /** Another view of the depth: of the model, of a head matrix or lines, of a row a stop. */
   see(at) {
     const { state } = this, { depth } = state;
+    if (state.isWriting) return this.openWrite(at);
     if (depth === HEADS) return this.sort(at);
     const from = { [MODEL]: state.whole, [HEAD]: this.lines, [ROW]: state.stopShown ?? state.stopped, [NUMBER]: state.numberShown ?? state.number }[depth];
     state[{ [MODEL]: "whole", [HEAD]: "view", [ROW]: "stop", [NUMBER]: "number" }[depth]] = at;
@@ -286,6 +300,68 @@ export class Stage {
       this.all();
       painted("stage order", order);
     });
+  }
+
+  // What the model writes
+
+  /** Opens a view of it, over whatever is shown; −1 leads back. */
+  openWrite(way) {
+    const { state } = this, from = this.written;
+    if (way >= 0 && !state.look.write) return;
+    this.play(false);
+    [state.write, state.at, state.other] = [way, null, null];
+    const to = way < 0 ? 0 : 1;
+    this.all();
+    this.keep();
+    this.camera.move(from === to ? 0 : VIEW, (u) => {
+      this.written = lerp(from, to, ease(u));
+      this.draw();
+    }, () => this.all());
+  }
+
+  /** Begins or ends playing, word by word. */
+  play(isOn) {
+    clearInterval(this.playing);
+    this.playing = null;
+    if (!isOn) return;
+    const { state } = this, next = () => {
+      const found = foundOf(state);
+      if (!state.isWriting || state.write || !found?.steps || state.at >= found.steps.length - 1) return this.play(false);
+      state.at = state.at === null ? 0 : state.at + 1;
+      this.selectedWord();
+    };
+    const found = foundOf(state);
+    if (found?.steps && wordAt(state, found) >= found.steps.length - 1) state.at = null;
+    next();
+    this.playing = setInterval(next, PLAYED);
+  }
+
+  selectedWord() {
+    this.all();
+    this.parts.spoken.textContent = spokenWrite(this.state);
+  }
+
+  /** Goes on from another token; "" from none. */
+  branch(beginning) {
+    this.play(false);
+    [this.state.at, this.state.other] = [null, null];
+    this.engine.choose({ beginning, selection: this.state.selection() });
+  }
+
+  /** Keys while it is shown. */
+  keyWrite(key, [dx, dy], isFree) {
+    const { state } = this, beginning = key === "Enter" && isFree ? branchOf(state) : null;
+    if (beginning !== null) return (this.branch(beginning), true);
+    if (key === "Escape" && !state.other) return (this.openWrite(-1), true);
+    if (key === " " && isFree && !state.write) return (this.play(!this.playing), true);
+    if (DEPTHS[Number(key) - 1]) return (this.go(Number(key) - 1), true);
+    if (key === "Escape") state.other = null;
+    else if ((dx || dy) && isFree) {
+      this.play(false);
+      stepWritten(state, dx, dy);
+    } else return false;
+    this.selectedWord();
+    return true;
   }
 
   choose(tile) {
@@ -362,6 +438,7 @@ export class Stage {
   }
 
   point(event) {
+    if (this.state.isSeen && this.state.isWriting) return void (this.parts.canvas.style.cursor = event && writtenAt(this.state, this.camera, ...this.at(event)) ? "pointer" : "");
     if (this.state.isSeen && this.state.isAdding) return this.pointStep(event);
     if (this.state.isSeen && this.state.depth === NUMBER) return this.pointTerm(event);
     const tiles = this.state.isSeen && this.tiles();
@@ -378,6 +455,14 @@ export class Stage {
     const { state, camera } = this;
     if (!state.isSeen) return;
     const [x, y] = this.at(event), tiles = this.tiles();
+    if (state.isWriting) {
+      const { at, ...other } = writtenAt(state, camera, x, y) ?? {};
+      this.play(false);
+      if (at !== undefined) [state.at, state.other] = [at, null];
+      else state.other = Object.keys(other).length ? other : null;
+      const beginning = branchOf(state);
+      return beginning === null ? this.selectedWord() : this.branch(beginning);
+    }
     if (tiles) {
       const found = headAt(tiles, x, y);
       if (!found) return this.tellPart([x, y]);
@@ -426,6 +511,7 @@ export class Stage {
 
   hint() {
     const { depth, seen } = this.state, hints = this.camera.isNarrow ? TOUCHED : HINTS;
+    if (this.state.isWriting) return (this.camera.isNarrow ? TAPPED : WRITTEN)[this.state.write];
     if (depth === NUMBER && this.state.number === WHY) return this.camera.isNarrow ? "" : "← →: another key. ↑ ↓: another query.";
     if (this.state.isAdding) return this.camera.isNarrow ? "Tap a head." : "Click a step to select its head. ↑ ↓: another row. Shift ← →: from step to step.";
     if (depth !== MODEL) return hints[depth];
@@ -454,6 +540,8 @@ export class Stage {
     // In the plan for a class they are the remote's, but in the picture itself.
     const isOurs = from === this.parts.canvas || !globalThis.headlight?.remote;
     if (dx && from.matches?.(".w, .views button")) return this.beside(from, dx);
+    if (state.isWriting) return isOurs && this.keyWrite(key, [dx, dy], isFree);
+    if (key === " " && isFree && state.look.write) return (this.openWrite(0), true);
     if (dx || dy) return isFree && isOurs && this.step(dx, dy, shiftKey);
     if (key === "Enter") return isFree && ((state.isAdding && this.toHead()) || this.go(state.depth + 1), true);
     if (key === "Escape") return this.back();
@@ -558,10 +646,12 @@ export class Stage {
     const { state, camera } = this, shown = Math.min(this.shown, state.deepest);
     if (!state.isSeen || !camera.W) return;
     camera.clear();
+    if (state.isWriting && this.written >= 0.5) return drawWrite(state, camera, 2 * this.written - 1);
     if (this.isDiving && shown < HEAD) drawDive(state, camera, shown / HEAD);
     else if (shown < HEADS) drawModel(state, camera, shown, state.wholes.length > 1 ? this.whole : [0, 0, 1], this.pointed);
     else if (shown < HEAD) drawHeads(state, camera, shown - HEADS, this.orders ? betweenOrders(state, camera, this.orders) : headsPlace(state, camera), this.pointed);
     else drawHead(state, camera, shown - HEAD, this.lines);
+    if (state.look.write && this.written) camera.fill({ x: -EDGE, y: -EDGE, w: camera.W + 2 * EDGE, h: camera.H + 2 * EDGE }, camera.colours.paper, Math.min(1, 2 * this.written), 0);
   }
 
   all() {
@@ -582,10 +672,11 @@ export class Stage {
     this.drawViews();
     this.drawTools();
     const [hint, axes, scale] = this.parts.legend.children;
-    scale.textContent = this.state.depth === MODEL && this.state.seen === 1 ? "probability" : "attention";
+    scale.hidden = state.isWriting || state.isAdding;
+    scale.firstChild.textContent = this.state.depth === MODEL && this.state.seen === 1 ? "probability" : "attention";
     hint.textContent = this.hint();
     this.toldPart = "null";
-    axes.textContent = [() => this.sums(), () => this.reds(), () => this.axes(), () => (state.isAdding ? "blue: adds · red: subtracts · lighter: no head" : ""), () => this.signs()][state.depth]();
+    axes.textContent = state.isWriting ? "" : [() => this.sums(), () => this.reds(), () => this.axes(), () => (state.isAdding ? "blue: adds · red: subtracts · lighter: no head" : ""), () => this.signs()][state.depth]();
   }
 
   /** What the rows are, and the columns. */
@@ -628,11 +719,14 @@ export class Stage {
 
   drawFinding() {
     const { state, parts: { finding, canvas } } = this, { done } = state.look;
-    const acts = done.slice(0, NAMED).map(({ text, undo }) => {
+    const actOf = (text, undoes) => {
       const cross = button("×", { "aria-label": `Undo: ${text}` });
-      cross.onclick = () => this.engine.act({ ...undo, selection: state.selection() });
+      cross.onclick = undoes;
       return element("span", { class: "done" }, text, " ", cross);
-    });
+    };
+    const acts = done.slice(0, NAMED).map(({ text, undo }) => actOf(text, () => this.engine.act({ ...undo, selection: state.selection() })));
+    const branched = state.write === 0 && state.look.write?.beginning ? instead(state) : "";
+    if (branched) acts.push(actOf(branched, () => this.branch("")));
     if (done.length > NAMED) acts.push(element("span", { class: "done" }, `and ${done.length - NAMED} more`));
     const { preview } = state, { slide } = state.look;
     if (slide && (slide.is_question || this.left !== slide.text)) { // of a class
@@ -643,21 +737,21 @@ export class Stage {
       finding.replaceChildren(...nodes(preview.now?.length ? preview.rest : preview.said ?? [preview.why]));
       return;
     }
-    const isSaid = this.isAnswering && state.depth < ROW && state.mix > 0.5 && state.effect?.said.length;
+    const isSaid = this.isAnswering && !state.isWriting && state.depth < ROW && state.mix > 0.5 && state.effect?.said.length;
     const parts = isSaid ? nodes(state.effect.said)
-      : findingOf(state).map((part) => (Array.isArray(part) ? element("b", { class: part[1], translate: "no" }, part[0]) : part));
+      : (state.isWriting ? writeFinding : findingOf)(state).map((part) => (Array.isArray(part) ? element("b", { class: part[1], translate: "no" }, part[0]) : part));
     finding.replaceChildren(...acts.flatMap((act) => [act, " "]), ...parts);
-    canvas.setAttribute("aria-label", `${state.name()}. ${finding.textContent}`);
+    canvas.setAttribute("aria-label", `${state.isWriting ? "" : `${state.name()}. `}${finding.textContent}`);
   }
 
   drawViews() {
     const { state, parts: { views } } = this;
-    const root = `÷ √${state.vectors?.v?.columns || "d"}`, isRow = state.depth === ROW && !state.look.lacks;
+    const root = `÷ √${state.vectors?.v?.columns || "d"}`, isRow = state.depth === ROW && !state.look.lacks && !state.isWriting;
     const ofHead = state.bestTiles().length ? VIEWS : VIEWS.slice(0, 2);
     const { wholes } = state, named = { [MODEL]: wholes.length > 1 ? wholes : [], [HEADS]: ORDERS, [HEAD]: ofHead, [NUMBER]: NUMBERS }[state.depth] ?? [];
     const word = state.stops[WORD] ? [`→ ${state.run.answers.rows[state.writing()][0][0].trim() || "␣"}`] : [];
-    const names = isRow ? ["q · k", root, "softmax", "mix", ...word] : named.map((view) => VIEW_NAMES[view]);
-    const now = [state.seen, state.order, state.view, state.stopped, state.number][state.depth];
+    const names = state.isWriting ? writeNames(state) : isRow ? ["q · k", root, "softmax", "mix", ...word] : named.map((view) => VIEW_NAMES[view]);
+    const now = state.isWriting ? state.write : [state.seen, state.order, state.view, state.stopped, state.number][state.depth];
     const hadFocus = views.contains(views.getRootNode().activeElement);
     views.replaceChildren(...names.map((name, at) => {
       const view = button(name, { "aria-pressed": String(at === now), tabindex: at === now ? "0" : "-1" });
@@ -675,7 +769,7 @@ export class Stage {
   /** Beside what they act on: the head's switch in the corner of its matrix, the mask in its hatch. */
   drawTools() {
     const { state, parts: { tools } } = this;
-    const wanted = state.depth === HEAD ? state.acts().filter(({ key }) => key === "o") : [];
+    const wanted = state.depth === HEAD && !state.isWriting ? state.acts().filter(({ key }) => key === "o") : [];
     const drawn = JSON.stringify([wanted, this.run.id]);
     if (tools.drawn === drawn) return; // one that is pointed at stays
     tools.drawn = drawn;
@@ -689,6 +783,7 @@ export class Stage {
 
   boxOf(title) {
     const { words, outcome } = this.parts;
+    this.player ??= this.playButton();
     this.boxes ??= new Map();
     const titles = JSON.stringify(Object.keys(this.state.run.sides));
     if (this.titles !== titles) {
@@ -697,7 +792,8 @@ export class Stage {
       const [first, ...others] = this.boxes.values();
       this.pencil ??= this.pencilButton();
       this.model ??= this.modelMenu();
-      words.replaceChildren(first, this.pencil, this.model, ...others.flatMap((box) => [element("span", { class: "arrow", "aria-hidden": "true" }, "→"), box]), outcome);
+      const arrow = others.map(() => element("span", { class: "arrow", "aria-hidden": "true" }, "→"));
+      words.replaceChildren(first, this.pencil, this.model, ...arrow, this.player, ...others, this.parts.written, outcome);
     }
     return this.boxes.get(title);
   }
@@ -718,6 +814,12 @@ export class Stage {
   buttonOf({ side, index }) {
     const box = this.boxes?.get(side);
     return box?.buttons?.[index - box.first] ?? null;
+  }
+
+  playButton() {
+    const player = button(PLAY, { class: "player", "aria-label": "What the model writes", title: "What the model writes (space)" });
+    player.onclick = () => this.openWrite(this.state.isWriting ? -1 : 0);
+    return player;
   }
 
   pencilButton() {

@@ -17,6 +17,7 @@ export const MIX = 3;
 export const WORD = 4;
 export const NUMBERS = ["order", "largest", "why"]; // of a query and a key, likewise
 export const WHY = 2;
+export const WRITES = ["one", "beams", "sampled"]; // of what the model writes, likewise
 export const ORDERS = ["layer", "habit", "effect"]; // of all heads, likewise
 export const VIEWS = ["matrix", "lines", "best"]; // of a head, likewise
 const LETTER = /[\p{L}\p{N}]/u; // what a word has
@@ -43,6 +44,9 @@ export class StageState {
   number = 0; // of NUMBERS
   term = -1; // the product chosen, −1: the largest
   pointedTerm = null;
+  write = -1; // of WRITES, over whatever else is shown; −1: nothing
+  at = null; // the word that is being written, from 0, or the column of a search
+  other = null; // {line} or {best}: what is chosen beside it
   step = null; // the part of a logit that is chosen or pointed at
   isScaled = true; // whether scores are divided by √d
   tile = { kind: "", layer: 0, head: 0 };
@@ -130,11 +134,12 @@ export class StageState {
     if (this.key >= 0) at.push(this.key + 1);
     return { depth: DEPTHS[depth], cell: at.join("."), whole: this.whole ? WHOLES[this.whole] : null,
       heads: order ? ORDERS[order] : null, view: view ? VIEWS[view] : null,
-      stop: depth === ROW && stop ? STOPS[stop] : null, number: number ? NUMBERS[number] : null, scaling: this.isScaled ? null : "off" };
+      stop: depth === ROW && stop ? STOPS[stop] : null, number: number ? NUMBERS[number] : null,
+      write: this.write < 0 ? null : WRITES[this.write], scaling: this.isScaled ? null : "off" };
   }
 
   /** Goes where an address leads; the cell waits for the run. */
-  takePlace({ depth, cell, whole, heads, view, stop, number, scaling, without }) {
+  takePlace({ depth, cell, whole, heads, view, stop, number, write, scaling, without }) {
     const found = DEPTHS.indexOf(depth);
     if (found >= 0) this.depth = found;
     else if (stop) this.depth = ROW; // of the page that had one row alone
@@ -143,6 +148,7 @@ export class StageState {
     this.view = Math.max(0, VIEWS.indexOf(view));
     this.stop = Math.max(0, STOPS.indexOf(stop === "exp" ? "weights" : stop));
     this.number = Math.max(0, NUMBERS.indexOf(number));
+    this.write = WRITES.indexOf(write);
     this.isScaled = scaling !== "off" && without !== "scaling";
     const [, kind, layer, head, row, key] = /^(\w+)\.(\d+)\.(\d+)(?:\.(\d+))?(?:\.(\d+))?$/.exec(cell ?? "") ?? [];
     this.asked = kind ? { kind, number: +layer, head: head - 1, row: row - 1, key: key - 1 } : null;
@@ -465,8 +471,21 @@ export class StageState {
     return { what: "why", ...this.tile, layer: this.part().numbers[this.tile.layer] - 1, query: this.row() * queries.every, key: this.column() * keys.every };
   }
 
+  // What the model writes
+
+  /** Whether that is shown. */
+  get isWriting() {
+    return this.write >= 0 && Boolean(this.look?.write);
+  }
+
+  /** What gives it. */
+  writeOf() {
+    return { what: "write", how: WRITES[this.write], ...this.look.write };
+  }
+
   /** What the view of the model asks the server, and the numbers; null where nothing is asked. */
   question() {
+    if (this.isWriting) return this.writeOf();
     if (this.depth === NUMBER) return this.number === WHY ? this.whyOf() : this.vectorsOf();
     if (this.isAdding) return this.addsOf();
     if (this.depth === ROW) return this.carriesOf();

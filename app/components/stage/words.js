@@ -3,6 +3,7 @@
 import { element } from "../shared/dom.js";
 import { percent } from "../shared/numbers.js";
 import { HEADS, MODEL } from "./state.js";
+import { foundOf, wordAt } from "./write.js";
 
 const FILLED = 0.05; // weights from which on a word is filled
 const MOST = 200; // words of a text, around the selected one
@@ -54,11 +55,33 @@ export function drawWords(stage) {
       else button.removeAttribute("aria-current");
     });
   });
+  drawWritten(stage, stage.boxes.get(titles.at(-1)), titles.length > 1);
   const best = state.run.answers?.rows.length === 1 ? state.answers()?.[0] : null;
   stage.parts.outcome.textContent = best ? `→ ${best[0]} ${percent(best[1])}` : "";
   words.classList.toggle("long", Object.values(sides).some(({ labels }) => labels.length > LONG));
   fit(words);
   for (const word of words.querySelectorAll(".long .sel")) word.parentNode.scrollTop = word.offsetTop - word.offsetHeight;
+}
+
+/** What the model writes, word by word, in place of the text that stands there; the words to come have their
+ * room already. */
+function drawWritten(stage, box, replaces) {
+  const { state, parts: { written } } = stage, found = state.write === 0 ? foundOf(state) : null, at = found?.steps?.length ? wordAt(state, found) : -1;
+  stage.player.hidden = !state.look.write;
+  stage.player.setAttribute("aria-pressed", String(state.isWriting));
+  written.hidden = at < 0;
+  box.hidden = replaces && at >= 0;
+  if (at < 0) return;
+  written.replaceChildren(...found.steps.slice(0, MOST).flatMap(({ piece }, step) => {
+    const word = element("button", { type: "button", class: `w${step === at ? " sel" : step < found.given ? " new" : ""}`, tabindex: step === at ? "0" : "-1" }, piece.trim());
+    word.hidden = !piece.trim();
+    word.style.visibility = step > at ? "hidden" : "";
+    word.onclick = () => {
+      [state.at, state.other] = [step, null];
+      stage.selectedWord();
+    };
+    return [document.createTextNode(step && /^\s/.test(piece) ? " " : ""), word];
+  }));
 }
 
 /** The weights of words where the picture does not show the selected head: (title, token) → weight. */
@@ -79,10 +102,10 @@ function fit(words) {
 /** Beneath the words: the acts on the word that was touched, under it; or the next tokens under the
  * selected one; at the right the slider between before and after. */
 export function drawUnder(stage) {
-  const { state, parts: { under, bar, next, slider } } = stage;
+  const { state, parts: { under, bar, next, slider, drawing } } = stage;
   const token = state.token, button = token && stage.buttonOf(token);
-  bar.hidden = !button;
-  if (button) {
+  bar.hidden = !button || state.isWriting;
+  if (!bar.hidden) {
     const acts = state.acts().filter(({ key }) => key === "h" || key === "w");
     const drawn = JSON.stringify([acts, state.run.id]);
     if (bar.drawn !== drawn) { // an act that is pointed at stays
@@ -95,11 +118,14 @@ export function drawUnder(stage) {
     bar.hidden = !acts.length;
     stand(bar, button, under);
   }
-  slider.hidden = !state.run.former;
+  slider.hidden = !state.run.former || state.isWriting;
+  drawing.hidden = !(state.isWriting && state.write === 2);
+  for (const input of drawing.querySelectorAll("input"))
+    if (input !== document.activeElement) input.value = String(state.look.write?.[input.name] ?? "");
   const own = stage.parts.words.querySelector(".w.sel"), isOfModel = state.depth === MODEL && state.seen;
   const answers = state.depth !== HEADS && !state.effect?.now?.length ? (isOfModel ? state.answersAt() : state.answers()) : null;
   const part = state.part();
-  next.hidden = !answers || !own || state.run.answers.rows.length === 1 || state.run.answers.side !== part.query;
+  next.hidden = !answers || !own || state.isWriting || state.run.answers.rows.length === 1 || state.run.answers.side !== part.query;
   if (!next.hidden) {
     next.replaceChildren("next token ", ...answers.slice(0, 3).flatMap(([text, share], i) =>
       [" ", element(i ? "span" : "b", { translate: "no" }, `${text} ${percent(share)}`)]));

@@ -27,8 +27,7 @@ from headlight.app.lessons.sentence_run import (
     NoQuestion,
     SentenceRun,
 )
-from headlight.app.state.options import BEAM, GREEDY, SAMPLING
-from headlight.model.decoding.generate import Beam, Greedy, How, Sampling
+from headlight.model.decoding.generate import Greedy, Sampling
 from headlight.model.masks import Masks
 from headlight.model.rounding import percent
 
@@ -64,17 +63,9 @@ def written_after(run: SentenceRun, act: Mapping) -> tuple[str, ...]:
     return run.written(changes_of(act), masks_of(act), padding_of(act))
 
 
-def decoding_of(act: Mapping) -> How:
-    """As on the page Generate."""
-    how = act.get("how", GREEDY)
-    if how == SAMPLING:
-        return Sampling(
-            float(act.get("temperature", 1.0)),
-            int(act.get("top_k", 0)),
-            float(act.get("top_p", 1.0)),
-            int(act.get("seed", 0)),
-        )
-    return Beam(int(act.get("width", 4))) if how == BEAM else Greedy()
+def drawn_with(act: Mapping) -> Sampling:
+    """As on the stage."""
+    return Sampling(float(act.get("temperature", 1.0)), seed=int(act.get("seed", 0)))
 
 
 def beginning_of(act: Mapping) -> tuple[int, ...]:
@@ -240,13 +231,14 @@ def _differs_from_greedy(draw: Draw) -> Condition:
     greedy = run.generation()
 
     def met(act):
-        return run.generation(decoding_of(act), beginning_of(act)).tokens != greedy.tokens
+        is_drawn = not {"temperature", "seed"}.isdisjoint(act)
+        return is_drawn and run.generation(drawn_with(act)).tokens != greedy.tokens
 
-    acts = ({"how": SAMPLING, "temperature": t, "seed": s} for t in (1.0, 1.5) for s in SEEDS)
+    acts = ({"temperature": t, "seed": s} for t in (1.0, 1.5) for s in SEEDS)
     example = next((act for act in acts if met(act)), None)
     if example is None:
         raise NoQuestion("The model is too sure of this sentence. Try another one.")
-    other = run.generation(decoding_of(example))
+    other = run.generation(drawn_with(example))
     shown = {
         "written": text(other.tokens),
         "probability": fine_percent(math.exp(other.score)),

@@ -165,8 +165,8 @@ def test_an_act_in_all_heads_is_no_act_in_one():
 ACTS = (
     {"changes": "cross.99.1=off"}, {"changes": 7}, {"pad_to": 10**9}, {"pad_to": "x"},
     {"beginning": "999999999"}, {"beginning": "a-b"}, {"line": ""}, {"query": [1]},
-    {"query": ["a", "b"]}, {"how": "Sampling", "temperature": 0}, {"seed": None}, {"how": []},
-    {"how": "Sampling", "top_p": -1, "seed": 2**70}, {"how": "Beam search", "width": -1},
+    {"query": ["a", "b"]}, {"temperature": 0}, {"seed": None}, {"seed": []},
+    {"temperature": -1, "seed": 2**70}, {"width": -1},
 )  # fmt: skip
 
 

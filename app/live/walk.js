@@ -1,10 +1,10 @@
 // A text as a model writes it, one token at a time.
 
-import { fill, ramp, stopsOf } from "../shared/colours.js";
-import { asOneStop, element, onRecolour, outwards, painted, roomBelow } from "../shared/dom.js";
-import { minus, percent } from "../shared/numbers.js";
-import { shape } from "../shared/svg.js";
-import { weightOf } from "../shared/weights.js";
+import { fill, ramp, stopsOf } from "../components/shared/colours.js";
+import { asOneStop, element, onRecolour, outwards, painted, roomBelow } from "../components/shared/dom.js";
+import { minus, percent } from "../components/shared/numbers.js";
+import { shape } from "../components/shared/svg.js";
+import { weightOf } from "../components/shared/weights.js";
 
 const PAUSE = 1100; // ms for a look at each step
 const FATES = { grew: "kept", ended: "finished", "left-out": "dropped" };
@@ -57,14 +57,13 @@ export class Walk {
     this.heads = element("div", { class: "heads", role: "group", "aria-label": "Heads" });
     this.bars = element("div", { class: "bars", role: "group", "aria-label": "Next tokens" });
     this.lens = element("div", { class: "lens" });
-    this.branches = this.tree();
     this.beams = this.search();
     const left = element("div", { class: "left" }, this.heads, this.lens);
     const right = element("div", { class: "right" }, this.bars);
     this.both = element("div", { class: "both" }, left, right);
     const frame = element("div", { class: "frame", tabindex: "0", role: "application",
       "aria-label": "The output token by token. Arrow keys step, the space bar plays." },
-    this.finding, controls, this.text, this.written, this.beams, this.both, this.branches);
+    this.finding, controls, this.text, this.written, this.beams, this.both);
     frame.onkeydown = (event) => this.key(event);
     const focused = this.root.activeElement ?? this.root.contains(document.activeElement);
     this.root.querySelector(".frame")?.remove();
@@ -246,26 +245,6 @@ export class Walk {
         element("span", {}, depth ? `layer ${depth}` : "embedding"),
         element("span", { class: "length", style: `--share: ${100 * share}%; --drawn: 0%` }),
         element("span", { dir: "auto" }, `${label} ${probability(share)}`))));
-  }
-
-  /** The branches, each from where it parts from the one that is shown. */
-  tree() {
-    const { branches } = this.data;
-    const box = element("div", { class: "tree" });
-    if (branches.length < 2) return box;
-    box.append(element("h3", {}, "Branches"), ...branches.map(({ name, words, common, current }) => {
-      const row = element("button", { type: "button", class: "branch" },
-        ...words.map((word, i) => element("span", { class: i < common ? "common" : "", dir: "auto" }, word)));
-      row.classList.toggle("chosen", current);
-      row.onclick = () => this.tell("branch", [name, false]);
-      // The one that has no beginning is always there.
-      if (current || !name) return element("div", {}, row);
-      const prune = element("button", { type: "button", title: "Remove this branch" }, "×");
-      prune.setAttribute("aria-label", `Remove the branch ${words.join(" ")}`);
-      prune.onclick = () => this.tell("branch", [name, true]);
-      return element("div", {}, row, prune);
-    }));
-    return box;
   }
 
   /** A beam search, a column a step, with lines from what was continued. */
