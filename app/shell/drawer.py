@@ -15,6 +15,7 @@ from headlight.app.shell import (
     output,
     page_row,
     panel,
+    running_lesson,
     stage,
     state_strip,
 )
@@ -57,14 +58,19 @@ def draw(page: Page, logo: str) -> None:
                 state_strip.draw_undo()
         with _part("Picture"):
             widgets.draw("colours")
-        with _part("Numbers"), errors.errors_as_messages():
-            head_numbers.draw()
-            if not session.context().lacks:  # which weights alone do not tell
-                effect_numbers.draw()
-                _draw_vectors()
+        if not (running_lesson.veils() or running_lesson.veils_ahead()):
+            _draw_numbers()
         with st.container(horizontal=True):
             bar.draw_share()
             bar.draw_more()
+
+
+def _draw_numbers() -> None:
+    with _part("Numbers"), errors.errors_as_messages():
+        head_numbers.draw()
+        if not session.context().lacks:  # which weights alone do not tell
+            effect_numbers.draw()
+            _draw_vectors()
 
 
 def _draw_vectors() -> None:

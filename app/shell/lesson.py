@@ -21,7 +21,6 @@ from headlight.app.text import formats
 from headlight.model.rounding import percent
 
 WRITTEN = CHOOSE, NUMBER, FIND  # kinds of question whose answer is said in words
-WRITES = {"decoding", "next tokens", "change", "row"}  # veils under which no translation is shown
 COVERED = "Covered until you answer the lesson's question, or press *Show me*."
 NO_EXPORT = "You cannot export while a question is open. Answer it, or press *Show me*."
 
@@ -73,15 +72,8 @@ def keep_answers() -> None:
 
 
 def draw_cover(page: Page) -> None:
-    """In place of a page that would give the answer away: why, and the texts, as far as they do
-    not."""
+    """In place of a page that would give the answer away: why."""
     st.info(NO_EXPORT if page.key == EXPORT else COVERED, icon=":material/visibility_off:")
-    now, hidden = running_lesson.shown_step(), {veil.what for veil in running_lesson.veils()}
-    texts = {"Source": now.run.sentence}
-    if now.run.writes and not hidden & WRITES:
-        texts["Target"] = formatting.text(now.run.tgt[1:])  # without <s>
-    for title, text in texts.items():
-        st.markdown(f"**{title}:** {formats.escaped(text)}")
 
 
 def draw_offer() -> None:

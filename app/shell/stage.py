@@ -11,7 +11,7 @@ import numpy as np
 import streamlit as st
 
 from headlight.app import selection, theme
-from headlight.app.components.packing import id_of
+from headlight.app.components.packing import covered, id_of
 from headlight.app.components.stage import (
     stage,
     stage_answers,
@@ -19,6 +19,7 @@ from headlight.app.components.stage import (
     stage_run,
     stage_said,
 )
+from headlight.app.lessons.question import Veil
 from headlight.app.results import head_results, layer_results, memoize, word_results
 from headlight.app.results.habits import head_habits
 from headlight.app.results.shown import Shown
@@ -45,6 +46,7 @@ from headlight.model.analysis.streams import WordOrigin
 from headlight.model.analysis.why import MEETING, NAMED, PLACE, Why
 from headlight.model.probing.changes import CannotChange, written
 from headlight.model.probing.head_steps import HeadSteps
+from headlight.model.probing.sites import Site
 from headlight.model.probing.trace import CannotRead
 
 MISSING = {"isMissing": True}
@@ -62,11 +64,12 @@ def mount() -> None:
 
 def draw(shown: Shown, former: Shown | None) -> None:
     """Send a run, and what of it may be seen; `former` is the one before a change."""
-    packed = head_results.packed_of(shown, Reading())
-    if former:
-        packed += head_results.packed_of(former, Reading())
-    stage_run(packed)
-    name = id_of(packed)
+    packed = [head_results.packed_of(each, Reading()) for each in (shown, former) if each]
+    if veil := _veil(shown):
+        packed = [covered(each, veil) for each in packed]
+    sent = b"".join(packed)
+    stage_run(sent)
+    name = id_of(sent)
     _look(_shown(shown) | {"run": name})
     answers(session.memo().page)
     told = frame.effect()
@@ -110,6 +113,7 @@ def _look(look: Mapping[str, Any]) -> None:
 def _shown(shown: Shown) -> dict[str, Any]:
     """How a run is shown, and what is done and selected."""
     chosen, veils, run = session.values(), running_lesson.veils(), shown.run
+    now = running_lesson.running()
     return {
         "covered": False,
         "model": chosen["model"],
@@ -120,14 +124,36 @@ def _shown(shown: Shown) -> dict[str, Any]:
         "cell": session.chosen_cell(),
         "off": grid_display.off_tiles(run),
         "hidden": grid_display.hidden(run),
-        "veil": [vars(veil) for veil in veils],
-        "points_at": grid_display.points_at(are_tokens=True) if veils else {},
+        "veil": _veil(shown),
+        "points_at": grid_display.points_at(True) if veils or now else {},
+        "reads": now is not None and now.step.labels_read,
         "cards": palette.cards(),
         "done": _done(),
         "slide": class_remote.finding(),
         "best": _best(shown),
         "differences": theme.DIFFERENCES,
     }
+
+
+def _veil(shown: Shown) -> list[dict[str, Any]]:
+    return covers((*running_lesson.veils(), *running_lesson.veils_ahead()), shown.trace.kinds)
+
+
+def covers(veils: Sequence[Veil], kinds: Mapping[str, Sequence[Site]]) -> list[dict[str, Any]]:
+    """What the stage covers under some veils: a mask, or what aligns words, with all heads that
+    would show it."""
+    found = []
+    for veil in veils:
+        found.append(vars(veil))
+        if veil.what in ("masks", "lines"):
+            found += [
+                vars(Veil("column", kind, layer, head, 0))
+                for kind, sites in kinds.items()
+                if veil.kind in (None, kind)
+                for layer, site in enumerate(sites)
+                for head in range(site.n_heads)
+            ]
+    return found
 
 
 def _figure(shown: Shown) -> dict[str, Any]:
@@ -214,7 +240,7 @@ def _answer(asked: Mapping[str, Any]) -> Mapping[str, Any]:
         if asked["what"] == "preview":
             found = palette.previews([asked["act"]])
             return found[0] if found else MISSING
-        if running_lesson.veils():
+        if running_lesson.veils() or running_lesson.veils_ahead():
             return MISSING
         return ANSWERS[asked["what"]](asked) or MISSING
     return MISSING

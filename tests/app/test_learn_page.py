@@ -7,15 +7,16 @@ import numpy as np
 import pytest
 import streamlit as st
 
+from headlight.app.components import stage as component
 from headlight.app.lessons.answers import Marker, read
 from headlight.app.lessons.lesson import load_folder
 from headlight.app.lessons.question import CHOOSE, DO, FIND, NUMBER, PAINT, READ
 from headlight.app.shell import lesson as lesson_page
-from headlight.app.shell import running_lesson
+from headlight.app.shell import running_lesson, stage
 from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import SETTINGS
 from headlight.app.views import learn
-from tests.app.common import forget_all
+from tests.app.common import components, forget_all
 from tests.app.lessons.common import loaded
 from tests.app.lessons.test_lesson_files import GOOD
 from tests.conftest import long_but
@@ -265,21 +266,39 @@ def test_the_last_step_asks_about_ones_own_sentence(page, name):
         assert not page.exception and not running(page).given
 
 
-def test_nothing_is_given_away_while_a_question_is_open(page):
+def is_covered(page):
+    (look,) = components(page, "stage_look")
+    return look["covered"]
+
+
+def test_nothing_is_given_away_while_a_question_is_open(page, monkeypatch):
+    sent = []
+    monkeypatch.setattr(component, "_mount_more", lambda data, **other: sent.append(data))
     begin(page, FIRST)
     click(page, "step_on")
     click(page, "step_on")
     now = running(page)
     ((veil),) = now.question.veil
-    (look,) = (
-        json.loads(element.proto.json)
-        for element in page.main
-        if element.type == "bidi_component" and "grid_look" in element.proto.component_name
-    )
-    assert look["veil"] == [vars(veil)] and look["said"] == [] and look["order"] == {}
-    assert not page.dataframe and "Numbers" not in " ".join(text.value for text in page.markdown)
+    (look,) = components(page, "stage_look")
+    assert look["veil"][0] == vars(veil) and not look["covered"]
+    assert not components(page, "stage_said") and not page.dataframe
+    place = {
+        "kind": veil.kind,
+        "layer": veil.layer,
+        "head": veil.head,
+        "query": veil.place,
+        "key": 1,
+    }
+    memo(page).asked = [{"what": what, "row": veil.place, **place} for what in stage.ANSWERS]
+    memo(page).drawer = True
+    page.run()
+    told = json.loads(sent[-1][4 : 4 + int.from_bytes(sent[-1][:4], "little")])["answers"]
+    assert len(told) == len(stage.ANSWERS)
+    assert all(answer["value"] == {"isMissing": True} for answer in told)
+    assert "Numbers" not in " ".join(text.value for text in page.markdown)
+    memo(page).drawer = False
     for key, entry in PAGES.items():
-        if key in ("attention", "learn"):
+        if key in ("stage", "learn"):
             continue
         page.switch_page(entry.key).run()
         assert not page.exception
@@ -289,36 +308,34 @@ def test_nothing_is_given_away_while_a_question_is_open(page):
     page.run()
     assert not page.get("download_button")
     assert any("answer the open question" in caption.value for caption in page.caption)
-    page.switch_page("attention").run()
-    page.session_state["words"] = True  # other rows: the grid could not cover the right one
-    page.run()
-    assert any("Covered" in box.value for box in page.info)
-    page.session_state["words"] = False
+    page.switch_page("stage").run()
     for key, value in {"source": "Oh, a girl reads.", "target": "Ein Buch", "pad_to": 30}.items():
         before = page.settings[key]
         page.session_state[key] = value  # the row would come to another place
         page.run()
-        assert any("Covered" in box.value for box in page.info), key
+        assert is_covered(page), key
         page.session_state[key] = before
         page.run()
-        assert not any("Covered" in box.value for box in page.info), key
+        assert not is_covered(page), key
     click(page, "show_answer")
+    (look,) = components(page, "stage_look")
+    assert vars(veil) not in look["veil"]
     page.switch_page("bertviz").run()
     assert not page.info[1:]
 
 
-def test_a_covered_page_shows_the_texts_that_tell_nothing(page):
-    begin(page, "5-cross-attention")
-    while not (running(page).is_open and running(page).question.veil[0].what == "lines"):
+def test_rows_of_later_questions_are_covered_from_the_first_step_on(page):
+    begin(page, FIRST)
+    asked = {}
+    while len(asked) < 3:
+        (look,) = components(page, "stage_look")
+        now = running(page)
+        if now.is_open and now.question.veil[0].what == "row":
+            asked[now.step.number] = vars(now.question.veil[0])
+        if now.step.number == 1:
+            first = look["veil"]
         click(page, "step_on")
-    now = follow(page)
-    said = " ".join(text.value for text in page.markdown).replace("\\", "")
-    assert any("Covered" in box.value for box in page.info)
-    assert all(word in said for word in (now.run.src[1], now.run.tgt[2], "**Target:**"))
-    begin(page, "6-decoding")
-    click(page, "step_on")
-    said = " ".join(text.value for text in page.markdown)
-    assert "**Source:**" in said and "**Target:**" not in said
+    assert all(veil in first for veil in asked.values())
 
 
 def test_a_wrong_answer_leaves_one_more_try(page):

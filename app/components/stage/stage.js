@@ -104,7 +104,10 @@ export class Stage {
       state.said = said;
     }
     const [led, place] = look?.place ?? [0];
-    if (led && led !== this.led) this.takePlace(place); // where a lesson leads
+    if (led && led !== this.led) { // where a lesson leads
+      this.takePlace(place);
+      [state.words, state.key, state.token] = [{}, -1, null];
+    }
     this.led = led || this.led;
     if (look) state.takeLook(look);
     if (run) state.takeRun(run);

@@ -184,7 +184,7 @@ export class StageState {
 
   /** How far the word that the selected head follows stands behind the one that its rows read. */
   shift(part = this.part(), tile = this.tileOf(part)) {
-    const isAsked = this.look?.veil?.some(({ what }) => what === "next tokens" || what === "decoding");
+    const isAsked = this.look?.reads || this.look?.veil?.some(({ what }) => what === "next tokens" || what === "decoding");
     return isAsked ? 0 : shiftOf(part, this.run.sides, [tile]);
   }
 
@@ -474,6 +474,8 @@ export class StageState {
       if ("swap" in cards && (cards.swap || token.side === first))
         found.push({ key: "w", name: cards.swap ? "Swap back" : "Swap", act: { what: "swap", index: token.index }, isDone: cards.swap });
     }
+    if (token?.side === this.part().key && this.depth >= HEAD)
+      found.push({ key: "e", name: "Hide here", act: { what: "hide", ...token, head: { ...tile } }, isDone: false });
     const isOff = this.isOff(tile);
     found.push({ key: "o", name: isOff ? "on" : "off", act: { what: "off", ...tile }, isDone: isOff });
     if ("causal" in cards) found.push({ key: "k", name: "Let it peek", act: { what: "causal" }, isDone: cards.causal });
