@@ -191,6 +191,10 @@ class Step:
                 columns.update(drawing.rows().key(row) for row in drawing.chosen)
         return rows, columns
 
+    def filled(self, text: str, run: SentenceRun) -> str:
+        """A text that needs no question: with what is known of every run."""
+        return PLACEHOLDER.sub(lambda name: run.common.get(name[1], name[0]), text)
+
     def _filled(
         self, question: Question, run: SentenceRun, written: Callable[[str], str]
     ) -> Question:

@@ -22,8 +22,8 @@ from headlight.app.lessons.answers import (
 )
 from headlight.app.lessons.lesson import SHIPPED_LESSONS, LiveLesson, Step, load_folder
 from headlight.app.lessons.lesson_file import LessonError
-from headlight.app.lessons.question import DO, FIND, NUMBER, READ, Question, Veil
-from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun
+from headlight.app.lessons.question import CHOOSE, DO, FIND, NUMBER, READ, Question, Veil
+from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun, names_of
 from headlight.app.server import arguments
 from headlight.app.shell import class_remote
 from headlight.app.state import catalog, session
@@ -71,6 +71,7 @@ class Running:
     problem: str = ""
     first: GivenAnswer | None = None
     in_room: bool = False  # the room asks it
+    waits: bool = False  # for a sentence of one's own; `problem` asks for it
 
     @property
     def key(self) -> tuple:
@@ -256,8 +257,7 @@ def settle() -> Running | None:
         running = _running(lesson, lesson.steps[_number(lesson) - 1])
         notes.running = running
         act = _act_now(running) if running.is_open and running.step.kind == DO else None
-        done = running.asked.done
-        if act and done and done(act):
+        if act and (done := running.asked.done) and done(act):
             _record(running, act)
             notes.running = _running(lesson, running.step)
     except LessonError as error:
@@ -278,6 +278,9 @@ def _running(lesson: LiveLesson, step: Step) -> Running:
     line = session.values()["line"]
     if step.asks_own_sentence and line and session.values()["model"] == run.name:
         run = _run_on(run.name, line)
+    if step.asks_own_sentence and run.sentence == _run_of(lesson).sentence:
+        first = step.source.text.partition(".")[0] + "."
+        return Running(step, run, None, problem=step.filled(first, run), waits=True)
     answers = [a for a in progress().answers.get(lesson.name, ()) if a.step == step.number]
     given = [a for a in answers if (a.model, a.sentence) == (run.name, run.sentence)]
     asked_for = memo().asked_again
@@ -364,6 +367,20 @@ def covers(page: str) -> bool:
     if page != HOME or "decoding" in hidden:
         return True
     return any(session.values().get(key) != value for key, value in _as_in_the_step().items())
+
+
+def choices() -> dict[str, list[str | None]]:
+    """Where the words of a text are what one may answer: its title → for each token the choice, or
+    None."""
+    now = running()
+    if not now or not now.is_open or now.in_room or now.is_elsewhere or now.asked.kind != CHOOSE:
+        return {}
+    base, offered, found = now.run.base, now.asked.choices, {}
+    for name, side in base.sides.items():
+        names = names_of(base.texts[name].tokens)
+        if {*offered} <= {*names}:
+            found[side.title] = [each if each in offered else None for each in names]
+    return found
 
 
 def pointed_row() -> tuple[str, int] | None:

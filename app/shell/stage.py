@@ -19,7 +19,7 @@ from headlight.app.components.stage import (
     stage_run,
     stage_said,
 )
-from headlight.app.lessons.question import Veil
+from headlight.app.lessons.question import DO, Veil
 from headlight.app.results import head_results, layer_results, memoize, word_results
 from headlight.app.results.habits import head_habits
 from headlight.app.results.shown import Shown
@@ -29,6 +29,7 @@ from headlight.app.shell import (
     edits,
     frame,
     grid_display,
+    lesson,
     palette,
     running_lesson,
     sweeps,
@@ -105,9 +106,17 @@ def _look(look: Mapping[str, Any]) -> None:
             "line": chosen["line"],
             "drawer": notes.drawer,
             "place": notes.place,
+            "lesson": lesson.place(),
+            "slide": _slide(),
             **look,
         }
     )
+
+
+def _slide() -> dict[str, Any] | None:
+    """What a lesson or a class says in the place of the finding."""
+    said = lesson.finding() or class_remote.finding()
+    return said and said | {"paragraphs": formats.paragraphs(said["text"])}
 
 
 def _shown(shown: Shown) -> dict[str, Any]:
@@ -127,9 +136,8 @@ def _shown(shown: Shown) -> dict[str, Any]:
         "veil": _veil(shown),
         "points_at": grid_display.points_at(True) if veils or now else {},
         "reads": now is not None and now.step.labels_read,
-        "cards": palette.cards(),
+        "cards": palette.cards() if now is None or now.step.kind == DO else None,
         "done": _done(),
-        "slide": class_remote.finding(),
         "best": _best(shown),
         "differences": theme.DIFFERENCES,
     }
@@ -191,6 +199,9 @@ def _take(selected: Mapping[str, Any] | None) -> None:
 def _act(what: Mapping[str, Any]) -> None:
     act = {**what}
     _take(act.pop("selection", None))
+    if act.get("what") == "answer":
+        running_lesson.answer(act["value"])
+        return
     if act.get("reset") in SETTINGS:
         session.reset(act["reset"])
     elif "changes" in act:

@@ -48,7 +48,7 @@ function row({ labels }, send, tell) {
   button.onclick = () => send(painted());
   const lines = labels.map((label, i) =>
     element("div", { class: "line" }, element("span", { dir: "auto" }, label), sliders[i], numbers[i]));
-  const hint = element("p", { class: "key" }, "Drag up in the covered row, or use the sliders.");
+  const hint = element("p", { class: "key" }, "Drag the sliders.");
   return [hint, ...lines, button];
 }
 
