@@ -521,13 +521,20 @@ STAGE_STYLE = f"""
   background-color: light-dark({STAGE_PAPER["light"]}, {STAGE_PAPER["dark"]});
   border: 0;
 
-  > :has(> .st-key-lesson_ways), > .st-key-lesson_ways {{ margin-left: auto; width: auto; }}
+  > :has(> .st-key-lesson_ways) {{ margin-left: auto; }}
+  > [class*="st-key-paint"] {{ flex: 1 0 100%; }}
 }}
 @media (max-width: 640px) {{
-  .st-key-stage_body .stHorizontalBlock.st-key-lesson_region {{ padding: 4px 16px 8px; gap: 6px; }}
+  .st-key-stage_body .stHorizontalBlock.st-key-lesson_region {{
+    padding: 4px 16px 8px; gap: 6px;
+
+    > :has(> .st-key-lesson_choices) {{ flex: 1 0 100%; }}
+  }}
   .st-key-stage_body .st-key-lesson_choices {{
-    display: grid; grid-template-columns: 1fr 1fr; gap: 6px;
-    button {{ width: 100%; min-height: 46px; }}
+    display: grid; grid-template-columns: 1fr 1fr; gap: 6px; width: 100%;
+
+    > div, button {{ width: 100% !important; }}
+    button {{ min-height: 46px; }}
   }}
 }}
 :root:has(.st-key-stage_body .st-key-lesson_region) .st-key-stage_body > :has(> .st-key-content) {{

@@ -55,7 +55,7 @@ def draw_foot(page: Page) -> None:
         with st.popover("Your answers", type="tertiary", key="lesson_files"):
             _draw_exercise(now.lesson.source.front.get("write"))
             draw_download(now.lesson.name)
-    _draw_ways(now, is_over or now.waits)
+    _draw_ways(now, is_over or now.waits, "content")
 
 
 def finding() -> dict[str, Any] | None:
@@ -173,7 +173,7 @@ def _draw_step(now: Running, page: Page) -> None:
     with st.container(horizontal=session.values()["projector"], gap="small"):
         if now.is_open and not now.in_room:
             _draw_question(now, "content" if session.values()["projector"] else "stretch")
-        _draw_ways(now, is_over or now.waits)
+        _draw_ways(now, is_over or now.waits, "stretch")
 
 
 def _draw_place(now: Running, page: Page) -> None:
@@ -206,7 +206,9 @@ def _draw_question(now: Running, width: Literal["content", "stretch"]) -> None:
     step = f"{now.lesson.name} {now.step.number} {now.attempt}"
     question = now.asked
     if question.kind == CHOOSE:
-        with st.container(horizontal=width == "content", gap="small", key="lesson_choices"):
+        with st.container(
+            horizontal=width == "content", width=width, gap="small", key="lesson_choices"
+        ):
             for i, choice in enumerate(question.choices):
                 if now.first and choice == now.first.answer:
                     continue
@@ -219,7 +221,10 @@ def _draw_question(now: Running, width: Literal["content", "stretch"]) -> None:
                 )
     elif question.kind == NUMBER:
         box = f"number {step}"
-        with st.form(f"form {step}", border=False), st.container(horizontal=True):
+        with (
+            st.form(f"form {step}", border=False, width=width),
+            st.container(horizontal=True, width=width),
+        ):
             st.text_input("Your answer", key=box, label_visibility="collapsed", width=120)
             st.form_submit_button(
                 "Answer", on_click=lambda: running_lesson.answer(st.session_state[box])
@@ -243,7 +248,7 @@ def _draw_question(now: Running, width: Literal["content", "stretch"]) -> None:
     if message := running_lesson.memo().refused:
         show_message(message, st.warning)
         running_lesson.memo().refused = ""
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, width=width, gap="small"):
         if question.hint:
             with st.popover("Hint", type="tertiary", key="lesson_hint"):
                 st.markdown(question.hint)
@@ -358,10 +363,10 @@ def _written(now: Running, answer) -> str:
     return ""
 
 
-def _draw_ways(now: Running, is_over: bool) -> None:
+def _draw_ways(now: Running, is_over: bool, width: Literal["content", "stretch"]) -> None:
     """Back, Next, Leave."""
     name, before, after = now.lesson.name, *map(running_lesson.neighbour, (-1, 1))
-    with st.container(horizontal=True, key="lesson_ways"):
+    with st.container(horizontal=True, width=width, key="lesson_ways"):
         if before:
             st.button("Back", on_click=running_lesson.go_to, args=(name, before), key="step_back")
         if after:

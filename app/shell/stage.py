@@ -148,17 +148,19 @@ def _veil(shown: Shown) -> list[dict[str, Any]]:
 
 
 def covers(veils: Sequence[Veil], kinds: Mapping[str, Sequence[Site]]) -> list[dict[str, Any]]:
-    """What the stage covers under some veils: a mask, or what aligns words, with all heads that
-    would show it."""
+    """What the stage covers under some veils: a mask, or what words need or are aligned with, with
+    all heads that would show it."""
     found = []
     for veil in veils:
         found.append(vars(veil))
-        if veil.what in ("masks", "lines"):
+        aligns = veil.what in ("lines", "needed words")
+        if aligns or veil.what == "masks":
             found += [
                 vars(Veil("column", kind, layer, head, 0))
                 for kind, sites in kinds.items()
                 if veil.kind in (None, kind)
                 for layer, site in enumerate(sites)
+                if not (aligns and site.query_side == site.key_side)
                 for head in range(site.n_heads)
             ]
     return found

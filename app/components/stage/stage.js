@@ -24,7 +24,8 @@ import { drawUnder, drawWords } from "./words.js";
 const DEEPER = 620, STEPS = 380, VIEW = 450, ACT = 450; // ms: a depth, each of several, a view, an act
 const REST = 1500; // ms after an act without previews
 const KEPT = 100; // ms after news: Streamlit (1.67) writes the address from what it knew when a run began
-const LONG_TEXT = 170; // letters of a question or a text from which on they are smaller
+const STROKE = 200, CLICK = 4, CLICKED = 0.2; // px up for a whole share; px that are no stroke; what a click adds
+const LONG_TEXT = [170, 90]; // letters of a question or a text from which on they are smaller, on a phone
 const NAMED = 2; // acts in the finding; further ones are counted
 const HERE = ""; // path of the page
 const VIEW_NAMES = { maps: "Maps", after: "After each layer", needs: "Needs", layer: "By layer", habit: "By habit", effect: "By effect", matrix: "Matrix", lines: "Lines", best: "Best heads", order: "In order", largest: "Largest first", why: "Why" };
@@ -87,6 +88,7 @@ export class Stage {
     again.onkeydown = (event) => this.hearSentence(event, again);
     input.oninput = () => this.blend(Number(input.value));
     canvas.onclick = (event) => this.click(event);
+    canvas.onpointerdown = (event) => this.stroke(event);
     canvas.onpointermove = (event) => this.point(event);
     canvas.onpointerleave = () => this.point(null);
     keysOf(this.root, (event) => this.key(event));
@@ -372,9 +374,29 @@ export class Stage {
     this.draw();
   }
 
+  /** A guess at the covered row, {shares, weights, weigh(column, weight)}; null: there is none. */
+  paint(guess) {
+    this.state.guess = guess;
+    this.draw();
+  }
+
+  /** A stroke in the covered row makes a guess: upwards a share grows; a click adds some. */
+  stroke(down) {
+    const { state, camera, parts: { canvas } } = this, cell = state.isGuessed() && state.depth === HEAD && !state.view ? cellAt(state, camera, ...this.at(down)) : null;
+    this.isStroke = cell?.row === state.row() && cell.key >= 0;
+    if (!this.isStroke) return;
+    const { weights, weigh } = state.guess, up = (event) => down.clientY - event.clientY, before = weights[cell.key];
+    canvas.setPointerCapture(down.pointerId);
+    canvas.onpointermove = (event) => weigh(cell.key, before + up(event) / STROKE);
+    canvas.onpointerup = canvas.onpointercancel = (event) => {
+      if (Math.abs(up(event)) < CLICK) weigh(cell.key, before + CLICKED);
+      [canvas.onpointermove, canvas.onpointerup, canvas.onpointercancel] = [(other) => this.point(other), null, null];
+    };
+  }
+
   click(event) {
     const { state, camera } = this;
-    if (!state.isSeen) return;
+    if (!state.isSeen || this.isStroke) return;
     const [x, y] = this.at(event), tiles = this.tiles();
     if (tiles) {
       const found = headAt(tiles, x, y);
@@ -585,7 +607,7 @@ export class Stage {
   axes() {
     const { state } = this, part = state.part(), [rows, columns] = state.view ? ["below", "above"] : ["rows", "columns"];
     const words = state.rowsAre(), of = `${part.query}${words ? `, ${words}` : ""}`;
-    const isMasked = !state.view && part.cells.subarray(...state.bytesOf(part)).includes(0);
+    const isMasked = !state.view && !part.veil.length && part.cells.subarray(...state.bytesOf(part)).includes(0);
     return `${rows}: ${of} · ${columns}: ${part.key}${isMasked ? " · hatched: masked" : ""}`;
   }
 
@@ -627,7 +649,7 @@ export class Stage {
   /** What a class or a lesson says in the place of a finding, after some acts; whether it says anything. */
   drawSlide(acts = []) {
     const { look: { slide } } = this.state, { finding } = this.parts, isSaid = Boolean(slide && (slide.stays || this.left !== slide.text));
-    finding.classList.toggle("long", isSaid && slide.text.length > LONG_TEXT);
+    finding.classList.toggle("long", isSaid && slide.text.length > LONG_TEXT[Number(this.camera.isNarrow)]);
     if (isSaid)
       finding.replaceChildren(...acts, ...slide.paragraphs.map((parts) => element("span", { class: "paragraph" }, ...nodes(parts))));
     return isSaid;

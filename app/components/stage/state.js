@@ -47,6 +47,7 @@ export class StageState {
   key = -1; // the column chosen, −1: the one with the largest weight
   token = null; // {side, index}: the word that acts are about
   mix = 1; // from the run before a change, 0, to that after it
+  guess = null; // at a covered row, see Stage.paint
   preview = null; // what an act would give that is pointed at: {said, now}
   sent = null; // the selection that the server was told last
 
@@ -271,6 +272,12 @@ export class StageState {
 
   isCovered(part, tile, row) {
     return isCovered(part, [tile], row);
+  }
+
+  /** Whether the selected row is covered, and guessed at. */
+  isGuessed() {
+    const part = this.part(), tile = this.tileOf(part), row = this.row();
+    return this.guess?.shares.length === part.columns && this.isCovered(part, tile, row);
   }
 
   isOff({ kind, layer, head }) {

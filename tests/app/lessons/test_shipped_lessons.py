@@ -117,8 +117,10 @@ def test_what_a_step_asks_about_is_not_in_the_bytes_of_the_stage(name):
         for kind, cells in covered_parts.items():
             kept = np.ones_like(cells, dtype=bool)
             for veil in veils:
-                if veil.what in ("masks", "lines"):
+                if veil.what == "masks":
                     kept[:] &= veil.kind not in (None, kind)
+                elif veil.what in ("lines", "needed words"):
+                    kept[:] &= kind != "cross"
                 elif veil.kind == kind and veil.what == "row":
                     kept[veil.layer, veil.head, veil.place] = False
                 elif veil.kind == kind and veil.what == "column":
