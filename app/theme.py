@@ -507,14 +507,39 @@ STAGE_STYLE = f"""
   background: light-dark({STAGE_PAPER["light"]}, {STAGE_PAPER["dark"]});
 }}
 .st-key-stage_body > :has(> .st-key-panel):not(:has(
-  :is(.st-key-lesson_region, .st-key-room_region, .st-key-notices) > *)) {{
+  :is(.st-key-room_region, .st-key-notices) > *)) {{
   display: none;
 }}
-:root:has(.st-key-stage_body
-  :is(.st-key-lesson_region, .st-key-room_region, .st-key-notices) > *) {{
+:root:has(.st-key-stage_body :is(.st-key-room_region, .st-key-notices) > *) {{
   --hl-side: {PANEL}px;
 }}
 :root:has(.st-key-stage_body):has(.st-key-remote) {{ --hl-foot: {REMOTE}px; }}
+/* What a lesson answers with, and its way on. */
+.st-key-stage_body .stHorizontalBlock.st-key-lesson_region {{
+  position: fixed; inset: auto var(--hl-side, 0px) var(--hl-foot, 0px) 0; z-index: 6; width: auto;
+  margin: 0; padding: 6px 32px 10px; max-height: 60vh; overflow: auto; align-items: center;
+  background-color: light-dark({STAGE_PAPER["light"]}, {STAGE_PAPER["dark"]});
+  border: 0;
+
+  > :has(> .st-key-lesson_ways) {{ margin-left: auto; }}
+  > [class*="st-key-paint"] {{ flex: 1 0 100%; }}
+}}
+@media (max-width: 640px) {{
+  .st-key-stage_body .stHorizontalBlock.st-key-lesson_region {{
+    padding: 4px 16px 8px; gap: 6px;
+
+    > :has(> .st-key-lesson_choices) {{ flex: 1 0 100%; }}
+  }}
+  .st-key-stage_body .st-key-lesson_choices {{
+    display: grid; grid-template-columns: 1fr 1fr; gap: 6px; width: 100%;
+
+    > div, button {{ width: 100% !important; }}
+    button {{ min-height: 46px; }}
+  }}
+}}
+:root:has(.st-key-stage_body .st-key-lesson_region) .st-key-stage_body > :has(> .st-key-content) {{
+  top: 14rem;
+}}
 /* The line of a room stands at the foot, above the remote. */
 .st-key-stage_body .stHorizontalBlock.st-key-room_line {{
   position: fixed; inset: auto 0 var(--hl-remote, 0px) 0; z-index: 7; width: auto; margin: 0;

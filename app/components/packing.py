@@ -289,10 +289,35 @@ def pack(
         "answers": answers and vars(answers),
         "signed": signed,
     }
+    return _joined(header, cells)
+
+
+def _joined(header: Mapping, cells: bytes) -> bytes:
     text = json.dumps(header, separators=(",", ":"))
-    header["id"] = hashlib.blake2b(text.encode() + cells, digest_size=8).hexdigest()
-    head = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+    named = {**header, "id": hashlib.blake2b(text.encode() + cells, digest_size=8).hexdigest()}
+    head = json.dumps(named, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
     return len(head).to_bytes(4, "little") + head + cells
+
+
+def covered(packed: bytes, veils: Sequence[Mapping]) -> bytes:
+    """A packed run without what is covered: the cells that `cover` of head_grid/cells.js covers are
+    0, and there are no predictions. A row adds up to 1, so a covered column takes all of its
+    head."""
+    length = int.from_bytes(packed[:4], "little")
+    header, cells = json.loads(packed[4 : 4 + length]), bytearray(packed[4 + length :])
+    first = 0
+    for part in header["parts"]:
+        shape = [part[n] for n in ("layers", "heads", "rows", "columns")]
+        size = math.prod(shape)
+        weights = np.frombuffer(cells, np.uint8, size, first).reshape(shape)
+        for veil in veils:
+            if veil["what"] in ("row", "column") and veil["kind"] == part["kind"]:
+                row = veil["place"] // header["sides"][part["query"]]["every"]
+                rows = row if veil["what"] == "row" else slice(None)
+                weights[veil["layer"], veil["head"], rows] = 0
+        first += size
+    del header["id"]
+    return _joined(header | {"answers": None}, bytes(cells))
 
 
 def id_of(packed: bytes) -> str:

@@ -21,7 +21,7 @@ from headlight.app.lessons.question import DO, FIND, READ, Draw, Question
 from headlight.app.lessons.question_types import TYPES
 from headlight.app.lessons.question_types.attention import crossings
 from headlight.app.lessons.sentence_run import NamedHead, NoQuestion, SentenceRun
-from headlight.app.state.options import PLACES
+from headlight.app.state.options import FORMER_VIEWS, PLACES
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.decoding.generate import Beam
 from headlight.model.messages import LONGEST_MESSAGE, reason, short
@@ -77,7 +77,13 @@ class Step:
 
     @property
     def _view(self) -> dict[str, Any]:
-        return {**self.lesson.source.front.get("view", {}), **self.source.keys.get("view", {})}
+        view = {**self.lesson.source.front.get("view", {}), **self.source.keys.get("view", {})}
+        return {**view, **FORMER_VIEWS.get(str(view.get("page")), {})}
+
+    @property
+    def labels_read(self) -> bool:
+        """Whether rows are labelled by the word just read, whichever word a head follows."""
+        return self._view.get("rows") == "read"
 
     def run(self, run: SentenceRun, load: Load) -> SentenceRun:
         """The run that the step is about: the lesson's, or that of a model of its own."""
@@ -97,7 +103,7 @@ class Step:
         name = self.source.keys.get("head", view.get("head"))
         head = run.head(name, view.get("kind", ""), rng) if name else None
         # Rows that are labelled by the word read are found by it, too.
-        return replace(head, shift=0) if head and view.get("rows") == "read" else head
+        return replace(head, shift=0) if head and self.labels_read else head
 
     def view(self, run: SentenceRun) -> dict[str, Any]:
         """Settings by their key, as in a permalink, and `page`. Raises NoQuestion if the model has
@@ -184,6 +190,10 @@ class Step:
             if drawing.head is not None:
                 columns.update(drawing.rows().key(row) for row in drawing.chosen)
         return rows, columns
+
+    def filled(self, text: str, run: SentenceRun) -> str:
+        """A text that needs no question: with what is known of every run."""
+        return PLACEHOLDER.sub(lambda name: run.common.get(name[1], name[0]), text)
 
     def _filled(
         self, question: Question, run: SentenceRun, written: Callable[[str], str]

@@ -91,9 +91,10 @@ class Question:
         return getattr(self, f"_mark_{self.kind}")(answer)
 
     def reveal_after(self, answer: Any = None) -> str:
-        """The reveal, with what depends on the answer filled."""
+        """The reveal, with what depends on the answer filled; without it, the sentence that says so
+        is left out."""
         if self.kind != PAINT or self.answer.ndim == 2 or answer is None:
-            return self.reveal.replace("{distance}", "some")
+            return re.sub(r"\s*[^.!?]*\{distance\}[^.!?]*[.!?]", "", self.reveal)
         distance = percent(distance_of_rows(painted_row(answer, len(self.answer)), self.answer))
         return self.reveal.replace("{distance}", distance)
 

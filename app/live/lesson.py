@@ -33,8 +33,8 @@ WORDS = {"any", "late", "first", "word", "new", "sharp", "spread", "sink", "cros
 PATTERNS = {"previous token", "next token", "itself"}
 # Of the shipped lessons, those with questions that a page can ask, and their models.
 CARRIED = {"shares": "en-de", "query-key-value": "induction", "masks": "en-de"}
-VIEWS = {"attention", "alignment", "generate"}
-SETTINGS = {"page", "head", "rows", "kind", "layer"}  # of a view
+VIEWS = {"stage", "generate"}
+SETTINGS = {"page", "head", "rows", "kind", "layer", "depth", "view"}  # of a view
 PLACEHOLDERS = {"row", "next", "position", "before", "length", "key", "weight", "rest", "end share",
                 "second key", "second weight"}  # fmt: skip
 
@@ -105,7 +105,11 @@ def _step(step: Step, run: SentenceRun) -> dict:
         "keys": {name: keys[name] for name in ("row", "column", "pattern", "view") if name in keys},
         "head": head and vars(head),
         "own": step.asks_own_sentence,
-        "page": view.get("page", "attention"),
+        "page": view["page"]
+        if view["page"] != "stage"
+        else "alignment"
+        if "view" in step.place
+        else "attention",
         "focus": {"kind": view["kind"], "layer": view["layer"] - 1, "head": view["head"] - 1}
         if "head" in view
         else None,
@@ -146,7 +150,7 @@ def _is_carried(step: Step, run: SentenceRun, asks: str) -> bool:
         asks in ASKS
         and ("row" not in keys or _has_rows(step))
         and _has_head(step)
-        and view.get("page", "attention") in VIEWS
+        and view.get("page") in VIEWS
         and set(view) <= SETTINGS
         and "$" not in texts
         and (step.kind != FIND or keys["pattern"] in PATTERNS)

@@ -79,17 +79,17 @@ def links() -> list[SlideLink]:
 
 
 def finding() -> dict[str, Any] | None:
-    """What the slide says in the place of a finding, as Markdown: what it asks (`is_question`), or
-    what one sees. None where it says nothing."""
+    """What the slide says in the place of a finding, in Markdown: what it asks, which `stays`, or
+    what one sees, which goes with the next selection. None where it says nothing."""
     now = slide()
     if now is None or (now.kind == ASK and not is_asking()):
         return None
-    return {"text": now.text, "is_question": now.kind == ASK}
+    return {"text": now.text, "stays": now.kind == ASK}
 
 
 def draw_question() -> None:
     """The question, where other pages have their finding."""
-    if (said := finding()) and said["is_question"]:
+    if (said := finding()) and said["stays"]:
         with st.container(key="class_question"):
             st.markdown(said["text"])
 

@@ -16,6 +16,7 @@ from headlight.app.shell import (
     output,
     page_row,
     panel,
+    running_lesson,
     stage,
     state_strip,
     sweeps,
@@ -62,15 +63,20 @@ def draw(page: Page, logo: str) -> None:
                 state_strip.draw_undo()
         with _part("Picture"):
             widgets.draw("colours")
-        with _part("Numbers"), errors.errors_as_messages():
-            head_numbers.draw()
-            if not session.context().lacks:  # which weights alone do not tell
-                effect_numbers.draw()
-                _draw_vectors()
-                _draw_words()
+        if not (running_lesson.veils() or running_lesson.veils_ahead()):
+            _draw_numbers()
         with st.container(horizontal=True):
             bar.draw_share()
             bar.draw_more()
+
+
+def _draw_numbers() -> None:
+    with _part("Numbers"), errors.errors_as_messages():
+        head_numbers.draw()
+        if not session.context().lacks:  # which weights alone do not tell
+            effect_numbers.draw()
+            _draw_vectors()
+            _draw_words()
 
 
 def _draw_vectors() -> None:

@@ -2,6 +2,7 @@
 text, its question, what was answered, and the way on."""
 
 from functools import partial
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -21,7 +22,6 @@ from headlight.app.text import formats
 from headlight.model.rounding import percent
 
 WRITTEN = CHOOSE, NUMBER, FIND  # kinds of question whose answer is said in words
-WRITES = {"decoding", "next tokens", "change", "row"}  # veils under which no translation is shown
 COVERED = "Covered until you answer the lesson's question, or press *Show me*."
 NO_EXPORT = "You cannot export while a question is open. Answer it, or press *Show me*."
 
@@ -34,6 +34,68 @@ def draw(page: Page) -> None:
         st.button("Leave the lesson", on_click=running_lesson.leave, key="leave_lesson")
     elif now:
         _draw_step(now, page)
+
+
+def draw_foot(page: Page) -> None:
+    """On the stage, where `finding` is the question: what one answers with, and the way on, in a
+    line."""
+    now = running_lesson.running()
+    if now is None:
+        draw(page)
+        draw_finished(page)
+        return
+    is_over = _is_over(now)
+    _draw_place(now, page)
+    if now.is_open and not now.in_room:
+        _draw_question(now, "content")
+    elif now.given:
+        _draw_painted(now)
+        _draw_again(now)
+    if is_over:
+        with st.popover("Your answers", type="tertiary", key="lesson_files"):
+            _draw_exercise(now.lesson.source.front.get("write"))
+            draw_download(now.lesson.name)
+    _draw_ways(now, is_over or now.waits, "content")
+
+
+def finding() -> dict[str, Any] | None:
+    """What the lesson says in the place of a finding, in Markdown: what it asks, or how the answer
+    was. None without a lesson, and where a room asks."""
+    now = running_lesson.running()
+    if now is None or (now.in_room and now.is_open):
+        return None
+    if now.given:
+        said = [f"{_verdict(now)[1]} {_reveal(now)}"]
+    elif now.problem:
+        said = [now.problem]
+    else:
+        said = [now.asked.text]
+        if now.first:
+            said.insert(0, f"{_said(now, now.first.answer)}Try once more. {now.asked.hint}")
+    if _is_over(now):
+        ends = ("Remember", now.lesson.remember), ("But", now.lesson.limit)
+        said += [f"**{title}.** {text}" for title, text in ends if text]
+    return {"text": "\n\n".join(filter(None, said)), "stays": True}
+
+
+def place() -> dict[str, Any] | None:
+    """Where in a lesson one is, and what its step uses: `acts`, or a sentence that is `typed`."""
+    now = running_lesson.running()
+    if now is None:
+        return None
+    return {
+        "title": now.lesson.title,
+        "step": now.step.number,
+        "steps": len(now.lesson.steps),
+        "acts": now.step.kind == DO,
+        "typed": now.step.kind == DO or now.step.asks_own_sentence,
+        "choices": running_lesson.choices(),
+        "heads": now.is_open and not now.in_room and now.asked.kind == FIND,
+    }
+
+
+def _is_over(now: Running) -> bool:
+    return now.step.number == len(now.lesson.steps) and not (now.is_open or now.waits)
 
 
 def after_finish(name: str) -> str:
@@ -73,15 +135,8 @@ def keep_answers() -> None:
 
 
 def draw_cover(page: Page) -> None:
-    """In place of a page that would give the answer away: why, and the texts, as far as they do
-    not."""
+    """In place of a page that would give the answer away: why."""
     st.info(NO_EXPORT if page.key == EXPORT else COVERED, icon=":material/visibility_off:")
-    now, hidden = running_lesson.shown_step(), {veil.what for veil in running_lesson.veils()}
-    texts = {"Source": now.run.sentence}
-    if now.run.writes and not hidden & WRITES:
-        texts["Target"] = formatting.text(now.run.tgt[1:])  # without <s>
-    for title, text in texts.items():
-        st.markdown(f"**{title}:** {formats.escaped(text)}")
 
 
 def draw_offer() -> None:
@@ -107,7 +162,7 @@ def _draw_step(now: Running, page: Page) -> None:
         _draw_feedback(now)
     elif now.first:
         st.warning(f"{_said(now, now.first.answer)}Try once more. {now.asked.hint}")
-    is_over = now.step.number == len(steps) and not now.is_open
+    is_over = _is_over(now)
     if is_over:
         for title, text in (("Remember", now.lesson.remember), ("But", now.lesson.limit)):
             if text:
@@ -117,8 +172,8 @@ def _draw_step(now: Running, page: Page) -> None:
     # In Present the answers stand beside one another, and the picture keeps its place.
     with st.container(horizontal=session.values()["projector"], gap="small"):
         if now.is_open and not now.in_room:
-            _draw_question(now)
-        _draw_ways(now, is_over)
+            _draw_question(now, "content" if session.values()["projector"] else "stretch")
+        _draw_ways(now, is_over or now.waits, "stretch")
 
 
 def _draw_place(now: Running, page: Page) -> None:
@@ -147,24 +202,29 @@ def _draw_place(now: Running, page: Page) -> None:
         )
 
 
-def _draw_question(now: Running) -> None:
+def _draw_question(now: Running, width: Literal["content", "stretch"]) -> None:
     step = f"{now.lesson.name} {now.step.number} {now.attempt}"
     question = now.asked
-    width = "content" if session.values()["projector"] else "stretch"
     if question.kind == CHOOSE:
-        for i, choice in enumerate(question.choices):
-            if now.first and choice == now.first.answer:
-                continue
-            st.button(
-                formats.escaped(choice),
-                on_click=running_lesson.answer,
-                args=(choice,),
-                key=f"choice {i} {step}",
-                width=width,
-            )
+        with st.container(
+            horizontal=width == "content", width=width, gap="small", key="lesson_choices"
+        ):
+            for i, choice in enumerate(question.choices):
+                if now.first and choice == now.first.answer:
+                    continue
+                st.button(
+                    formats.escaped(choice),
+                    on_click=running_lesson.answer,
+                    args=(choice,),
+                    key=f"choice {i} {step}",
+                    width=width,
+                )
     elif question.kind == NUMBER:
         box = f"number {step}"
-        with st.form(f"form {step}", border=False), st.container(horizontal=True):
+        with (
+            st.form(f"form {step}", border=False, width=width),
+            st.container(horizontal=True, width=width),
+        ):
             st.text_input("Your answer", key=box, label_visibility="collapsed", width=120)
             st.form_submit_button(
                 "Answer", on_click=lambda: running_lesson.answer(st.session_state[box])
@@ -188,7 +248,7 @@ def _draw_question(now: Running) -> None:
     if message := running_lesson.memo().refused:
         show_message(message, st.warning)
         running_lesson.memo().refused = ""
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, width=width, gap="small"):
         if question.hint:
             with st.popover("Hint", type="tertiary", key="lesson_hint"):
                 st.markdown(question.hint)
@@ -205,39 +265,65 @@ def _painted_on(now: Running) -> tuple[list[str], bool]:
     return list(now.run.keys(head)), False
 
 
-def _draw_feedback(now: Running) -> None:
+def _verdict(now: Running) -> tuple[str, str]:
+    """How the answer was, and what is said of it, in Markdown; the former names a box of
+    Streamlit's."""
     given, question = now.given, now.asked
     assert given is not None
+    is_written = question.kind in WRITTEN
+    if given.shown:
+        answer = _answer(now) if is_written else ""
+        return "info", answer if now.in_room else f"Shown, so it does not count. {answer}".strip()
+    mark, mine = _marked(now)
+    if mark.right:
+        return "success", mark.sentence
+    why = "" if mark.sentence == "No." else mark.sentence
+    if not is_written:
+        return "warning", why or "That is not it."
+    not_this = _said(now, mine) if mine is not None else ""
+    return "warning", f"{not_this}{_answer(now)} {why}".strip()
+
+
+def _marked(now: Running) -> tuple[Mark, Any]:
+    """The mark, and what was answered."""
+    assert now.given is not None
     try:
-        mark, mine = question.mark(given.answer), given.answer
+        return now.asked.mark(now.given.answer), now.given.answer
     except (ValueError, TypeError):  # a browser may keep anything
-        mark, mine = Mark(False, 0.0, "This answer cannot be read."), None
-    if question.kind == PAINT:
-        labels, is_mask = _painted_on(now)
-        paint(
-            f"painted {now.step.number} {now.attempt}",
-            labels,
-            is_mask,
-            None if given.shown else mine,
-            question.answer.tolist(),
-        )
-    if now.in_room and given.shown:
-        if question.kind in WRITTEN:
-            st.info(_answer(now))
-    elif given.shown:
-        answer = f" {_answer(now)}" if question.kind in WRITTEN else ""
-        st.info(f"Shown, so it does not count.{answer}")
-    elif mark.right:
-        st.success(mark.sentence)
-    elif question.kind in WRITTEN:
-        why = "" if mark.sentence == "No." else f" {mark.sentence}"
-        yours = _said(now, mine) if mine is not None else ""
-        st.warning(f"{yours}{_answer(now)}{why}")
-    else:
-        st.warning("That is not it." if mark.sentence == "No." else mark.sentence)
-    if question.reveal:
-        st.markdown(question.reveal_after(mine))
-    if not now.in_room and (not mark.right or given.shown) and running_lesson.another(now):
+        return Mark(False, 0.0, "This answer cannot be read."), None
+
+
+def _reveal(now: Running) -> str:
+    """What is said once the answer is given, whatever it was."""
+    assert now.given is not None
+    return now.asked.reveal_after(None if now.given.shown else _marked(now)[1])
+
+
+def _draw_feedback(now: Running) -> None:
+    box, sentence = _verdict(now)
+    if sentence:
+        getattr(st, box)(sentence)
+    _draw_painted(now)
+    if reveal := _reveal(now):
+        st.markdown(reveal)
+    _draw_again(now)
+
+
+def _draw_painted(now: Running) -> None:
+    """What was painted beside the truth."""
+    given, question = now.given, now.asked
+    if given is None or question.kind != PAINT:
+        return
+    labels, is_mask = _painted_on(now)
+    mine = None if given.shown else _marked(now)[1]
+    name = f"painted {now.step.number} {now.attempt}"
+    paint(name, labels, is_mask, mine, question.answer.tolist())
+
+
+def _draw_again(now: Running) -> None:
+    assert now.given is not None
+    is_right = _marked(now)[0].right and not now.given.shown
+    if not now.in_room and not is_right and running_lesson.another(now):
         st.button(
             "Ask me again",
             icon=":material/replay:",
@@ -277,10 +363,10 @@ def _written(now: Running, answer) -> str:
     return ""
 
 
-def _draw_ways(now: Running, is_over: bool) -> None:
+def _draw_ways(now: Running, is_over: bool, width: Literal["content", "stretch"]) -> None:
     """Back, Next, Leave."""
     name, before, after = now.lesson.name, *map(running_lesson.neighbour, (-1, 1))
-    with st.container(horizontal=True, key="lesson_ways"):
+    with st.container(horizontal=True, width=width, key="lesson_ways"):
         if before:
             st.button("Back", on_click=running_lesson.go_to, args=(name, before), key="step_back")
         if after:

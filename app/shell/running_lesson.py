@@ -22,16 +22,15 @@ from headlight.app.lessons.answers import (
 )
 from headlight.app.lessons.lesson import SHIPPED_LESSONS, LiveLesson, Step, load_folder
 from headlight.app.lessons.lesson_file import LessonError
-from headlight.app.lessons.question import DO, FIND, NUMBER, READ, Question, Veil
-from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun
+from headlight.app.lessons.question import CHOOSE, DO, FIND, NUMBER, READ, Question, Veil
+from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun, names_of
 from headlight.app.server import arguments
 from headlight.app.shell import class_remote
 from headlight.app.state import catalog, session
 from headlight.app.state.cache import once
-from headlight.app.state.pages import MATRIX, PAGES
+from headlight.app.state.pages import HOME, PAGES
 from headlight.app.state.settings import OF_ROOMS, SETTINGS
 from headlight.app.text import formats
-from headlight.model.analysis.reading import Reading
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.probing.run import FINAL
 from headlight.model.probing.trace import CannotRead
@@ -40,10 +39,6 @@ LARGEST = 1_000_000  # characters of what a browser keeps
 UNTOUCHED = ("model", "device", "projector", *OF_ROOMS, "lesson", "step_of_lesson")
 DECODED_WITH = ("width", "temperature", "seed", "beginning")
 ON_PAGES = (*DECODED_WITH, "at")  # settings of pages that steps set
-# The page Attention can be shown while these are veiled: its grid covers them, or does not show
-# them.
-GRID_COVERS = {"row", "column", "next tokens", "names"}
-NOT_IN_GRID = {"change", "scores", "shapes", "positions", "lines", "needed words"}
 LEARN_PAGE = "learn"
 DRAWS = 6  # of a question, to find another one
 
@@ -76,6 +71,7 @@ class Running:
     problem: str = ""
     first: GivenAnswer | None = None
     in_room: bool = False  # the room asks it
+    waits: bool = False  # for a sentence of one's own; `problem` asks for it
 
     @property
     def key(self) -> tuple:
@@ -103,7 +99,11 @@ class Running:
         head = self.step.head(self.run)
         if self.question is None or head is None:
             return None
-        rows = [veil.place for veil in self.question.veil if veil.what in ("row", "next tokens")]
+        rows = [
+            veil.place + (veil.what == "needed words")  # whose word the row before predicts
+            for veil in self.question.veil
+            if veil.place is not None and veil.what in ("row", "next tokens", "needed words")
+        ]
         row = rows[0] if rows else self.question.row
         return None if row is None else (head.kind, row)
 
@@ -257,8 +257,7 @@ def settle() -> Running | None:
         running = _running(lesson, lesson.steps[_number(lesson) - 1])
         notes.running = running
         act = _act_now(running) if running.is_open and running.step.kind == DO else None
-        done = running.asked.done
-        if act and done and done(act):
+        if act and (done := running.asked.done) and done(act):
             _record(running, act)
             notes.running = _running(lesson, running.step)
     except LessonError as error:
@@ -279,6 +278,9 @@ def _running(lesson: LiveLesson, step: Step) -> Running:
     line = session.values()["line"]
     if step.asks_own_sentence and line and session.values()["model"] == run.name:
         run = _run_on(run.name, line)
+    if step.asks_own_sentence and run.sentence == _run_of(lesson).sentence:
+        first = step.source.text.partition(".")[0] + "."
+        return Running(step, run, None, problem=step.filled(first, run), waits=True)
     answers = [a for a in progress().answers.get(lesson.name, ()) if a.step == step.number]
     given = [a for a in answers if (a.model, a.sentence) == (run.name, run.sentence)]
     asked_for = memo().asked_again
@@ -340,16 +342,45 @@ def veils() -> tuple[Veil, ...]:
     return now.asked.veil if now.is_open else ()
 
 
+def veils_ahead() -> tuple[Veil, ...]:
+    """The rows that later steps ask about, which this step would show."""
+    now = running()
+    if now is None or now.is_elsewhere:
+        return ()
+    found = []
+    for step in now.lesson.steps[now.step.number :]:
+        is_asked = step.source.keys.get("type") in ("row", "shares") and not step.asks_own_sentence
+        if is_asked and not _answers(now.lesson.name, step.number) and step.concerns(now.run):
+            with suppress(NoQuestion, CannotRead, LessonError):
+                seed = seed_of(progress().seed, now.lesson.name, step.number, 1)
+                found += [veil for veil in step.question(now.run, seed).veil if veil.what == "row"]
+    return tuple(found)
+
+
 def covers(page: str) -> bool:
-    """Whether a page as a whole would give the answer away. The page Attention is shown where its
-    grid can cover the part in question, as long as it shows the run and the rows of the step:
-    another text or another mask would bring the same weights to another place."""
+    """Whether a page as a whole would give the answer away. The stage covers the part in question,
+    as long as it shows the run of the step: another text or another mask would bring the same
+    weights to another place."""
     hidden = {veil.what for veil in veils()} if running() else ()
     if not hidden or page == LEARN_PAGE:
         return False
-    if page != MATRIX or session.reading() != Reading() or hidden - GRID_COVERS - NOT_IN_GRID:
+    if page != HOME or "decoding" in hidden:
         return True
     return any(session.values().get(key) != value for key, value in _as_in_the_step().items())
+
+
+def choices() -> dict[str, list[str | None]]:
+    """Where the words of a text are what one may answer: its title → for each token the choice, or
+    None."""
+    now = running()
+    if not now or not now.is_open or now.in_room or now.is_elsewhere or now.asked.kind != CHOOSE:
+        return {}
+    base, offered, found = now.run.base, now.asked.choices, {}
+    for name, side in base.sides.items():
+        names = names_of(base.texts[name].tokens)
+        if {*offered} <= {*names}:
+            found[side.title] = [each if each in offered else None for each in names]
+    return found
 
 
 def pointed_row() -> tuple[str, int] | None:

@@ -147,9 +147,11 @@ def draw_stage(page: Page, run: Callable[[], None]) -> None:
         places = frame.make(
             body.container(key="unseen"),
             body,
-            lesson=bool(session.values()["lesson"] or running_lesson.memo().finished),
             room=bool(room_acts.code()),
         )
+        foot = None
+        if session.values()["lesson"] or running_lesson.memo().finished:
+            foot = body.container(key="lesson_region", horizontal=True, gap="small")
         try:
             language = theme.language_style(catalog.language(session.values()["model"]))
             with places.explain:
@@ -157,10 +159,9 @@ def draw_stage(page: Page, run: Callable[[], None]) -> None:
             with frame.of_page(places), errors.errors_as_messages():
                 running_lesson.memo().in_room = room_acts.lesson_question()
                 running_lesson.settle()
-                if places.lesson:
-                    with places.lesson:
-                        lesson.draw(page)
-                        lesson.draw_finished(page)
+                if foot:
+                    with foot:
+                        lesson.draw_foot(page)
                 if running_lesson.covers(page.key):
                     lesson.draw_cover(page)
                 else:

@@ -11,7 +11,7 @@ import numpy as np
 import streamlit as st
 
 from headlight.app import selection, theme
-from headlight.app.components.packing import id_of
+from headlight.app.components.packing import covered, id_of
 from headlight.app.components.stage import (
     stage,
     stage_answers,
@@ -19,6 +19,7 @@ from headlight.app.components.stage import (
     stage_run,
     stage_said,
 )
+from headlight.app.lessons.question import DO, Veil
 from headlight.app.results import head_results, layer_results, memoize, word_results, writing
 from headlight.app.results.habits import head_habits
 from headlight.app.results.shown import Shown
@@ -28,6 +29,7 @@ from headlight.app.shell import (
     edits,
     frame,
     grid_display,
+    lesson,
     palette,
     running_lesson,
     sweeps,
@@ -46,11 +48,10 @@ from headlight.model.analysis.why import MEETING, NAMED, PLACE, Why
 from headlight.model.decoding.generate import no_text
 from headlight.model.probing.changes import CannotChange, written
 from headlight.model.probing.head_steps import HeadSteps
-from headlight.model.probing.sites import predicted_side
+from headlight.model.probing.sites import Site, predicted_side
 from headlight.model.probing.trace import CannotRead, Pass, vocabulary_of
 
 MISSING = {"isMissing": True}
-DECODED_WITH = "width", "temperature", "seed", "beginning"
 WHY_NAMES = {POSITION: "position", BIASES: "constant"}
 MOST_ROWS = 200  # of predictions, after each layer
 MOST_QUESTIONS = 8  # that a browser may ask at once
@@ -65,11 +66,12 @@ def mount() -> None:
 
 def draw(shown: Shown, former: Shown | None) -> None:
     """Send a run, and what of it may be seen; `former` is the one before a change."""
-    packed = head_results.packed_of(shown, Reading())
-    if former:
-        packed += head_results.packed_of(former, Reading())
-    stage_run(packed)
-    name = id_of(packed)
+    packed = [head_results.packed_of(each, Reading()) for each in (shown, former) if each]
+    if veil := _veil(shown):
+        packed = [covered(each, veil) for each in packed]
+    sent = b"".join(packed)
+    stage_run(sent)
+    name = id_of(sent)
     _look(_shown(shown) | {"run": name})
     answers(session.memo().page)
     told = frame.effect()
@@ -105,14 +107,23 @@ def _look(look: Mapping[str, Any]) -> None:
             "line": chosen["line"],
             "drawer": notes.drawer,
             "place": notes.place,
+            "lesson": lesson.place(),
+            "slide": _slide(),
             **look,
         }
     )
 
 
+def _slide() -> dict[str, Any] | None:
+    """What a lesson or a class says in the place of the finding."""
+    said = lesson.finding() or class_remote.finding()
+    return said and said | {"paragraphs": formats.paragraphs(said["text"])}
+
+
 def _shown(shown: Shown) -> dict[str, Any]:
     """How a run is shown, and what is done and selected."""
     chosen, veils, run = session.values(), running_lesson.veils(), shown.run
+    now = running_lesson.running()
     return {
         "covered": False,
         "model": chosen["model"],
@@ -123,15 +134,38 @@ def _shown(shown: Shown) -> dict[str, Any]:
         "cell": session.chosen_cell(),
         "off": grid_display.off_tiles(run),
         "hidden": grid_display.hidden(run),
-        "veil": [vars(veil) for veil in veils],
-        "points_at": grid_display.points_at(are_tokens=True) if veils else {},
-        "cards": palette.cards(),
+        "veil": _veil(shown),
+        "points_at": grid_display.points_at(True) if veils or now else {},
+        "reads": now is not None and now.step.labels_read,
+        "cards": palette.cards() if now is None or now.step.kind == DO else None,
         "done": _done(),
         "write": None if veils else _decoding(shown),
-        "slide": class_remote.finding(),
         "best": _best(shown),
         "differences": theme.DIFFERENCES,
     }
+
+
+def _veil(shown: Shown) -> list[dict[str, Any]]:
+    return covers((*running_lesson.veils(), *running_lesson.veils_ahead()), shown.trace.kinds)
+
+
+def covers(veils: Sequence[Veil], kinds: Mapping[str, Sequence[Site]]) -> list[dict[str, Any]]:
+    """What the stage covers under some veils: a mask, or what words need or are aligned with, with
+    all heads that would show it."""
+    found = []
+    for veil in veils:
+        found.append(vars(veil))
+        aligns = veil.what in ("lines", "needed words")
+        if aligns or veil.what == "masks":
+            found += [
+                vars(Veil("column", kind, layer, head, 0))
+                for kind, sites in kinds.items()
+                if veil.kind in (None, kind)
+                for layer, site in enumerate(sites)
+                if not (aligns and site.query_side == site.key_side)
+                for head in range(site.n_heads)
+            ]
+    return found
 
 
 def _figure(shown: Shown) -> dict[str, Any]:
@@ -149,7 +183,7 @@ def _decoding(shown: Shown) -> dict[str, Any] | None:
 
 
 def _decodes_with() -> dict[str, Any]:
-    return {key: session.values().get(key, SETTINGS[key].default) for key in DECODED_WITH}
+    return {key: session.values().get(key, SETTINGS[key].default) for key in running_lesson.DECODED_WITH}
 
 
 def _best(shown: Shown) -> dict[str, Any] | None:
@@ -180,6 +214,9 @@ def _take(selected: Mapping[str, Any] | None) -> None:
 def _act(what: Mapping[str, Any]) -> None:
     act = {**what}
     _take(act.pop("selection", None))
+    if act.get("what") == "answer":
+        running_lesson.answer(act["value"])
+        return
     if act.get("reset") in SETTINGS:
         session.reset(act["reset"])
     elif "changes" in act:
@@ -194,7 +231,7 @@ def _choose(wanted: Mapping[str, Any]) -> None:
         session.read_line(str(wanted["line"]))
     if wanted.get("model") in catalog.models():
         session.choose(model=wanted["model"])
-    for key in DECODED_WITH:
+    for key in running_lesson.DECODED_WITH:
         if key in wanted and SETTINGS[key].could_be(wanted[key]):
             session.choose(**{key: wanted[key]})
     if "projector" in wanted:
@@ -232,7 +269,7 @@ def _answer(asked: Mapping[str, Any]) -> Mapping[str, Any]:
         if asked["what"] == "preview":
             found = palette.previews([asked["act"]])
             return found[0] if found else MISSING
-        if running_lesson.veils():
+        if running_lesson.veils() or running_lesson.veils_ahead():
             return MISSING
         return ANSWERS[asked["what"]](asked) or MISSING
     return MISSING

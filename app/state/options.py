@@ -10,6 +10,10 @@ PLACES = {  # of the stage: name in its address → what it may be, as in its st
     "number": ("order", "largest", "why"),
     "write": ("one", "beams", "sampled"),
 }
+FORMER_VIEWS = {  # page of a lesson's view, as they were → what took its place
+    "attention": {"page": "stage"},
+    "alignment": {"page": "stage", "view": "best"},
+}
 SCALES = ("linear", "square root", "per row")
 COLOURS = "ink", "viridis"  # names in theme.WEIGHTS
 ABLATION, PATCHING = "ablation", "patching"

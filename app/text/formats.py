@@ -58,13 +58,19 @@ MARKS = {"": "", "b": "**", "em": "*", "s": "~~"}  # tag → what it is in Markd
 
 
 def emphasised(markdown: str) -> Parts:
-    """Text in parts: between single asterisks it is emphasised, between double ones bold."""
+    """Text in parts: between single asterisks it is emphasised, between double ones bold, between
+    backticks code."""
+    signs = {"": "", "**": "b", "*": "em", "`": "code"}
     found: Parts = []
-    for i, words in enumerate(re.split(r"(\*\*?[^*]+\*\*?)", markdown)):
-        tag = ("b" if words.startswith("**") else "em") if i % 2 else ""
-        if words:
-            found.append((words.strip("*") if tag else words, tag))
+    for piece in re.split(r"((?<!\\)(?:\*\*|\*|`)(?:\\.|[^*`\\])+(?:\*\*|\*|`))", markdown):
+        sign = (re.match(r"\*\*|\*|`", piece) or [""])[0]
+        if piece:
+            found.append((as_text(piece.strip(sign) if sign else piece), signs[sign]))
     return found
+
+
+def paragraphs(markdown: str) -> list[Parts]:
+    return [emphasised(text) for text in re.split(r"\n\s*\n", markdown.strip()) if text]
 
 
 def differences(before: str, after: str) -> Parts:

@@ -7,15 +7,16 @@ import numpy as np
 import pytest
 import streamlit as st
 
+from headlight.app.components import stage as component
 from headlight.app.lessons.answers import Marker, read
 from headlight.app.lessons.lesson import load_folder
 from headlight.app.lessons.question import CHOOSE, DO, FIND, NUMBER, PAINT, READ
 from headlight.app.shell import lesson as lesson_page
-from headlight.app.shell import running_lesson
+from headlight.app.shell import running_lesson, stage
 from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import SETTINGS
 from headlight.app.views import learn
-from tests.app.common import forget_all
+from tests.app.common import components, forget_all
 from tests.app.lessons.common import loaded
 from tests.app.lessons.test_lesson_files import GOOD
 from tests.conftest import long_but
@@ -51,6 +52,13 @@ def settings_of(page):
     values = memo(page).context.values
     left_out = "lesson", "step_of_lesson"
     return {k: v for k, v in values.items() if SETTINGS[k].address and k not in left_out}
+
+
+def said(page):
+    """What the lesson says: in boxes, or on the stage in the place of the finding."""
+    boxes = [box.value for box in (*page.success, *page.warning, *page.info)]
+    slides = [look["slide"] for look in components(page, "stage_look") if look["slide"]]
+    return boxes + [slide["text"] for slide in slides]
 
 
 def follow(page):
@@ -126,11 +134,25 @@ def give(page, right=True):
     return None
 
 
+OWN_SENTENCES = {"induction": "w i n t e r w i n t e r"}
+
+
+def type_own(page):
+    """A sentence for a step that waits for one."""
+    own = "A woman in a blue dress plays the guitar."
+    page.session_state["source"] = OWN_SENTENCES.get(running(page).run.name, own)
+    page.run()
+
+
 def through(page, name, right):
     """Answers every step of a lesson; the numbers of those that were there."""
     numbers = []
     while True:
         now = follow(page)
+        if now.waits:
+            assert any(now.problem in text for text in said(page))
+            type_own(page)
+            now = running(page)
         assert now.problem == "" and memo(page).lesson.problem == ""
         numbers.append(now.step.number)
         if now.step.kind != READ:
@@ -142,8 +164,9 @@ def through(page, name, right):
             assert now.given is not None
             mark = now.question.mark(now.given.answer)
             assert mark.right is (right or now.given.shown)
-            said = [box.value for box in (*page.success, *page.warning, *page.info)]
-            assert said, "an answer is answered"
+            assert said(page), "an answer is answered"
+            end = now.question.reveal_after(now.given.answer)[-20:]
+            assert now.page != "stage" or end in said(page)[-1]
         if any(button.key == "finish_lesson" for button in page.button):
             return numbers
         click(page, "step_on")
@@ -190,6 +213,7 @@ def test_a_finished_lesson_says_how_it_went_and_offers_the_next_one(page, cards)
     give(page)
     page.session_state["step_of_lesson"] = len(LESSONS[FIRST].steps)
     page.run()
+    type_own(page)
     click(page, "show_answer")
     click(page, "finish_lesson")
     assert page.success[0].value.startswith("**1 of 3** right")
@@ -265,21 +289,39 @@ def test_the_last_step_asks_about_ones_own_sentence(page, name):
         assert not page.exception and not running(page).given
 
 
-def test_nothing_is_given_away_while_a_question_is_open(page):
+def is_covered(page):
+    (look,) = components(page, "stage_look")
+    return look["covered"]
+
+
+def test_nothing_is_given_away_while_a_question_is_open(page, monkeypatch):
+    sent = []
+    monkeypatch.setattr(component, "_mount_more", lambda data, **other: sent.append(data))
     begin(page, FIRST)
     click(page, "step_on")
     click(page, "step_on")
     now = running(page)
     ((veil),) = now.question.veil
-    (look,) = (
-        json.loads(element.proto.json)
-        for element in page.main
-        if element.type == "bidi_component" and "grid_look" in element.proto.component_name
-    )
-    assert look["veil"] == [vars(veil)] and look["said"] == [] and look["order"] == {}
-    assert not page.dataframe and "Numbers" not in " ".join(text.value for text in page.markdown)
+    (look,) = components(page, "stage_look")
+    assert look["veil"][0] == vars(veil) and not look["covered"]
+    assert not components(page, "stage_said") and not page.dataframe
+    place = {
+        "kind": veil.kind,
+        "layer": veil.layer,
+        "head": veil.head,
+        "query": veil.place,
+        "key": 1,
+    }
+    memo(page).asked = [{"what": what, "row": veil.place, **place} for what in stage.ANSWERS]
+    memo(page).drawer = True
+    page.run()
+    told = json.loads(sent[-1][4 : 4 + int.from_bytes(sent[-1][:4], "little")])["answers"]
+    assert len(told) == len(stage.ANSWERS)
+    assert all(answer["value"] == {"isMissing": True} for answer in told)
+    assert "Numbers" not in " ".join(text.value for text in page.markdown)
+    memo(page).drawer = False
     for key, entry in PAGES.items():
-        if key in ("attention", "learn"):
+        if key in ("stage", "learn"):
             continue
         page.switch_page(entry.key).run()
         assert not page.exception
@@ -289,36 +331,32 @@ def test_nothing_is_given_away_while_a_question_is_open(page):
     page.run()
     assert not page.get("download_button")
     assert any("answer the open question" in caption.value for caption in page.caption)
-    page.switch_page("attention").run()
-    page.session_state["words"] = True  # other rows: the grid could not cover the right one
-    page.run()
-    assert any("Covered" in box.value for box in page.info)
-    page.session_state["words"] = False
+    page.switch_page("stage").run()
     for key, value in {"source": "Oh, a girl reads.", "target": "Ein Buch", "pad_to": 30}.items():
         before = page.settings[key]
         page.session_state[key] = value  # the row would come to another place
         page.run()
-        assert any("Covered" in box.value for box in page.info), key
+        assert is_covered(page), key
         page.session_state[key] = before
         page.run()
-        assert not any("Covered" in box.value for box in page.info), key
+        assert not is_covered(page), key
     click(page, "show_answer")
+    (look,) = components(page, "stage_look")
+    assert vars(veil) not in look["veil"]
     page.switch_page("bertviz").run()
     assert not page.info[1:]
 
 
-def test_a_covered_page_shows_the_texts_that_tell_nothing(page):
-    begin(page, "5-cross-attention")
-    while not (running(page).is_open and running(page).question.veil[0].what == "lines"):
+def test_rows_of_later_questions_are_covered_from_the_first_step_on(page):
+    begin(page, FIRST)
+    (look,) = components(page, "stage_look")
+    first, asked = look["veil"], {}
+    while len(asked) < 3:
+        now = running(page)
+        if now.is_open and now.question.veil[0].what == "row":
+            asked[now.step.number] = vars(now.question.veil[0])
         click(page, "step_on")
-    now = follow(page)
-    said = " ".join(text.value for text in page.markdown).replace("\\", "")
-    assert any("Covered" in box.value for box in page.info)
-    assert all(word in said for word in (now.run.src[1], now.run.tgt[2], "**Target:**"))
-    begin(page, "6-decoding")
-    click(page, "step_on")
-    said = " ".join(text.value for text in page.markdown)
-    assert "**Source:**" in said and "**Target:**" not in said
+    assert all(veil in first for veil in asked.values())
 
 
 def test_a_wrong_answer_leaves_one_more_try(page):
@@ -328,13 +366,12 @@ def test_a_wrong_answer_leaves_one_more_try(page):
         click(page, "step_on")
     question = running(page).question
     give(page, right=False)
-    now, (said,) = running(page), page.warning
-    assert now.is_open and "once more" in said.value and question.hint in said.value
-    assert "The answer is" not in said.value and not page.success
-    assert not any(question.reveal in text.value for text in page.markdown)
+    now, (text,) = running(page), said(page)
+    assert now.is_open and "once more" in text and question.hint in text
+    assert "The answer is" not in text and question.reveal not in text
     assert len([b for b in page.button if b.key.startswith("choice")]) == len(question.choices) - 1
     give(page)
-    assert page.success and not running(page).is_open
+    assert said(page)[0].startswith("Right.") and not running(page).is_open
     (answer,) = memo(page).lesson.progress.answers[FIRST]
     assert not question.mark(answer.answer).right
     assert not any(b.key == "ask_again" for b in page.button)
@@ -375,7 +412,7 @@ def test_what_a_browser_kept_is_taken_up(page):
     for _ in range(2):
         click(page, "step_on")
     give(page, right=False)
-    assert page.warning[0].value.startswith("You said ")
+    assert said(page)[0].startswith("You said ")
     progress = memo(page).lesson.progress
     kept = text_of(progress)
     state = running_lesson._read(json.loads(kept))

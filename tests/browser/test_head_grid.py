@@ -12,19 +12,12 @@ from plotly.colors import find_intermediate_color, unlabel_rgb
 from headlight.app import theme
 from headlight.app.components.head_grid import head_grid
 from headlight.app.components.packing import GridOptions, PackedPredictions
-from headlight.app.components.paint import paint
-from headlight.app.lessons.question import Veil
 from headlight.model import checkpoint
 from tests.app.test_packing import weights_of
 from tests.browser.conftest import filled
 from tests.javascript.grids import FOCUS, LOOK, NAMES, SOURCE, TARGET, attention, packed
 
 pytestmark = pytest.mark.browser
-PAINTED_ROW = """(({ place, corner, picture }) => [0, 1, 2, 3, 4, 5, 6].map((column) => {
-  const scale = picture.width / picture.clientWidth;
-  const at = [corner[0] + (column + 0.2) * place.across, corner[1] + 3.2 * place.down];
-  return picture.getContext("2d").getImageData(...at.map((x) => scale * x), 1, 1).data.join();
-}))(grid.selected)"""
 NOTE_TEXTS = """() => {
   window.written = [];
   const write = CanvasRenderingContext2D.prototype.fillText;
@@ -653,45 +646,3 @@ def test_the_figure_shows_a_part_of_the_longest_text(here, uneven):
     assert np.abs(cells - whole[:512, :512]).max() <= 1e-6
     shown = np.array(here.visit.cells("head_figure"))
     assert np.abs(shown - whole[488:1000, 100:612]).max() <= 1e-6 < np.abs(shown - cells).max()
-
-
-def test_a_covered_row_is_painted_in_the_large_picture(grid):
-    """By dragging, by clicks and by the sliders beside it: one guess, seen in its row alone."""
-    grid.look(veil=[vars(Veil("row", "cross", 1, 2, 3))])
-    grid.mounted(paint, "guess", SOURCE, False, on_painted=lambda guess: None)
-    covered = grid.picture(PAINTED_ROW)
-    box = grid.picture(
-        """(({ place, corner, canvas }) => {
-             const { left, top } = canvas.getBoundingClientRect();
-             return [left + corner[0], top + corner[1], place.across, place.down,
-                     canvas.clientHeight];
-           })(grid.selected)"""
-    )
-    left, top, across, down, height = box
-    mouse, y = grid.page.mouse, top + 3.5 * down
-    for column, share in ((0, 0.6), (1, 0.3), (2, 0)):
-        x = left + (column + 0.5) * across
-        mouse.move(x, y)
-        mouse.down()
-        mouse.move(x, y - share * height, steps=4)
-        mouse.up()
-    assert grid.picture("grid.pinned") is None  # letting go elsewhere is no click there
-    sliders = grid.page.locator("input[type=range]")
-    values = [int(sliders.nth(i).input_value()) for i in range(len(SOURCE))]
-    assert values == pytest.approx([60, 30, 20, 0, 0, 0, 0], abs=1)
-    assert grid.picture("grid.painting.shares") == pytest.approx(np.divide(values, sum(values)))
-    painted = grid.picture(PAINTED_ROW)
-    assert [a != b for a, b in zip(covered, painted, strict=True)] == [True] * 3 + [False] * 4
-    grid.mounted.disturb("guess")
-    assert grid.picture(PAINTED_ROW) == painted
-    sliders.nth(3).fill("50")
-    assert grid.picture(PAINTED_ROW)[3] != covered[3]
-    # What is done to a cell of another row is what was done before.
-    grid.page.evaluate("scrollTo(0, 0)")
-    mouse.click(left + 0.5 * across, top + 1.5 * down)
-    assert sliders.first.input_value() == str(values[0])
-    assert grid.picture("grid.pinned.row.index") == 1
-    grid.page.get_by_role("button", name="Answer").click()
-    assert grid.mounted.sent("guess")[-1] == ("painted", [*values[:3], 50, 0, 0, 0])
-    grid.mounted(paint, "guess", SOURCE, False, values, [1 / len(SOURCE)] * len(SOURCE))
-    assert grid.picture("grid.painting") is None and grid.picture(PAINTED_ROW) == covered

@@ -1,7 +1,8 @@
 """A question of a lesson: its answer stands nowhere on the page, a reload keeps it, and a phone
-shows it above the picture. Whole lessons are taken in test_lessons.py."""
+shows it with the picture. Whole lessons are taken in test_lessons.py."""
 
 import re
+from itertools import pairwise
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -11,30 +12,14 @@ from playwright.sync_api import expect
 from tests.browser.test_walk import serious
 
 pytestmark = pytest.mark.browser
-QUESTION = (  # the first one of the first lesson, on a sentence that it works on
-    "attention?lesson=1-shares&step_of_lesson=3&model=en-de"
-    "&source=A+group+of+people+listening+to+a+man+talking+outside."
-)
-# The row that the student's question is about: another student may be asked about another.
-ROW = "() => window.headlight.grid.part('cross').veil[0].first"
-# The colours of that row in the picture of the head, a cell each.
-COVERED = """(first) => {
-  const { grid } = window.headlight;
-  const { picture, place } = grid.selected;
-  const sharp = picture.width / picture.clientWidth;
-  const context = picture.getContext("2d");
-  const y = (place.top + (first + 0.5) * place.down) * sharp;
-  const columns = place.width / place.across;
-  return Array.from({ length: columns }, (_, column) =>
-    [...context.getImageData((place.left + (column + 0.2) * place.across) * sharp, y, 1, 1).data]
-      .join());
+QUESTION = "?lesson=1-shares&step_of_lesson=3"  # the first one of the first lesson
+# The weights of the row that it is about, as the browser got them.
+ROW = """() => {
+  const { state } = headlightStage.stage, part = state.part();
+  const from = (state.tileOf(part) * part.rows + state.row()) * part.columns;
+  return [...part.all.subarray(from, from + part.columns)];
 }"""
-# A point of that row.
-PLACE = """(first) => {
-  const { canvas, place } = window.headlight.grid.selected;
-  const { left, top } = canvas.getBoundingClientRect();
-  return [left + place.left + 2.5 * place.across, top + place.top + (first + 0.5) * place.down];
-}"""
+FINDING = ".st-key-stage_place .finding"
 # All text of the document and of the components' own trees, titles and labels included.
 TEXT = """() => {
   const texts = [];
@@ -52,8 +37,13 @@ TEXT = """() => {
 
 
 def step(visit):
-    text = visit.page.locator(".st-key-lesson_region").get_by_text(re.compile(r"step \d+ of"))
-    return int(re.search(r"step (\d+) of", text.inner_text())[1])
+    dots = visit.page.locator(".st-key-stage_place .rail [role=img]")
+    if dots.is_visible():
+        text = dots.get_attribute("aria-label")
+    else:
+        region = visit.page.locator(".st-key-lesson_region")
+        text = region.get_by_text(re.compile(r"step \d+ of")).inner_text()
+    return int(re.search(r"step (\d+) of", text)[1])
 
 
 def press(visit, key):
@@ -61,26 +51,31 @@ def press(visit, key):
     visit.idle()
 
 
-def test_on_a_phone_the_question_stands_above_the_picture(visit):
+@pytest.mark.parametrize("number", [3, 5])  # with choices, and a row to paint
+def test_on_a_phone_question_and_picture_are_in_view_together(visit, number):
     page = visit.page
     page.set_viewport_size({"width": 390, "height": 844})
-    visit.open(QUESTION)
+    visit.open(QUESTION.replace("3", str(number)))
     page.evaluate("localStorage.clear()")
-    visit.open(QUESTION)
-    region, picture = (page.locator(f".st-key-{key}") for key in ("lesson_region", "head_grid"))
-    choices = region.locator('[class*="st-key-choice"] button')
-    expect(choices.last).to_be_in_viewport()
+    visit.open(QUESTION.replace("3", str(number)))
+    question, picture, foot = (
+        page.locator(part)
+        for part in (FINDING, ".st-key-stage_place .picture", ".st-key-lesson_region")
+    )
+    choices = foot.locator('[class*="st-key-choice"] button')
     while True:
-        box = region.bounding_box()
-        assert box["x"] >= 0 and box["x"] + box["width"] <= 390
-        assert box["y"] + box["height"] <= picture.bounding_box()["y"]
+        visit.settle()
+        boxes = [part.bounding_box() for part in (question, picture, foot)]
+        for above, below in pairwise(boxes):
+            assert above["y"] + above["height"] <= below["y"] + 1
+        assert boxes[0]["y"] >= 0 and boxes[1]["height"] > 150
+        assert boxes[-1]["y"] + boxes[-1]["height"] <= 844
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
         page.evaluate(AXE_SCRIPT)
         assert not serious(visit)
         if not choices.count():
-            break  # it has been answered
+            break  # it has been answered, or is painted
         choices.first.click()
-        visit.idle()
     page.evaluate("localStorage.clear()")
 
 

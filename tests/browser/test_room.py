@@ -342,7 +342,7 @@ def test_a_student_who_was_away_is_where_the_class_is(chromium, served, what):
 def test_the_question_of_a_lesson_is_covered_for_all_until_it_is_revealed(chromium, served):
     with member(chromium, served) as teacher, member(chromium, served) as student:
         code = start(teacher)
-        teacher.open(f"attention?lesson=1-shares&step_of_lesson=3&room={code}")
+        teacher.open(f"?lesson=1-shares&step_of_lesson=3&room={code}")
         line(teacher).get_by_text("Follow me").click()
         teacher.idle()
         student.open(f"room/{code}")

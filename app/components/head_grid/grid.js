@@ -141,13 +141,6 @@ export class Grid extends GridState {
     else this.draw();
   }
 
-  /** A row that a lesson asks for can be painted into the selected head. */
-  setPainting(painting) {
-    if (painting === this.painting) return;
-    this.painting = painting;
-    this.point();
-  }
-
   // Drawing
 
   draw() {

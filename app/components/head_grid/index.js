@@ -21,7 +21,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
     };
     meeting.grid.reportCell = (cell) => setTriggerValue("cell", cell);
     meeting.grid.setWeights(data instanceof ArrayBuffer ? new Uint8Array(data) : data);
-    meeting.grid.setPainting(meeting.painting ?? null);
     if (meeting.look) meeting.grid.setLook(meeting.look);
   });
 }

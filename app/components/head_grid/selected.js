@@ -23,7 +23,6 @@ const WRITTEN = 0.05; // smaller weights are not written into their cells
 const DRAGGED = 3; // px; less is a click
 const LEGEND = 6; // letters long
 const LEAST_APART = 10; // px of a cell; smaller ones touch
-const CLICKED = 0.2; // what a click adds to a cell that is painted
 const LISTED = 3; // heads between two words
 
 /** How much room the names of rows take, and of the axis. */
@@ -88,13 +87,7 @@ export class SelectedHead {
     this.grid.hover(cell ?? label);
   }
 
-  /** Whether a cell is in the row that is painted. */
-  isPainted(cell) {
-    return Boolean(cell) && this.grid.painted?.row === cell.row.index;
-  }
-
   click(event) {
-    if (this.isPainted(this.pressed)) return; // that was a stroke
     const [cell, label] = [this.cellAt(event), this.labelAt(event)];
     if (!cell && !label) return;
     this.grid.stage.focus({ preventScroll: true }); // keys act on what was selected
@@ -105,8 +98,7 @@ export class SelectedHead {
 
   /** Upwards the weight of a cell grows, by the height of the picture from 0 to 1. */
   drag(down) {
-    const cell = this.pressed = !down.button && this.cellAt(down);
-    if (this.isPainted(cell)) return this.paintGuess(down, cell.column.index);
+    const cell = !down.button && this.cellAt(down);
     if (!cell || this.tool !== "weight" || !this.grid.byteAt(cell)) return;
     this.follow(down, (more) => this.grid.preview(cell, more),
       (more, isDrag) => isDrag && this.grid.weigh(cell, more));
@@ -128,14 +120,6 @@ export class SelectedHead {
     };
   }
 
-  /** Paints a cell of the guess: by dragging, or step by step with clicks. */
-  paintGuess(down, column) {
-    const { weights, weigh } = this.grid.painted;
-    const before = weights[column];
-    this.follow(down, (more) => weigh(column, before + more),
-      (more, isDrag) => isDrag || weigh(column, before + CLICKED));
-  }
-
   /** The picture is drawn when what it shows has changed; the marks follow the pointer. */
   /** With the row of `beside` marked, too. */
   draw(pointed = this.told, beside = this.beside) {
@@ -148,8 +132,8 @@ export class SelectedHead {
     this.scopes.value = this.grid.scope;
     this.scopes.hidden = this.grid.scope === "head" && this.tool !== "mask"; // it takes room
     this.tools.hidden = !this.grid.paintable();
-    this.canvas.style.touchAction = this.tool === "weight" || this.grid.painted ? "none" : "";
-    const shown = [data, look, ink, frameWidth, below, this.grid.painting, this.grid.isCompared];
+    this.canvas.style.touchAction = this.tool === "weight" ? "none" : "";
+    const shown = [data, look, ink, frameWidth, below, this.grid.isCompared];
     if (!shown.every((value, i) => value === this.shown?.[i])) {
       this.shown = shown;
       this.paint(part);
@@ -249,7 +233,6 @@ export class SelectedHead {
         if (tiles.includes(tile)) veiled(context, grid.look.colour, left, top + first * place.down,
           width, count * place.down);
       if (isOff) cross(context, grid.look.colour, left, top, width, height);
-      this.drawGuess(context);
     });
     context.fillStyle = grid.ink;
     context.font = `${letters}px ${grid.family}`;
@@ -331,30 +314,6 @@ export class SelectedHead {
     for (let share = 0; share <= 1; share += 1 / 16) shades.addColorStop(share, `rgb(${colour(share)})`);
     context.fillStyle = shades;
     context.fillRect(left, 0.3 * letters, long, 0.7 * letters);
-  }
-
-  /** The guess over the covered row, as shares of 100%. */
-  drawGuess(context) {
-    const { place, grid } = this;
-    const { painted } = grid;
-    if (!painted) return;
-    const { across, down, letters } = place;
-    const [left, top] = this.corner;
-    const colours = pixelColours(grid.palette);
-    context.font = `${letters}px ${grid.family}`;
-    context.textAlign = "center";
-    const colour = scaled(painted.shares, grid.look, false);
-    painted.shares.forEach((share, column) => {
-      if (!share) return; // still covered
-      const pixel = colours[Math.round(255 * colour[column])];
-      const rgb = [pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255];
-      const [x, y] = [left + column * across, top + painted.row * down];
-      context.fillStyle = `rgb(${rgb})`;
-      context.fillRect(x + 2, y + 2, across - 4, down - 4);
-      if (across < 2.6 * letters || down < 1.1 * letters) return;
-      context.fillStyle = inkOn(rgb);
-      context.fillText(percent(share), x + across / 2, y + down / 2 + 0.35 * letters);
-    });
   }
 
   scroll() {
@@ -607,7 +566,6 @@ export class FormerHead extends SelectedHead {
   constructor(grid, root) {
     const past = Object.assign(Object.create(grid), {
       data: null,
-      painting: null,
       hover: (pointed) => grid.hover(pointed),
       pin: (pointed) => grid.pin(pointed),
       paintable: () => false,

@@ -37,7 +37,6 @@ export class GridState {
   scope = "head"; // or its whole "layer" or "kind", for what is done to it
   count = 0; // of the selections made here; the server says which it has heard of
   act = null; // hears what is done to a head, a token or a cell
-  painting = null; // the guess at a covered row: {shares, weights, weigh(column, weight)}
   isNamed = false; // whether the page names the selected head elsewhere
 
   /** `large`: the selected head is shown in full, too. */
@@ -269,16 +268,6 @@ export class GridState {
     const side = this.part(this.look.focus.kind)?.query; // the weights of another model come first
     const query = this.queries(this.pinned).find((token) => token.side === side)?.index ?? -1;
     return { query, key: query >= 0 && this.pinned.row ? this.pinned.column.index : -1 };
-  }
-
-  /** The row that is painted, if it is of the selected head, and the guess at it. */
-  get painted() {
-    const part = this.part(this.look.focus.kind);
-    const { painting } = this;
-    if (!painting || !part || painting.shares.length !== part.columns) return null;
-    const tiles = averaged(part, this.look);
-    const veil = (part.veil ?? []).find(({ tile, count }) => tiles.includes(tile) && count === 1);
-    return veil ? { ...painting, row: veil.first } : null;
   }
 
   // What is done

@@ -1,8 +1,8 @@
 // A row is painted by sliders, a mask by squares that are pressed or not.
 
-import { meeting } from "../head_grid/meeting.js";
 import { element } from "../shared/dom.js";
 import { places } from "../shared/places.js";
+import { meeting } from "../stage/meeting.js";
 
 const whole = (share) => `${Math.round(100 * share)}%`;
 
@@ -17,11 +17,8 @@ function bar(share, name) {
   return element("span", { class: "track" }, length);
 }
 
-/** What is painted is seen in the large picture too, and can be painted there. */
-function show(painting) {
-  meeting.painting = painting;
-  meeting.grid?.setPainting(painting);
-}
+/** What is painted is seen on the stage too, and can be painted there. */
+const show = (painting) => meeting.stage?.paint(painting);
 
 const enter = places(() => show(null));
 

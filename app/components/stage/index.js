@@ -5,11 +5,27 @@ import { StreamlitEngine } from "./engine.js";
 import { meeting } from "./meeting.js";
 import { Stage } from "./stage.js";
 
+/** The picture ends above what stands at the foot of the page. */
+const foot = new ResizeObserver(([{ target }]) =>
+  document.documentElement.style.setProperty("--hl-lesson", `${target.offsetHeight}px`));
+
+function watchFoot() {
+  const found = document.querySelector(".st-key-lesson_region");
+  if (found === foot.of) return;
+  foot.disconnect();
+  foot.of = found;
+  if (found) foot.observe(found);
+  else document.documentElement.style.removeProperty("--hl-lesson");
+}
+
 export default function ({ parentElement, setTriggerValue }) {
   meeting.mounts += 1;
   meeting.engine ??= new StreamlitEngine();
   meeting.engine.send = (name, value) => setTriggerValue(name, value);
-  meeting.stage ??= new Stage(meeting.engine);
+  if (!meeting.stage) {
+    meeting.stage = new Stage(meeting.engine);
+    meeting.engine.heard(() => requestAnimationFrame(watchFoot));
+  }
   if (meeting.stage.root.parentNode === parentElement) return;
   meeting.places += 1;
   parentElement.append(meeting.stage.root);

@@ -35,7 +35,8 @@ export function drawRowNames(state, camera, box, alpha, alone = 0) {
 /** The names of the columns, `wide` px each from `x` on, above the matrix; or of those that have a `bar`,
  * below it. */
 export function drawKeyNames(state, camera, x, wide, alpha, bars = null) {
-  const { s, m, cx, colours } = camera, place = matrixPlace(state, camera), names = state.keyNames(), chosen = state.column();
+  const { s, m, cx, colours } = camera, place = matrixPlace(state, camera), names = state.keyNames();
+  const chosen = state.isCovered(state.part(), state.tileOf(state.part()), state.row()) && state.key < 0 ? -1 : state.column();
   const part = state.part(), gone = state.mix > 0.5 ? state.look.hidden?.[part.key] ?? [] : [];
   const shown = bars?.columns ?? names.map((_, at) => at), step = every(wide, s), { isTilted } = bars ?? place;
   const top = bars ? camera.H - bars.below : place.y;
@@ -67,7 +68,9 @@ function drawCells(state, camera, box, alpha, numbers, skips = -1) {
   for (let row = 0; row < part.rows; row++) {
     if (row === skips) continue;
     if (state.isCovered(part, tile, row)) {
-      drawCover(camera, { x: box.x, y: box.y + row * high, w: box.w, h: high }, gap, alpha);
+      const { first, count } = part.veil.find((veil) => veil.tile === tile && row >= veil.first && row < veil.first + veil.count);
+      if (row === first) drawCover(camera, { x: box.x, y: box.y + row * high, w: box.w, h: high * count }, gap, alpha);
+      if (row === selected && state.isGuessed()) drawGuess(state, camera, { x: box.x, y: box.y + row * high, w: wide, h: high }, gap);
       continue;
     }
     for (let column = 0; column < part.columns; column++) {
@@ -114,6 +117,15 @@ function drawCover(camera, { x, y, w, h }, gap, alpha) {
   camera.fill({ x: x + gap / 2, y: y + gap / 2, w: w - gap, h: h - gap }, camera.colours.flat, alpha);
   camera.text("?", x + w / 2, y + h / 2 + 1, { align: "center", px: Math.min(camera.l * 0.9, h * 0.8), weight: 650,
     colour: camera.colours.selected, alpha });
+}
+
+/** The guess at a covered row, from its first cell on. */
+function drawGuess({ guess }, camera, { x, y, w, h }, gap) {
+  guess.shares.forEach((share, at) => {
+    if (!share) return;
+    camera.fill({ x: x + at * w + gap / 2, y: y + gap / 2, w: w - gap, h: h - gap }, camera.colour(share), 1);
+    if (w > NARROW) camera.text(percent(share), x + (at + 0.5) * w, y + h / 2 + 1, { align: "center", px: Math.min(camera.m, h * 0.68), colour: camera.inkOn(share) });
+  });
 }
 
 export function drawMatrix(state, camera, box, alpha) {

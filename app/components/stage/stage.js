@@ -28,6 +28,8 @@ const DEEPER = 620, STEPS = 380, VIEW = 450, ACT = 450; // ms: a depth, each of 
 const REST = 1500; // ms after an act without previews
 const KEPT = 100; // ms after news: Streamlit (1.67) writes the address from what it knew when a run began
 const PLAYED = 650; // ms of a word, while it plays
+const STROKE = 200, CLICK = 4, CLICKED = 0.2; // px up for a whole share; px that are no stroke; what a click adds
+const LONG_TEXT = [170, 90]; // letters of a question or a text from which on they are smaller, on a phone
 const NAMED = 2; // acts in the finding; further ones are counted
 const HERE = ""; // path of the page
 const VIEW_NAMES = { maps: "Maps", after: "After each layer", needs: "Needs", layer: "By layer", habit: "By habit", effect: "By effect", matrix: "Matrix", lines: "Lines", best: "Best heads", order: "In order", largest: "Largest first", why: "Why" };
@@ -98,6 +100,7 @@ export class Stage {
     drawing.onchange = ({ target }) => this.engine.choose({ [target.name]: Number(target.value) });
     drawing.onsubmit = (event) => event.preventDefault();
     canvas.onclick = (event) => this.click(event);
+    canvas.onpointerdown = (event) => this.stroke(event);
     canvas.onpointermove = (event) => this.point(event);
     canvas.onpointerleave = () => this.point(null);
     keysOf(this.root, (event) => this.key(event));
@@ -116,12 +119,17 @@ export class Stage {
       state.said = said;
     }
     const [led, place] = look?.place ?? [0];
-    if (led && led !== this.led) this.takePlace(place); // where a lesson leads
+    if (led && led !== this.led) { // where a lesson leads
+      this.takePlace(place);
+      [state.words, state.key, state.token] = [{}, -1, null];
+    }
     this.led = led || this.led;
     if (look) state.takeLook(look);
     if (run) state.takeRun(run);
     const { isSeen } = state, isNew = isSeen && (!wasSeen || state.run !== before);
     this.root.toggleAttribute("data-covered", !isSeen);
+    for (const [name, isSo] of Object.entries({ lesson: state.look?.lesson, acts: state.look?.lesson?.acts, types: state.look?.lesson?.typed }))
+      this.root.toggleAttribute(`data-${name}`, Boolean(isSo));
     if (isSeen || state.look?.covered) document.getElementById("hl-first")?.remove();
     document.documentElement.toggleAttribute("data-stage-covered", Boolean(state.look?.covered));
     for (const [node, name] of [[this.root, "data-present"], [document.documentElement, "data-stage-present"]])
@@ -130,7 +138,11 @@ export class Stage {
     this.parts.more.setAttribute("aria-expanded", String(Boolean(state.look?.drawer)));
     this.parts.again.hidden = isSeen || !state.look?.types;
     if (look?.types) this.parts.again.value = look.line;
-    if (!isSeen) return this.camera.clear();
+    if (!isSeen) {
+      if (state.look) this.drawSlide();
+      if (state.look?.lesson) this.drawRail();
+      return this.camera.clear();
+    }
     if (state.asked) state.goThere();
     if (state.run !== this.run) {
       [this.run, state.vectors, state.told] = [state.run, null, {}];
@@ -380,7 +392,20 @@ export class Stage {
     this.parts.spoken.textContent = isAdding && step !== null ? spokenStep(this.state) : depth === NUMBER ? (this.state.number === WHY ? this.parts.finding.textContent : spokenTerm(this.state)) : depth >= HEAD ? spokenCell(this.state) : seen && depth === MODEL ? this.parts.finding.textContent : this.state.name();
   }
 
+  /** What a lesson asks for. */
+  answer(value) {
+    this.engine.act({ what: "answer", value, selection: this.state.selection() });
+    return true;
+  }
+
+  /** Answers by a word, if it is a choice. */
+  answerBy(side, index) {
+    const choice = this.state.look.lesson?.choices[side]?.[index];
+    return Boolean(choice) && this.answer(choice);
+  }
+
   touch(side, index) {
+    if (this.answerBy(side, index)) return;
     const { state } = this, part = state.part(), { token } = state;
     state.token = token?.side === side && token.index === index ? null : { side, index };
     if (side === part.query && index - state.shift() >= 0)
@@ -451,9 +476,29 @@ export class Stage {
     this.draw();
   }
 
+  /** A guess at the covered row, {shares, weights, weigh(column, weight)}; null: there is none. */
+  paint(guess) {
+    this.state.guess = guess;
+    this.draw();
+  }
+
+  /** A stroke in the covered row makes a guess: upwards a share grows; a click adds some. */
+  stroke(down) {
+    const { state, camera, parts: { canvas } } = this, cell = state.isGuessed() && state.depth === HEAD && !state.view ? cellAt(state, camera, ...this.at(down)) : null;
+    this.isStroke = cell?.row === state.row() && cell.key >= 0;
+    if (!this.isStroke) return;
+    const { weights, weigh } = state.guess, up = (event) => down.clientY - event.clientY, before = weights[cell.key];
+    canvas.setPointerCapture(down.pointerId);
+    canvas.onpointermove = (event) => weigh(cell.key, before + up(event) / STROKE);
+    canvas.onpointerup = canvas.onpointercancel = (event) => {
+      if (Math.abs(up(event)) < CLICK) weigh(cell.key, before + CLICKED);
+      [canvas.onpointermove, canvas.onpointerup, canvas.onpointercancel] = [(other) => this.point(other), null, null];
+    };
+  }
+
   click(event) {
     const { state, camera } = this;
-    if (!state.isSeen) return;
+    if (!state.isSeen || this.isStroke) return;
     const [x, y] = this.at(event), tiles = this.tiles();
     if (state.isWriting) {
       const { at, ...other } = writtenAt(state, camera, x, y) ?? {};
@@ -467,6 +512,7 @@ export class Stage {
       const found = headAt(tiles, x, y);
       if (!found) return this.tellPart([x, y]);
       this.choose(found);
+      if (state.look.lesson?.heads) return this.answer([found.kind, found.layer, found.head]);
       return this.go(HEAD);
     }
     if (state.depth === MODEL) return this.clickView(x, y);
@@ -474,6 +520,9 @@ export class Stage {
       const cell = cellAt(state, camera, x, y);
       if (!cell) return;
       if (cell.row === null) return this.touch(state.part().key, cell.key * state.sides()[1].every);
+      const { kind, layer, head } = state.tile, asked = state.look.veil.find((veil) => veil.what === "row" && veil.place === cell.row * state.sides()[0].every
+        && veil.kind === kind && veil.layer === layer && veil.head === head);
+      if (asked && cell.key >= 0 && this.answerBy(state.part().key, cell.key * state.sides()[1].every)) return;
       const isSame = state.row() === cell.row && (cell.key < 0 || state.key === cell.key);
       if (isSame) return this.go(ROW);
       state.chooseRow(cell.row);
@@ -683,7 +732,7 @@ export class Stage {
   axes() {
     const { state } = this, part = state.part(), [rows, columns] = state.view ? ["below", "above"] : ["rows", "columns"];
     const words = state.rowsAre(), of = `${part.query}${words ? `, ${words}` : ""}`;
-    const isMasked = !state.view && part.cells.subarray(...state.bytesOf(part)).includes(0);
+    const isMasked = !state.view && !part.veil.length && part.cells.subarray(...state.bytesOf(part)).includes(0);
     return `${rows}: ${of} · ${columns}: ${part.key}${isMasked ? " · hatched: masked" : ""}`;
   }
 
@@ -707,7 +756,12 @@ export class Stage {
   }
 
   drawRail() {
-    const { state, parts: { rail } } = this;
+    const { state, parts: { rail } } = this, { lesson, place } = state.look;
+    if (lesson && (!state.isSeen || DEPTHS[state.depth] === place[1].depth)) {
+      const dots = Array.from({ length: lesson.steps }, (_, at) => element("i", { class: "dot", ...(at + 1 === lesson.step ? { "data-on": "" } : at + 1 < lesson.step ? { "data-done": "" } : {}) }));
+      rail.replaceChildren(element("b", {}, lesson.title), element("span", { role: "img", "aria-label": `step ${lesson.step} of ${lesson.steps}` }, ...dots));
+      return;
+    }
     const part = state.part(), key = state.isCovered(part, state.tileOf(part), state.row()) ? "?" : state.keyNames()[state.column()];
     const names = ["Model", "Heads", state.name(), state.rowNames()[state.row()], key].slice(0, state.deepest + 1);
     rail.replaceChildren(...names.flatMap((name, depth) => {
@@ -715,6 +769,15 @@ export class Stage {
       place.onclick = () => this.go(depth);
       return depth ? [element("i", { "aria-hidden": "true" }, "›"), place] : [place];
     }));
+  }
+
+  /** What a class or a lesson says in the place of a finding, after some acts; whether it says anything. */
+  drawSlide(acts = []) {
+    const { look: { slide } } = this.state, { finding } = this.parts, isSaid = Boolean(slide && (slide.stays || this.left !== slide.text));
+    finding.classList.toggle("long", isSaid && slide.text.length > LONG_TEXT[Number(this.camera.isNarrow)]);
+    if (isSaid)
+      finding.replaceChildren(...acts, ...slide.paragraphs.map((parts) => element("span", { class: "paragraph" }, ...nodes(parts))));
+    return isSaid;
   }
 
   drawFinding() {
@@ -728,11 +791,8 @@ export class Stage {
     const branched = state.write === 0 && state.look.write?.beginning ? instead(state) : "";
     if (branched) acts.push(actOf(branched, () => this.branch("")));
     if (done.length > NAMED) acts.push(element("span", { class: "done" }, `and ${done.length - NAMED} more`));
-    const { preview } = state, { slide } = state.look;
-    if (slide && (slide.is_question || this.left !== slide.text)) { // of a class
-      finding.replaceChildren(...slide.text.split("*").map((text, at) => (at % 2 ? element("em", {}, text) : text)));
-      return;
-    }
+    const { preview } = state;
+    if (this.drawSlide(state.look.lesson ? acts : [])) return;
     if (preview) {
       finding.replaceChildren(...nodes(preview.now?.length ? preview.rest : preview.said ?? [preview.why]));
       return;

@@ -54,6 +54,7 @@ export class StageState {
   key = -1; // the column chosen, −1: the one with the largest weight
   token = null; // {side, index}: the word that acts are about
   mix = 1; // from the run before a change, 0, to that after it
+  guess = null; // at a covered row, see Stage.paint
   preview = null; // what an act would give that is pointed at: {said, now}
   sent = null; // the selection that the server was told last
 
@@ -193,7 +194,7 @@ export class StageState {
 
   /** How far the word that the selected head follows stands behind the one that its rows read. */
   shift(part = this.part(), tile = this.tileOf(part)) {
-    const isAsked = this.look?.veil?.some(({ what }) => what === "next tokens" || what === "decoding");
+    const isAsked = this.look?.reads || this.look?.veil?.some(({ what }) => what === "next tokens" || what === "decoding");
     return isAsked ? 0 : shiftOf(part, this.run.sides, [tile]);
   }
 
@@ -280,6 +281,12 @@ export class StageState {
 
   isCovered(part, tile, row) {
     return isCovered(part, [tile], row);
+  }
+
+  /** Whether the selected row is covered, and guessed at. */
+  isGuessed() {
+    const part = this.part(), tile = this.tileOf(part), row = this.row();
+    return this.guess?.shares.length === part.columns && this.isCovered(part, tile, row);
   }
 
   isOff({ kind, layer, head }) {
@@ -532,6 +539,8 @@ export class StageState {
       if ("swap" in cards && (cards.swap || token.side === first))
         found.push({ key: "w", name: cards.swap ? "Swap back" : "Swap", act: { what: "swap", index: token.index }, isDone: cards.swap });
     }
+    if (token?.side === this.part().key && this.depth >= HEAD)
+      found.push({ key: "e", name: "Hide here", act: { what: "hide", ...token, head: { ...tile } }, isDone: false });
     const isOff = this.isOff(tile);
     found.push({ key: "o", name: isOff ? "on" : "off", act: { what: "off", ...tile }, isDone: isOff });
     if ("causal" in cards) found.push({ key: "k", name: "Let it peek", act: { what: "causal" }, isDone: cards.causal });

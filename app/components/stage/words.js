@@ -106,7 +106,7 @@ export function drawUnder(stage) {
   const token = state.token, button = token && stage.buttonOf(token);
   bar.hidden = !button || state.isWriting;
   if (!bar.hidden) {
-    const acts = state.acts().filter(({ key }) => key === "h" || key === "w");
+    const acts = state.acts().filter(({ key }) => "hwe".includes(key));
     const drawn = JSON.stringify([acts, state.run.id]);
     if (bar.drawn !== drawn) { // an act that is pointed at stays
       bar.drawn = drawn;

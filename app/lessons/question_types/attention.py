@@ -245,8 +245,12 @@ class SharesType(QuestionType):
                 "gets all of it": row[j] + row[k],
                 "shared equally": row[k] + row[j] / (n - 1),
             }
-            names = "key", "weight", "second key", "second weight"
-            given |= {name: shown.pop(name) for name in names}
+            given |= {name: shown.pop(name) for name in ("key", "second key")}
+            # So many decimals that what is printed gives what is printed.
+            rest, second = ([round(x, 2), round(x, 3)] for x in (1 - row[j], row[k]))
+            digits = int(percent(second[0] / rest[0]) != percent(answer))
+            given |= {"weight": percent(row[j], digits), "second weight": percent(row[k], digits)}
+            shown["rest"] = percent(1 - row[j], digits)
             veil = veil_of("change", head, i)
         else:
             answer = 1.0

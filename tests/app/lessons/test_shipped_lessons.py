@@ -1,20 +1,24 @@
 """Every lesson on the models that are shipped: each step has a view, a question and all its words,
 and what it says holds."""
 
+import json
 import re
 from functools import cache
 
 import numpy as np
 import pytest
 
+from headlight.app.components.packing import answers_of, covered, pack_trace
 from headlight.app.lessons.__main__ import main
 from headlight.app.lessons.lesson import LiveLesson, load_folder, load_lesson
 from headlight.app.lessons.lesson_file import LessonError
 from headlight.app.lessons.question import CHOOSE, DO, FIND, NUMBER, PAINT, READ
 from headlight.app.lessons.question_types.acts import UNTIL
 from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun, names_of
-from headlight.app.state.pages import PAGES
+from headlight.app.shell.stage import covers
+from headlight.app.state.pages import HOME, PAGES
 from headlight.app.state.settings import SETTINGS
+from headlight.model.analysis.reading import Reading
 from headlight.model.masks import Masks
 from tests.app.lessons import truth
 from tests.app.lessons.common import loaded, run_of
@@ -94,6 +98,46 @@ def test_half_of_the_questions_are_veiled_where_they_are_about_the_run():
         keys = step.source.keys
         if keys.get("type") in ("row", "shares", "shape", "without", "named head"):
             assert step.question(run, 0).veil, case
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_what_a_step_asks_about_is_not_in_the_bytes_of_the_stage(name):
+    """At whatever depth: all are drawn from these."""
+    for step in LESSONS[name].steps:
+        run = step.run(opened(name), loaded)
+        if step.page != HOME or not step.concerns(run):
+            continue
+        veils = step.question(run).veil
+        whole = pack_trace(run.base, Reading(), answers_of(run.base, run.checkpoint.outputs))
+        (before, parts), (after, covered_parts) = (
+            unpacked(packed) for packed in (whole, covered(whole, covers(veils, run.base.kinds)))
+        )
+        assert before["answers"] or not run.writes
+        assert after["answers"] is None and after["id"] != before["id"]
+        for kind, cells in covered_parts.items():
+            kept = np.ones_like(cells, dtype=bool)
+            for veil in veils:
+                if veil.what == "masks":
+                    kept[:] &= veil.kind not in (None, kind)
+                elif veil.what in ("lines", "needed words"):
+                    kept[:] &= kind != "cross"
+                elif veil.kind == kind and veil.what == "row":
+                    kept[veil.layer, veil.head, veil.place] = False
+                elif veil.kind == kind and veil.what == "column":
+                    kept[veil.layer, veil.head] = False
+            assert np.array_equal(cells, parts[kind] * kept), (step.number, kind)
+
+
+def unpacked(packed):
+    """The header, and the bytes of each kind."""
+    end = 4 + int.from_bytes(packed[:4], "little")
+    header, parts = json.loads(packed[4:end]), {}
+    for part in header["parts"]:
+        shape = [part[n] for n in ("layers", "heads", "rows", "columns")]
+        size = int(np.prod(shape))
+        parts[part["kind"]] = np.frombuffer(packed, np.uint8, size, end).reshape(shape)
+        end += size
+    return header, parts
 
 
 # What the texts claim, computed apart
@@ -250,7 +294,7 @@ def test_the_next_sentence_is_taken_where_one_does_not_work(tmp_path):
 
 
 def test_every_control_that_a_lesson_names_is_on_screen():
-    named = re.compile(r"(?:icon[^.]*,|card|under|into|[Pp]ress|button) \*([^*{]+)\*")
+    named = re.compile(r"(?:[Oo]pen|under|into|[Pp]ress|button) \*([^*{]+)\*")
     app = [
         path.read_text("utf-8")
         for path in (ROOT / "app").rglob("*")
@@ -258,5 +302,5 @@ def test_every_control_that_a_lesson_names_is_on_screen():
     ]
     found = {name for path in (ROOT / "app/lessons/en").glob("*.md")
              for name in named.findall(path.read_text("utf-8"))}  # fmt: skip
-    assert {"Hide", "causal", "pad to"} <= found
+    assert {"Hide", "Hide here", "Pad to length"} <= found
     assert not [name for name in found if not any(f'"{name}' in text for text in app)]
