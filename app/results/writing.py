@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from headlight.app.results.shown import Shown
-from headlight.model.decoding.generate import Beam, Generation, Greedy, Sampling
+from headlight.model.decoding.generate import Beam, Generation, Greedy, How, Sampling
 from headlight.model.probing.trace import CannotRead
 
 BEST = 8  # tokens of a step
@@ -133,7 +133,7 @@ def sampled(shown: Shown, temperature: float, seed: int) -> dict[str, Any]:
     }
 
 
-def _written(shown: Shown, beginning: Sequence[int] = (), how=Greedy()) -> Generation:
+def _written(shown: Shown, beginning: Sequence[int] = (), how: How = Greedy()) -> Generation:
     text = shown.generation(how, beginning)
     if np.isnan(text.probabilities).any():
         raise CannotRead("The model's probabilities are not finite, so it cannot choose a word.")

@@ -183,7 +183,8 @@ def _decoding(shown: Shown) -> dict[str, Any] | None:
 
 
 def _decodes_with() -> dict[str, Any]:
-    return {key: session.values().get(key, SETTINGS[key].default) for key in running_lesson.DECODED_WITH}
+    keys = running_lesson.DECODED_WITH
+    return {key: session.values().get(key, SETTINGS[key].default) for key in keys}
 
 
 def _best(shown: Shown) -> dict[str, Any] | None:
