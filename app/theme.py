@@ -506,31 +506,36 @@ STAGE_STYLE = f"""
   position: fixed; inset: 0 0 0 auto; width: {PANEL}px; z-index: 6; padding: 1rem 0;
   background: light-dark({STAGE_PAPER["light"]}, {STAGE_PAPER["dark"]});
 }}
-.st-key-stage_body > :has(> .st-key-panel):not(:has(
-  :is(.st-key-room_region, .st-key-notices) > *)) {{
-  display: none;
-}}
-:root:has(.st-key-stage_body :is(.st-key-room_region, .st-key-notices) > *) {{
-  --hl-side: {PANEL}px;
-}}
+.st-key-stage_body > :has(> .st-key-panel):not(:has(.st-key-notices > *)) {{ display: none; }}
+:root:has(.st-key-stage_body .st-key-notices > *) {{ --hl-side: {PANEL}px; }}
 :root:has(.st-key-stage_body):has(.st-key-remote) {{ --hl-foot: {REMOTE}px; }}
-/* What a lesson answers with, and its way on. */
+/* What a lesson or a room is answered with, and the way on. */
 .st-key-stage_body .stHorizontalBlock.st-key-lesson_region {{
   position: fixed; inset: auto var(--hl-side, 0px) var(--hl-foot, 0px) 0; z-index: 6; width: auto;
   margin: 0; padding: 6px 32px 10px; max-height: 60vh; overflow: auto; align-items: center;
   background-color: light-dark({STAGE_PAPER["light"]}, {STAGE_PAPER["dark"]});
   border: 0;
 
+  &:not(:has(button, input, p, canvas, small)) {{ display: none; }}
   > :has(> .st-key-lesson_ways) {{ margin-left: auto; }}
+  .st-key-room_panel {{
+    flex-flow: row wrap; align-items: center; gap: 6px 1rem; padding: 0; border: 0; width: auto;
+
+    > * {{ width: auto; flex: 0 1 auto; }}
+    > :has(> .stHtml > div) {{ flex: 0 1 22rem; }}
+    [class*="st-key-room_choices"] {{ flex-flow: row wrap; }}
+  }}
   > [class*="st-key-paint"] {{ flex: 1 0 100%; }}
 }}
 @media (max-width: 640px) {{
   .st-key-stage_body .stHorizontalBlock.st-key-lesson_region {{
     padding: 4px 16px 8px; gap: 6px;
 
-    > :has(> .st-key-lesson_choices) {{ flex: 1 0 100%; }}
+    > :has(> .st-key-lesson_choices), .st-key-room_panel > :has(> [class*="st-key-room_choices"]) {{
+      flex: 1 0 100%;
+    }}
   }}
-  .st-key-stage_body .st-key-lesson_choices {{
+  .st-key-stage_body :is(.st-key-lesson_choices, [class*="st-key-room_choices"]) {{
     display: grid; grid-template-columns: 1fr 1fr; gap: 6px; width: 100%;
 
     > div, button {{ width: 100% !important; }}

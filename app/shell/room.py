@@ -27,7 +27,6 @@ from headlight.app.text import formats
 REGION = "room"
 LONGEST, MOST_CHOICES = 300, 8
 KINDS = {"choose": "Choices", "number": "A number", "token": "A word", "head": "A head"}
-NO_TEXT = "What do you think?"
 NOT_IN = "This browser is not in room {}."
 ENDED = "Room {} has ended."
 UNKNOWN = "Choose it to reveal it"
@@ -54,6 +53,7 @@ def draw(page: Page, panel: DeltaGenerator) -> None:
         if is_region and (
             room_acts.lesson_question() != running_lesson.memo().in_room  # what is covered changes
             or room_acts.is_led() != session.memo().is_led  # what else is there changes
+            or (page.stage and room_acts.finding() != session.memo().room_said)
         ):
             st.rerun()
         with row("room_line"):
@@ -66,12 +66,12 @@ def draw(page: Page, panel: DeltaGenerator) -> None:
                 _draw_teachers_line(page, room)
             else:
                 _draw_students_line(page, room)
-        with panel.container(key="room_panel", gap="xsmall"):
+        with panel.container(key="room_panel", gap="small" if page.stage else "xsmall"):
             if problem := session.memo().room_problem:
                 session.memo().room_problem = ""
                 show_message(problem, st.warning)
             if room.question:
-                _draw_question(room, room.question)
+                _draw_question(room, room.question, page.stage)
 
 
 def _leave() -> None:
@@ -205,7 +205,7 @@ def _draw_ask() -> None:
         "Answer", list(KINDS), default="choose", format_func=KINDS.__getitem__, key="poll_kind",
         required=True, label_visibility="collapsed",
     )  # fmt: skip
-    st.text_input("Question", key="poll_text", max_chars=LONGEST, placeholder=NO_TEXT)
+    st.text_input("Question", key="poll_text", max_chars=LONGEST, placeholder=room_acts.NO_TEXT)
     if kind == "choose":
         st.text_area("Choices, one per line", key="poll_choices", max_chars=2000)
     st.button("Ask everyone", on_click=_ask_poll, key="ask_poll", type="primary")
@@ -235,10 +235,12 @@ def _ask_poll() -> None:
     room_acts.append(rooms.ASK, about=about)
 
 
-def _draw_question(room: RoomState, question: Asked) -> None:
+def _draw_question(room: RoomState, question: Asked, is_said: bool) -> None:
+    """`is_said`: what is asked stands in the place of the finding."""
     number, round_ = question.key
     st.caption(f"Question {number}" + (f", round {round_}" if round_ > 1 else ""))
-    st.markdown(f"**{question.about['text'] or NO_TEXT}**")
+    if not is_said:
+        st.markdown(f"**{question.about['text'] or room_acts.NO_TEXT}**")
     if question.state in (SHOWN, REVEALED):
         st.html(results(question.about, question.rounds, question.truth))
     if room_acts.is_teacher(room):
@@ -311,7 +313,8 @@ def _draw_answers(question: Asked) -> None:
     mine, about = question.answers.get(room_acts.student()), question.about
     name = f"{question.key[0]}.{question.key[1]}"
     if about["kind"] in ("choose", "token"):
-        with st.container(horizontal=about["kind"] == "token", gap="xsmall"):
+        is_line = about["kind"] == "token"
+        with st.container(horizontal=is_line, gap="xsmall", key=f"room_choices {name}"):
             for i, choice in enumerate(about["choices"]):
                 st.button(
                     formats.escaped(_label(about, choice)),

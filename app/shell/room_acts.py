@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -41,6 +42,7 @@ from headlight.app.text import formats, part_names
 from headlight.model.analysis.reading import Reading
 from headlight.model.rounding import percent
 
+NO_TEXT = "What do you think?"  # of a question without a text
 NOT_LED = *OF_ROOMS, "projector"  # settings of a page's own, wherever the class is led
 # Menus and switches that are not there while a page is led: it would be in vain to use them.
 IDLE_WHERE_LED = (
@@ -94,6 +96,15 @@ def is_led() -> bool:
         return False
     now = here()
     return bool(now and now.view and not is_teacher(now))
+
+
+def finding() -> dict[str, Any] | None:
+    """What the room asks, in the place of a finding; None where it asks nothing."""
+    try:
+        question = room().question if code() else None
+    except NoRoom:
+        return None
+    return question and {"text": question.about["text"] or NO_TEXT, "stays": True}
 
 
 def as_led(page: Page) -> Page:

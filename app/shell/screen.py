@@ -144,13 +144,9 @@ def draw_stage(page: Page, run: Callable[[], None]) -> None:
     with room_acts.share(), room_acts.turn() as picture_is_drawn, session.running(page.key):
         page = room_acts.as_led(page)
         stage.begin()
-        places = frame.make(
-            body.container(key="unseen"),
-            body,
-            room=bool(room_acts.code()),
-        )
-        foot = None
-        if session.values()["lesson"] or running_lesson.memo().finished:
+        places = frame.make(body.container(key="unseen"), body)
+        foot, in_room = None, bool(room_acts.code())
+        if session.values()["lesson"] or running_lesson.memo().finished or in_room:
             foot = body.container(key="lesson_region", horizontal=True, gap="small")
         try:
             language = theme.language_style(catalog.language(session.values()["model"]))
@@ -171,9 +167,9 @@ def draw_stage(page: Page, run: Callable[[], None]) -> None:
             picture_is_drawn()
         finally:
             stage.cover()
-            if places.room:
+            if foot and in_room:
                 with body:
-                    room.draw(page, places.room)
+                    room.draw(page, foot)
             with errors.memory_errors_as_messages():
                 lesson.keep_answers()
             class_remote.draw(page)

@@ -31,6 +31,7 @@ from headlight.app.shell import (
     grid_display,
     lesson,
     palette,
+    room_acts,
     running_lesson,
     sweeps,
 )
@@ -116,7 +117,8 @@ def _look(look: Mapping[str, Any]) -> None:
 
 def _slide() -> dict[str, Any] | None:
     """What a lesson or a class says in the place of the finding."""
-    said = lesson.finding() or class_remote.finding()
+    session.memo().room_said = asked = room_acts.finding()
+    said = lesson.finding() or class_remote.finding() or asked
     return said and said | {"paragraphs": formats.paragraphs(said["text"])}
 
 
