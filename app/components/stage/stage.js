@@ -631,8 +631,8 @@ export class Stage {
   }
 
   drawRail() {
-    const { state, parts: { rail } } = this, { lesson, place } = state.look;
-    if (lesson && (!state.isSeen || DEPTHS[state.depth] === place[1].depth)) {
+    const { state, parts: { rail } } = this, { lesson } = state.look;
+    if (lesson && (!state.isSeen || DEPTHS[state.depth] === lesson.depth)) {
       const dots = Array.from({ length: lesson.steps }, (_, at) => element("i", { class: "dot", ...(at + 1 === lesson.step ? { "data-on": "" } : at + 1 < lesson.step ? { "data-done": "" } : {}) }));
       rail.replaceChildren(element("b", {}, lesson.title), element("span", { role: "img", "aria-label": `step ${lesson.step} of ${lesson.steps}` }, ...dots));
       return;
