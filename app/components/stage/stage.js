@@ -651,7 +651,7 @@ export class Stage {
     const { look: { slide } } = this.state, { finding } = this.parts, isSaid = Boolean(slide && (slide.stays || this.left !== slide.text));
     finding.classList.toggle("long", isSaid && slide.text.length > LONG_TEXT[Number(this.camera.isNarrow)]);
     if (isSaid)
-      finding.replaceChildren(...acts, ...slide.paragraphs.map((parts) => element("span", { class: "paragraph" }, ...nodes(parts))));
+      finding.replaceChildren(...acts.flatMap((act) => [act, " "]), ...slide.paragraphs.map((parts) => element("span", { class: "paragraph" }, ...nodes(parts))));
     return isSaid;
   }
 
@@ -771,6 +771,7 @@ export class Stage {
   hearSentence(event, { value }) {
     event.stopPropagation();
     if (event.key !== "Enter" || event.isComposing) return false;
+    event.preventDefault(); // else it presses the pencil, which has the focus next
     const selection = this.state.isSeen ? this.state.selection() : null;
     if (value.trim() && value !== this.state.look.line) this.engine.choose({ line: value, selection });
     return true;
