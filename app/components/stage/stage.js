@@ -607,7 +607,9 @@ export class Stage {
   axes() {
     const { state } = this, part = state.part(), [rows, columns] = state.view ? ["below", "above"] : ["rows", "columns"];
     const words = state.rowsAre(), of = `${part.query}${words ? `, ${words}` : ""}`;
-    const isMasked = !state.view && !part.veil.length && part.cells.subarray(...state.bytesOf(part)).includes(0);
+    const [from] = state.bytesOf(part), tile = state.tileOf(part), wide = part.columns;
+    const isMasked = !state.view && [...Array(part.rows).keys()].some((row) => !state.isCovered(part, tile, row)
+      && part.cells.subarray(from + row * wide, from + (row + 1) * wide).includes(0));
     return `${rows}: ${of} · ${columns}: ${part.key}${isMasked ? " · hatched: masked" : ""}`;
   }
 
