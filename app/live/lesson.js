@@ -126,6 +126,19 @@ const shares = (step, rows) => (i) => allowed(rows.weights[i]) > 1 && rows.secon
 const number = (answer, answers, more = {}) => ({ kind: "number", answer, tolerance: LIMITS.tolerance,
   misconceptions: mistakes(answers, answer), ...more });
 
+/** Two weights and what the first leaves, with so many decimals that the share that they give is the one
+ * that is printed. */
+function printed(weight, second) {
+  const share = percent(second / (1 - weight));
+  const found = [0, 1, 2, 3].map((digits) => [weight, second, 1 - weight].map((x) => percent(x, digits)));
+  const told = found.find(([, ...parts]) => {
+    const [part, rest] = parts.map((text) => Number(text.replace(/[<%]/g, "")));
+    return percent(part / rest) === share;
+  });
+  const [first, next, rest] = told ?? found.at(-1);
+  return { weight: first, "second weight": next, rest };
+}
+
 const ASKS = {
   "row: largest key": { fits: leads, draw(step, rows, i) {
     const { weights } = rows;
@@ -172,10 +185,10 @@ const ASKS = {
   } },
   "shares: weight after hiding": { fits: shares, draw(step, rows, i) {
     const row = rows.weights[i];
-    const [j, k] = rows.order[i];
+    const [j, k] = rows.order[i], { rest, ...given } = printed(row[j], row[k]);
     return number(row[k] / (1 - row[j]), { "not renormalised": row[k], "gets all of it": row[j] + row[k],
       "shared equally": row[k] + row[j] / (allowed(row) - 1) },
-    { tells: ["key", "weight", "second key", "second weight"], covered: "changed row" });
+    { tells: ["key", "second key"], given, shown: { ...given, rest }, covered: "changed row" });
   } },
   "shares: only key": { fits: (step, rows) => (i) => allowed(rows.weights[i]) === 1,
     draw: (step, { weights }, i) => number(1, { "one share of all": weights[i].length > 1

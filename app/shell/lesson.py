@@ -87,6 +87,7 @@ def place() -> dict[str, Any] | None:
         "title": now.lesson.title,
         "step": now.step.number,
         "steps": len(now.lesson.steps),
+        "depth": now.step.place["depth"],
         "acts": now.step.kind == DO,
         "typed": now.step.kind == DO or now.step.asks_own_sentence,
         "choices": running_lesson.choices(),

@@ -227,7 +227,7 @@ def open_link() -> None:
         return
     named = set(st.query_params) & SETTINGS.keys()
     lesson = lessons().get(st.query_params.get("lesson", ""))
-    if not lesson or named - {"lesson", "step_of_lesson", *OF_ROOMS}:
+    if not lesson or named - {"lesson", "step_of_lesson", "projector", *OF_ROOMS}:
         return
     setting = SETTINGS["step_of_lesson"]
     number = setting.parse(st.query_params.get_all(setting.key))

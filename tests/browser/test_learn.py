@@ -37,12 +37,10 @@ TEXT = """() => {
 
 
 def step(visit):
-    dots = visit.page.locator(".st-key-stage_place .rail [role=img]")
-    if dots.is_visible():
-        text = dots.get_attribute("aria-label")
-    else:
-        region = visit.page.locator(".st-key-lesson_region")
-        text = region.get_by_text(re.compile(r"step \d+ of")).inner_text()
+    dots = ".st-key-stage_place .rail [role=img]"
+    caption = ".st-key-lesson_region [data-testid=stCaptionContainer]"
+    shown = visit.page.locator(f"{dots} >> visible=true").or_(visit.page.locator(caption)).first
+    text = shown.get_attribute("aria-label") or shown.inner_text()
     return int(re.search(r"step (\d+) of", text)[1])
 
 

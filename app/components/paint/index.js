@@ -18,7 +18,10 @@ function bar(share, name) {
 }
 
 /** What is painted is seen on the stage too, and can be painted there. */
-const show = (painting) => meeting.stage?.paint(painting);
+function show(painting) {
+  meeting.guess = painting; // for a stage that comes later
+  meeting.stage?.paint(painting);
+}
 
 const enter = places(() => show(null));
 

@@ -24,6 +24,7 @@ export default function ({ parentElement, setTriggerValue }) {
   meeting.engine.send = (name, value) => setTriggerValue(name, value);
   if (!meeting.stage) {
     meeting.stage = new Stage(meeting.engine);
+    meeting.stage.paint(meeting.guess ?? null);
     meeting.engine.heard(() => requestAnimationFrame(watchFoot));
   }
   if (meeting.stage.root.parentNode === parentElement) return;

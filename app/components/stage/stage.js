@@ -732,7 +732,9 @@ export class Stage {
   axes() {
     const { state } = this, part = state.part(), [rows, columns] = state.view ? ["below", "above"] : ["rows", "columns"];
     const words = state.rowsAre(), of = `${part.query}${words ? `, ${words}` : ""}`;
-    const isMasked = !state.view && !part.veil.length && part.cells.subarray(...state.bytesOf(part)).includes(0);
+    const [from] = state.bytesOf(part), tile = state.tileOf(part), wide = part.columns;
+    const isMasked = !state.view && [...Array(part.rows).keys()].some((row) => !state.isCovered(part, tile, row)
+      && part.cells.subarray(from + row * wide, from + (row + 1) * wide).includes(0));
     return `${rows}: ${of} · ${columns}: ${part.key}${isMasked ? " · hatched: masked" : ""}`;
   }
 
@@ -756,8 +758,8 @@ export class Stage {
   }
 
   drawRail() {
-    const { state, parts: { rail } } = this, { lesson, place } = state.look;
-    if (lesson && (!state.isSeen || DEPTHS[state.depth] === place[1].depth)) {
+    const { state, parts: { rail } } = this, { lesson } = state.look;
+    if (lesson && (!state.isSeen || DEPTHS[state.depth] === lesson.depth)) {
       const dots = Array.from({ length: lesson.steps }, (_, at) => element("i", { class: "dot", ...(at + 1 === lesson.step ? { "data-on": "" } : at + 1 < lesson.step ? { "data-done": "" } : {}) }));
       rail.replaceChildren(element("b", {}, lesson.title), element("span", { role: "img", "aria-label": `step ${lesson.step} of ${lesson.steps}` }, ...dots));
       return;
@@ -776,7 +778,7 @@ export class Stage {
     const { look: { slide } } = this.state, { finding } = this.parts, isSaid = Boolean(slide && (slide.stays || this.left !== slide.text));
     finding.classList.toggle("long", isSaid && slide.text.length > LONG_TEXT[Number(this.camera.isNarrow)]);
     if (isSaid)
-      finding.replaceChildren(...acts, ...slide.paragraphs.map((parts) => element("span", { class: "paragraph" }, ...nodes(parts))));
+      finding.replaceChildren(...acts.flatMap((act) => [act, " "]), ...slide.paragraphs.map((parts) => element("span", { class: "paragraph" }, ...nodes(parts))));
     return isSaid;
   }
 
@@ -910,6 +912,7 @@ export class Stage {
   hearSentence(event, { value }) {
     event.stopPropagation();
     if (event.key !== "Enter" || event.isComposing) return false;
+    event.preventDefault(); // else it presses the pencil, which has the focus next
     const selection = this.state.isSeen ? this.state.selection() : null;
     if (value.trim() && value !== this.state.look.line) this.engine.choose({ line: value, selection });
     return true;

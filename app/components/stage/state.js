@@ -462,8 +462,10 @@ export class StageState {
     return this.run.answers && !this.look.veil?.length ? this.run.answers.rows[this.answerRow()] : null;
   }
 
-  /** The deepest place: of a model that is known by its weights alone, nothing leads to them. */
+  /** The deepest place: while a question covers something, nothing is told of what weights are made of; of a
+   * model that is known by its weights alone, nothing leads to them. */
   get deepest() {
+    if (this.look?.veil?.length) return HEAD;
     return this.look?.lacks ? ROW : NUMBER;
   }
 

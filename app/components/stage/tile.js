@@ -31,6 +31,8 @@ export function drawTile(state, camera, { part, tile, where }, { x, y, w, h }, a
   cx.fillRect(x, y, w, h);
   cx.fillStyle = camera.hatch();
   cx.fillRect(x, y, w, h);
+  cx.fillStyle = colours.flat; // no mask: a question covers it
+  for (const { tile: of, first, count } of part.veil) if (of === tile) cx.fillRect(x, y + (first * h) / part.rows, w, (count * h) / part.rows);
   cx.imageSmoothingEnabled = part.columns > w || part.rows > h;
   cx.drawImage(image(state, camera, part, tile), x, y, w, h);
   cx.restore();

@@ -57,6 +57,19 @@ def row_values(run: SentenceRun, head: NamedHead, i: int) -> tuple[dict, dict]:
     return given, shown
 
 
+def _printed(weight: float, second: float) -> dict[str, str]:
+    """Two weights and what the first leaves, with so many decimals that the share that they give
+    is the one that is printed."""
+    share, found = percent(second / (1 - weight)), {}
+    for digits in range(4):
+        numbers = {"weight": weight, "second weight": second, "rest": 1 - weight}
+        found = {name: percent(number, digits) for name, number in numbers.items()}
+        part, rest = (float(found[name].strip("<%")) for name in ("second weight", "rest"))
+        if percent(part / rest) == share:
+            break
+    return found
+
+
 def veil_of(what: str, head: NamedHead, i: int) -> tuple[Veil, ...]:
     return (Veil(what, head.kind, head.layer, head.head, i),)
 
@@ -246,11 +259,8 @@ class SharesType(QuestionType):
                 "shared equally": row[k] + row[j] / (n - 1),
             }
             given |= {name: shown.pop(name) for name in ("key", "second key")}
-            # So many decimals that what is printed gives what is printed.
-            rest, second = ([round(x, 2), round(x, 3)] for x in (1 - row[j], row[k]))
-            digits = int(percent(second[0] / rest[0]) != percent(answer))
-            given |= {"weight": percent(row[j], digits), "second weight": percent(row[k], digits)}
-            shown["rest"] = percent(1 - row[j], digits)
+            given |= _printed(row[j], row[k])
+            shown = {"rest": given.pop("rest")}
             veil = veil_of("change", head, i)
         else:
             answer = 1.0

@@ -3,6 +3,7 @@ and what it says holds."""
 
 import json
 import re
+from contextlib import suppress
 from functools import cache
 
 import numpy as np
@@ -20,6 +21,7 @@ from headlight.app.state.pages import HOME, PAGES
 from headlight.app.state.settings import SETTINGS
 from headlight.model.analysis.reading import Reading
 from headlight.model.masks import Masks
+from headlight.model.rounding import percent
 from tests.app.lessons import truth
 from tests.app.lessons.common import loaded, run_of
 from tests.app.lessons.test_lesson_files import GOOD
@@ -223,6 +225,31 @@ def test_an_act_that_cannot_be_done_has_done_nothing(until):
             assert not question.mark(act).right, act
     with pytest.raises(ValueError, match="settings"):
         question.mark("off")
+
+
+@pytest.mark.parametrize("case", steps_with(ask="weight after hiding"), ids=str)
+def test_what_is_printed_gives_what_is_printed(case):
+    """On each sentence of the lesson that has such a row."""
+    name, number = case
+    found = 0
+    for model, sentence in LESSONS[name].runs():
+        step, run = LESSONS[name].steps[number - 1], SentenceRun(loaded(model), model, sentence)
+        with suppress(NoQuestion):
+            question = step._draw(run, 0)
+            said = {**question.given, **question.shown}
+            second, rest = (float(said[n].rstrip("%")) for n in ("second weight", "rest"))
+            assert said["answer"] == percent(second / rest), sentence
+            found += 1
+    assert found > 2
+
+
+def test_a_row_that_nobody_painted_is_not_compared_with_a_guess():
+    for case in steps_with(ask="paint"):
+        step, run = step_of(case)
+        question = step.question(run)
+        assert "You gave" not in question.reveal_after() and question.reveal_after()
+        if question.answer.ndim == 1:
+            assert "You gave <1% of" in question.reveal_after(question.answer)
 
 
 # Own sentences
