@@ -19,7 +19,7 @@ from headlight.app.server import rooms
 from headlight.app.server.room_hub import Hub, Listener, hub
 from headlight.app.server.rooms import KEPT, NoRoom, RoomState, TooMuch
 
-BEGINS = "/attention"  # where a room begins: its bar has all settings, and its panel what is asked
+BEGINS = "/"
 TEACHER, STUDENT = "headlight_teacher_", "headlight_student_"  # names of cookies, before the code
 NONE = "There is no such room. Please check the code, and go back to type it again."
 SLOWLY = "Too many attempts. Please wait a minute."

@@ -17,7 +17,7 @@ from headlight.app.lessons.question import numbers_in, painted_row
 from headlight.app.server import lan, rooms
 from headlight.app.server.room_hub import hub
 from headlight.app.server.rooms import CLOSED, OPEN, REVEALED, SHOWN, Asked, NoRoom, RoomState
-from headlight.app.shell import room_acts, running_lesson
+from headlight.app.shell import room_acts, running_lesson, stage
 from headlight.app.shell.layout import row
 from headlight.app.state import session
 from headlight.app.state.messages import show_message
@@ -53,6 +53,7 @@ def draw(page: Page, panel: DeltaGenerator) -> None:
         if is_region and (
             room_acts.lesson_question() != running_lesson.memo().in_room  # what is covered changes
             or room_acts.is_led() != session.memo().is_led  # what else is there changes
+            or not session.shows_all_but(())  # with an act in one message it is drawn alone
             or (page.stage and room_acts.finding() != session.memo().room_said)
         ):
             st.rerun()
@@ -101,8 +102,24 @@ def _draw_line(page: Page, room: RoomState, text: str, following: bool) -> None:
     teaches = room_acts.is_teacher(room)
     invitation = _invitation(lan.class_address() or _origin(), room.code) if teaches else None
     room_line(
-        room.code, room.mark_for(teaches), following, teaches, room_acts.address(page), invitation
+        room.code, room.mark_for(teaches), following, teaches, room_acts.address(page), invitation,
+        partial(_hear_place, page) if page.stage and _needs_place(room, teaches) else None,
     )  # fmt: skip
+
+
+def _needs_place(room: RoomState, teaches: bool) -> bool:
+    """Whether it matters where on the stage this browser is: who leads is followed, and who is
+    asked for a head has it selected."""
+    question = room.question
+    asks = question and question.state == OPEN and question.about["kind"] == "head"
+    return bool(room.view) if teaches else bool(asks)
+
+
+def _hear_place(page: Page, told: Mapping) -> None:
+    """A callback."""
+    stage.take(told.get("selection"))
+    room_acts.hear_place(told.get("place") or {})
+    room_acts.lead(page)
 
 
 def _origin() -> str:

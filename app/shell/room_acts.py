@@ -6,11 +6,12 @@ import io
 import math
 import random
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -36,12 +37,14 @@ from headlight.app.shell import class_remote, running_lesson
 from headlight.app.shell.running_lesson import RoomQuestion
 from headlight.app.state import session, settings
 from headlight.app.state.messages import NothingToShow
+from headlight.app.state.options import PLACES
 from headlight.app.state.pages import Page
 from headlight.app.state.settings import OF_ROOMS, SETTINGS
 from headlight.app.text import formats, part_names
 from headlight.model.analysis.reading import Reading
 from headlight.model.rounding import percent
 
+LONGEST_PLACE = 60  # characters of a name of a place
 NO_TEXT = "What do you think?"  # of a question without a text
 NOT_LED = *OF_ROOMS, "projector"  # settings of a page's own, wherever the class is led
 # Menus and switches that are not there while a page is led: it would be in vain to use them.
@@ -100,10 +103,7 @@ def is_led() -> bool:
 
 def finding() -> dict[str, Any] | None:
     """What the room asks, in the place of a finding; None where it asks nothing."""
-    try:
-        question = room().question if code() else None
-    except NoRoom:
-        return None
+    question = now.question if (now := here()) else None
     return question and {"text": question.about["text"] or NO_TEXT, "stays": True}
 
 
@@ -319,7 +319,18 @@ def address(page: Page) -> str:
         and SETTINGS[key].concerns(context)
         and (SETTINGS[key].pages or SETTINGS[key].opens or value != SETTINGS[key].default)
     }
-    return "/" + permalink(shown | {"room": code()}, page.key)
+    link = "/" + permalink(shown | {"room": code()}, page.key)
+    place = urlencode(session.memo().led_to) if page.stage else ""
+    return f"{link}&{place}" if place else link
+
+
+def hear_place(place: Mapping) -> None:
+    """Where on the stage the teacher's browser is. It may send anything."""
+    session.memo().led_to = {
+        name: value[:LONGEST_PLACE]
+        for name in (*PLACES, "cell", "scaling")
+        if isinstance(value := place.get(name), str)
+    }
 
 
 def lead(page: Page) -> None:

@@ -207,7 +207,7 @@ def _done() -> list[dict[str, Any]]:
     return done
 
 
-def _take(selected: Mapping[str, Any] | None) -> None:
+def take(selected: Mapping[str, Any] | None) -> None:
     """Make the browser's selection that of the settings."""
     if selected:
         places = {name: selected[name] for name in ("kind", "layer", "head", "query", "key")}
@@ -216,7 +216,7 @@ def _take(selected: Mapping[str, Any] | None) -> None:
 
 def _act(what: Mapping[str, Any]) -> None:
     act = {**what}
-    _take(act.pop("selection", None))
+    take(act.pop("selection", None))
     if act.get("what") == "answer":
         running_lesson.answer(act["value"])
         return
@@ -229,7 +229,7 @@ def _act(what: Mapping[str, Any]) -> None:
 
 
 def _choose(wanted: Mapping[str, Any]) -> None:
-    _take(wanted.get("selection"))
+    take(wanted.get("selection"))
     if "line" in wanted:
         session.read_line(str(wanted["line"]))
     if wanted.get("model") in catalog.models():

@@ -105,6 +105,7 @@ class Memo:
     recording: str = ""  # the name of one that was dropped there last
     refused: str = ""  # why an uploaded file could not be opened
     lesson: Any = None  # see LessonMemo of running_lesson.py
+    led_to: dict[str, str] = field(default_factory=dict)  # on the stage, by this teacher
     room_said: Any = None  # what the room asked as the stage was drawn
     is_led: bool = False  # whether the page was drawn as one that follows the teacher's
     room_problem: str = ""  # why the last act in the room was refused

@@ -248,6 +248,13 @@ class Visit:
         return button
 
     def type(self, text: str, label: str = "Source sentence") -> "Visit":
+        stage = self.page.locator(".st-key-stage_place .stage")
+        if stage.is_visible() and label != "Target":
+            stage.locator(".pencil").click()
+            box = stage.get_by_label("Sentence", exact=True).locator("visible=true")
+            box.fill(text)
+            box.press("Enter")
+            return self.idle()
         if label == "Target":
             self.menu("output")
         box = self.page.get_by_label(label, exact=True)
@@ -306,6 +313,9 @@ class Visit:
                 views.get_by_text(wanted.view, exact=True).locator("visible=true").click()
         if wanted.stage:
             self.page.wait_for_selector(".st-key-stage_body", state="attached")
+            self.idle()
+            if (close := self.page.locator(".st-key-close_drawer button")).is_visible():
+                close.click()
             return self.idle()
         heading = wanted.group if wanted.view else title
         expect(self.page.get_by_role("heading", name=heading, exact=True)).to_be_visible()

@@ -1,9 +1,10 @@
 """The browser's side of a room: it hears what happens there, leads a follower's page, and keeps the
 view of whoever is led away. And the form that starts or joins a room."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 
+import streamlit as st
 from streamlit.components.v2 import component
 
 from headlight.app.components.scripts import read, script
@@ -59,8 +60,10 @@ def room_line(
     is_teacher: bool,
     shown: str,
     invitation: Invitation | None,
+    on_place: Callable[[Mapping], None] | None,
 ) -> None:
-    """`mark`: of the room's state that is drawn. `shown`: the address of what the page shows."""
+    """`mark`: of the room's state that is drawn. `shown`: the address of what the page shows.
+    `on_place` hears where on the stage this browser is, {place, selection}, each time it moves."""
     data: Mapping[str, object] = {
         "code": code,
         "mark": mark,
@@ -68,8 +71,13 @@ def room_line(
         "isTeacher": is_teacher,
         "shown": shown,
         "invitation": asdict(invitation) if invitation else None,
+        "hearsPlace": on_place is not None,
     }
-    _mount_line(data=data, key="room_events", width="content", on_changed_change=lambda: None)
+    key = "room_events"
+    _mount_line(
+        data=data, key=key, width="content", on_changed_change=lambda: None,
+        on_place_change=lambda: on_place and on_place(st.session_state[key].place),
+    )  # fmt: skip
 
 
 def room_form() -> None:

@@ -11,6 +11,7 @@ import { keepOwnView, ownView } from "./own_view.js";
 const AGAIN = 1000; // ms
 const BEGINS = 100; // ms in which a run that was asked for begins
 const REST = 300; // ms in which what a run has removed is gone from the page
+const SETTLED = 300; // ms after which a place on the stage is told
 const LOST = 3000; // ms after which a lost connection is reported
 const OF_ROOM = ".st-key-room_line, .st-key-room_panel";
 const ACTS = ["pointerdown", "keydown"];
@@ -109,13 +110,16 @@ class Room {
   }
 
   lead(view) {
-    const grid = window.headlight?.grid, { head } = this.state;
+    const grid = window.headlight?.grid, { head } = this.state, { stage } = onStage();
     const isHere = this.led && !this.hasActed && rest(view) === rest(this.led);
     if (this.hasActed) this.keepOwn();
     Object.assign(this, { led: view, hasActed: false });
     if (isHere && head && grid?.frame?.isConnected) {
       const { cell, ...tile } = head;
       grid.follow(tile, cell);
+    } else if (isHere && stage?.root.getClientRects().length) {
+      history.replaceState(history.state, "", view);
+      stage.follow({ isLink: true });
     } else lead(view, true);
     this.waitForRun();
   }
@@ -134,10 +138,13 @@ class Room {
   }
 }
 
-/** An address without what is selected in the grid. */
+const onStage = () => (globalThis.headlightStage ??= { mounts: 0, places: 0 }); // as its meeting.js has it
+const PLACE = ["depth", "cell", "whole", "heads", "view", "stop", "number", "write", "scaling"]; // on the stage
+
+/** An address without what is selected in the picture. */
 const rest = (address) => {
   const url = new URL(address, location);
-  for (const name of ["kind", "layer", "head", "follow", "to"]) url.searchParams.delete(name);
+  for (const name of ["kind", "layer", "head", "follow", "to", ...PLACE]) url.searchParams.delete(name);
   return url.pathname + url.search;
 };
 
@@ -162,6 +169,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
     isThere: () => parentElement.isConnected,
     say: (text) => (status.textContent = text),
   });
+  let timer = null;
+  onStage().kept = data.hearsPlace ? (place) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => setTriggerValue("place", { place, selection: onStage().stage.state.selection() }), SETTLED);
+  } : null;
   const [own, code, dialog] = [".own", ".code", "dialog"].map((name) => parentElement.querySelector(name));
   own.hidden = data.isTeacher || data.following || !ownView();
   own.onclick = () => whenIdle(() => lead(inRoom(ownView(), data.code)));

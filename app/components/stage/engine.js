@@ -117,6 +117,7 @@ export class StreamlitEngine {
       else query.set(name, value);
     }
     attempt(() => history.replaceState(history.state, "", `${location.pathname}?${query}`));
+    globalThis.headlightStage?.kept?.(place); // in a room
   }
 
   /** Where the address leads to. */
