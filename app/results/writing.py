@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from headlight.app.results.shown import Shown
-from headlight.model.decoding.generate import Beam, Generation, Greedy, Sampling
+from headlight.model.decoding.generate import Beam, Generation, Greedy, How, Sampling
 from headlight.model.probing.trace import CannotRead
 
 BEST = 8  # tokens of a step
@@ -51,7 +51,8 @@ def one_by_one(shown: Shown, beginning: str) -> dict[str, Any]:
                 "piece": _piece(shown, text.ids[: i + 1]) if i < len(text.ids) else "",
             }
         )
-    others = islice(_others(shown, text, len(given)), OTHERS)
+    others = [*islice(_others(shown, text, len(given)), OTHERS)]
+    others.sort(key=lambda other: -other[0].score)
     return {
         "steps": steps,
         "given": len(given),
@@ -133,7 +134,7 @@ def sampled(shown: Shown, temperature: float, seed: int) -> dict[str, Any]:
     }
 
 
-def _written(shown: Shown, beginning: Sequence[int] = (), how=Greedy()) -> Generation:
+def _written(shown: Shown, beginning: Sequence[int] = (), how: How = Greedy()) -> Generation:
     text = shown.generation(how, beginning)
     if np.isnan(text.probabilities).any():
         raise CannotRead("The model's probabilities are not finite, so it cannot choose a word.")

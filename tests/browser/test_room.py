@@ -107,9 +107,9 @@ def test_a_lesson_in_a_room(chromium, served, room_file):
         for student in students:
             expect_source(student, "A dog runs.")
             expect(student.page.locator(".st-key-share")).to_have_count(0)
-        teacher.go("Tokenizer")
+        teacher.go("Inside a head")
         for student in students:
-            student.page.wait_for_url("**/tokenizer?**")
+            student.page.wait_for_url("**/inside?**")
         teacher.go("Attention")
         for student in students:
             student.page.wait_for_url("**/attention?**")
