@@ -51,7 +51,8 @@ def one_by_one(shown: Shown, beginning: str) -> dict[str, Any]:
                 "piece": _piece(shown, text.ids[: i + 1]) if i < len(text.ids) else "",
             }
         )
-    others = islice(_others(shown, text, len(given)), OTHERS)
+    others = [*islice(_others(shown, text, len(given)), OTHERS)]
+    others.sort(key=lambda other: -other[0].score)
     return {
         "steps": steps,
         "given": len(given),

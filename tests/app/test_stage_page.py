@@ -187,6 +187,21 @@ def test_the_drawers_table_has_the_numbers_of_the_stream_and_of_the_lens():
     assert np.array_equal(ranks.astype(int), lens.rank)
 
 
+def test_the_look_tells_how_a_model_writes(opened, sent):
+    told = look_of(opened("en-fr", width="3", seed="99999", beginning="5-7"))["write"]
+    assert told == {"width": 3, "temperature": 1.0, "seed": 0, "beginning": "5-7"}
+
+
+@pytest.mark.parametrize("name", ["english", "reviews"])
+def test_only_a_model_that_writes_is_asked_what_it_writes(answered, name):
+    found = answered({"what": "write", "how": "one", "of": ""}, name, TEXT)
+    if name == "reviews":
+        assert found == {"cannot": "This model predicts a class; it writes no text."}
+    else:
+        written = load(name).generate(TEXT)
+        assert [step["id"] for step in found["steps"]] == list(written.path)
+
+
 @pytest.mark.parametrize("name", ["en-fr", "english", "reverse"])
 def test_the_logit_of_a_word_is_the_sum_of_its_parts(answered, name):
     model, text = load(name), "a b c" if name == "reverse" else TEXT

@@ -314,7 +314,7 @@ class Visit:
         if wanted.stage:
             self.page.wait_for_selector(".st-key-stage_body", state="attached")
             self.idle()
-            if (close := self.page.locator(".st-key-close_drawer button")).is_visible():
+            if (close := self.page.locator(".st-key-close_drawer button").first).is_visible():
                 close.click()
             return self.idle()
         heading = wanted.group if wanted.view else title

@@ -217,7 +217,7 @@ def test_dark_and_for_a_projector(visit):
 # The way to the picture by Tab
 
 
-TABS = 16  # presses
+TABS = 19  # presses
 IS_CANVAS = "node?.tagName === 'CANVAS'"
 FOCUS = """() => {
   let node = document.activeElement;

@@ -5,7 +5,7 @@
 import { wordOf } from "./after.js";
 import { chance, ofText, two } from "./arithmetic.js";
 
-const WORDS = 4.2; // letters of a column, from which on it has words
+const WORDS = 3.6; // letters of a column, from which on it has words
 const DASHES = [5, 4]; // of the way of greedy decoding
 
 /** Where the tree stands: columns `each` wide from the left, lanes `high` from `top` on; at the right, or on a

@@ -351,6 +351,7 @@ export class Stage {
   selectedWord() {
     this.all();
     this.parts.spoken.textContent = spokenWrite(this.state);
+    requestAnimationFrame(() => painted("stage word", this.state.at));
   }
 
   /** Goes on from another token; "" from none. */

@@ -73,7 +73,7 @@ function drawWritten(stage, box, replaces) {
   box.hidden = replaces && at >= 0;
   if (at < 0) return;
   written.replaceChildren(...found.steps.slice(0, MOST).flatMap(({ piece }, step) => {
-    const word = element("button", { type: "button", class: `w${step === at ? " sel" : step < found.given ? " new" : ""}`, tabindex: step === at ? "0" : "-1" }, piece.trim());
+    const word = element("button", { type: "button", class: `w${step === at ? " sel" : step === found.given - 1 ? " new" : ""}`, tabindex: step === at ? "0" : "-1" }, piece.trim());
     word.hidden = !piece.trim();
     word.style.visibility = step > at ? "hidden" : "";
     word.onclick = () => {

@@ -112,15 +112,15 @@ function drawWords(state, camera, found, place, alpha) {
   const share = ({ best, chosen }) => best[chosen][1], least = found.steps.reduce((worst, step, n) => (share(step) < share(found.steps[worst]) ? n : worst), 0);
   const tall = base - m * 1.6, hasRoom = each > camera.width("100%", s) + 2, every = Math.max(1, Math.ceil((s * 1.2) / (each || 1)));
   for (let step = first; step < first + shown; step++) {
-    const isOpen = step === at, x = left(step), thick = each * 0.6, high = tall * share(found.steps[step]), isLater = step > at, isGiven = step < found.given;
+    const isOpen = step === at, x = left(step), thick = each * 0.6, high = tall * share(found.steps[step]), isLater = step > at, isNew = step === found.given - 1;
     if (!isOpen) {
       const bar = { x: x + each * 0.2, y: base - high, w: thick, h: Math.max(1, high) };
       if (isLater) camera.dotted(bar, alpha * 0.6);
-      else camera.fill(bar, isGiven ? colours.done : colours.flat, alpha, 2);
+      else camera.fill(bar, isNew ? colours.done : colours.flat, alpha, 2);
       const look = { align: "center", weight: step === least ? 650 : 400, colour: step === least ? colours.lost : colours.soft, alpha };
       if (hasRoom && !isLater) camera.text(chance(share(found.steps[step])), x + each / 2, base - high - s * 0.8, look);
     }
-    const middle = x + (isOpen ? wide : each) / 2, look = { weight: isOpen ? 650 : 400, colour: isOpen ? colours.selected : isGiven ? colours.done : isLater ? colours.pale : colours.ink, alpha };
+    const middle = x + (isOpen ? wide : each) / 2, look = { weight: isOpen ? 650 : 400, colour: isOpen ? colours.selected : isNew ? colours.done : isLater ? colours.pale : colours.ink, alpha };
     if (!isTilted || isOpen) camera.text(labels[step], middle, base + m, { ...look, px: m, align: "center", most: isOpen ? wide : each });
     else if (!((step - first) % every)) {
       cx.save();
