@@ -134,9 +134,6 @@ def test_an_address_leads_to_where_it_was_written(stage, depth):
         assert value is None or re.fullmatch(PLACE[name], value)
 
 
-@pytest.mark.parametrize(
-    "cell", ["cross.9.1", "other.1.1", "cross.1.9", "", "cross.1.1.999", "x" * 99]
-)
 def test_lessons_know_the_places_of_the_stage(node):
     places = node.scope(*FILES)(
         "() => ({ depth: DEPTHS, whole: WHOLES, heads: ORDERS, view: VIEWS, stop: STOPS,"
@@ -145,6 +142,9 @@ def test_lessons_know_the_places_of_the_stage(node):
     assert {name: tuple(some) for name, some in places.items()} == PLACES
 
 
+@pytest.mark.parametrize(
+    "cell", ["cross.9.1", "other.1.1", "cross.1.9", "", "cross.1.1.999", "x" * 99]
+)
 def test_an_address_that_leads_nowhere_opens_the_selected_head(stage, cell):
     found = stage("(state) => [state.name(), state.row()]", where={"depth": "head", "cell": cell})
     assert found[0] == ("cross 1.1" if cell.endswith("999") else "cross 3.3")
@@ -188,6 +188,23 @@ def test_what_a_lesson_asks_for_is_nowhere(stage):
     )
     assert set(found[0]) == {0} and not re.search(r"\d", texts(found[1]) + found[2])
     assert found[3] is None
+
+
+def test_a_covered_row_alone_can_be_guessed_at_and_nothing_deeper_opens(stage):
+    code = """(state) => {
+      const seen = (columns) => {
+        state.guess = { shares: Array(columns).fill(1 / columns) };
+        return [state.isGuessed(), state.deepest === HEAD];
+      };
+      const { columns } = state.part();
+      state.chooseRow(8);
+      const found = [seen(columns), seen(columns + 1)];
+      state.chooseRow(7);
+      return [...found, seen(columns)];
+    }"""
+    veil = [vars(Veil("row", "cross", 2, 2, 8))]
+    assert stage(code, veil=veil) == [[True, True], [False, True], [False, True]]
+    assert stage(code, veil=[])[0] == [False, False]
 
 
 def test_the_model_counts_the_heads_that_agree_with_the_selected_one(stage, trace):
