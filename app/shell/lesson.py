@@ -1,6 +1,8 @@
-"""The step of a lesson at the top of the panel, or in Present in the place of the finding: its
-text, its question, what was answered, and the way on."""
+"""The step of a lesson: its question in the place of the stage's finding, what one answers with and
+the way on at the foot. On other pages all of it stands at the top of the panel, or in Present in
+the place of the finding."""
 
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, Literal
 
@@ -36,28 +38,6 @@ def draw(page: Page) -> None:
         _draw_step(now, page)
 
 
-def draw_foot(page: Page) -> None:
-    """On the stage, where `finding` is the question: what one answers with, and the way on, in a
-    line."""
-    now = running_lesson.running()
-    if now is None:
-        draw(page)
-        draw_finished(page)
-        return
-    is_over = _is_over(now)
-    _draw_place(now, page)
-    if now.is_open and not now.in_room:
-        _draw_question(now, "content")
-    elif now.given:
-        _draw_painted(now)
-        _draw_again(now)
-    if is_over:
-        with st.popover("Your answers", type="tertiary", key="lesson_files"):
-            _draw_exercise(now.lesson.source.front.get("write"))
-            draw_download(now.lesson.name)
-    _draw_ways(now, is_over or now.waits, "content")
-
-
 def finding() -> dict[str, Any] | None:
     """What the lesson says in the place of a finding, in Markdown: what it asks, or how the answer
     was. None without a lesson, and where a room asks."""
@@ -65,7 +45,7 @@ def finding() -> dict[str, Any] | None:
     if now is None or (now.in_room and now.is_open):
         return None
     if now.given:
-        said = [f"{_verdict(now)[1]} {_reveal(now)}"]
+        said = [f"{_verdict(now).strip()} {_reveal(now)}".strip()]
     elif now.problem:
         said = [now.problem]
     else:
@@ -150,31 +130,29 @@ def draw_offer() -> None:
 
 
 def _draw_step(now: Running, page: Page) -> None:
-    steps = now.lesson.steps
-    st.caption(f"*{now.lesson.title}* · step {now.step.number} of {len(steps)}")
-    if not session.values()["projector"]:
-        st.markdown(f"**{formats.escaped(now.step.title)}**")
-    if now.problem:
-        show_message(now.problem, st.info)
-    elif not now.in_room:  # else the room asks it
-        st.markdown(now.asked.text)
+    """On the stage, which has the text in the place of its finding, what one answers with and the
+    way on, in a line; in Present on other pages, too, so that the picture keeps its place."""
+    if not page.stage:
+        steps = len(now.lesson.steps)
+        st.caption(f"*{now.lesson.title}* · step {now.step.number} of {steps}")
+        if not session.values()["projector"]:
+            st.markdown(f"**{formats.escaped(now.step.title)}**")
+        if said := finding():
+            st.markdown(said["text"])
     _draw_place(now, page)
-    if now.given:
-        _draw_feedback(now)
-    elif now.first:
-        st.warning(f"{_said(now, now.first.answer)}Try once more. {now.asked.hint}")
-    is_over = _is_over(now)
-    if is_over:
-        for title, text in (("Remember", now.lesson.remember), ("But", now.lesson.limit)):
-            if text:
-                st.markdown(f"**{title}.** {text}")
-        _draw_exercise(now.lesson.source.front.get("write"))
-        draw_download(now.lesson.name)
-    # In Present the answers stand beside one another, and the picture keeps its place.
-    with st.container(horizontal=session.values()["projector"], gap="small"):
+    is_over, is_line = _is_over(now), page.stage or session.values()["projector"]
+    width = "content" if is_line else "stretch"
+    with nullcontext() if page.stage else st.container(horizontal=is_line, gap="small"):
         if now.is_open and not now.in_room:
-            _draw_question(now, "content" if session.values()["projector"] else "stretch")
-        _draw_ways(now, is_over or now.waits, "stretch")
+            _draw_question(now, width)
+        elif now.given:
+            _draw_painted(now)
+            _draw_again(now)
+        if is_over:
+            with st.popover("Your answers", type="tertiary", key="lesson_files"):
+                _draw_exercise(now.lesson.source.front.get("write"))
+                draw_download(now.lesson.name)
+        _draw_ways(now, is_over or now.waits, width)
 
 
 def _draw_place(now: Running, page: Page) -> None:
@@ -266,23 +244,22 @@ def _painted_on(now: Running) -> tuple[list[str], bool]:
     return list(now.run.keys(head)), False
 
 
-def _verdict(now: Running) -> tuple[str, str]:
-    """How the answer was, and what is said of it, in Markdown; the former names a box of
-    Streamlit's."""
+def _verdict(now: Running) -> str:
+    """What is said of the answer, in Markdown."""
     given, question = now.given, now.asked
     assert given is not None
     is_written = question.kind in WRITTEN
     if given.shown:
         answer = _answer(now) if is_written else ""
-        return "info", answer if now.in_room else f"Shown, so it does not count. {answer}".strip()
+        return answer if now.in_room else f"Shown, so it does not count. {answer}"
     mark, mine = _marked(now)
     if mark.right:
-        return "success", mark.sentence
+        return mark.sentence
     why = "" if mark.sentence == "No." else mark.sentence
     if not is_written:
-        return "warning", why or "That is not it."
+        return why or "That is not it."
     not_this = _said(now, mine) if mine is not None else ""
-    return "warning", f"{not_this}{_answer(now)} {why}".strip()
+    return f"{not_this}{_answer(now)} {why}"
 
 
 def _marked(now: Running) -> tuple[Mark, Any]:
@@ -298,16 +275,6 @@ def _reveal(now: Running) -> str:
     """What is said once the answer is given, whatever it was."""
     assert now.given is not None
     return now.asked.reveal_after(None if now.given.shown else _marked(now)[1])
-
-
-def _draw_feedback(now: Running) -> None:
-    box, sentence = _verdict(now)
-    if sentence:
-        getattr(st, box)(sentence)
-    _draw_painted(now)
-    if reveal := _reveal(now):
-        st.markdown(reveal)
-    _draw_again(now)
 
 
 def _draw_painted(now: Running) -> None:

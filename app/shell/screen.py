@@ -157,7 +157,8 @@ def draw_stage(page: Page, run: Callable[[], None]) -> None:
                 running_lesson.settle()
                 if foot:
                     with foot:
-                        lesson.draw_foot(page)
+                        lesson.draw(page)
+                        lesson.draw_finished(page)
                 if running_lesson.covers(page.key):
                     lesson.draw_cover(page)
                 else:

@@ -523,14 +523,3 @@ def test_nothing_of_what_a_lesson_covers_is_said_shaded_or_painted(grid, what):
     if what == "row":
         grid.show(runs[0], replace(LOOK, veil=veil))
         assert grid.point("cross", 2, 3, 3, 1).endswith(" is covered until you answer.")
-
-
-def test_a_covered_row_can_be_painted_where_it_is_shown(grid):
-    veil = [vars(Veil("row", "cross", 1, 2, 3))]
-    grid.look(veil=veil)
-    grid("void (grid.painting = { shares: [1, 0, 0, 0, 0, 0, 0] })")
-    assert grid("grid.painted.row") == 3
-    grid.look(veil=veil, focus=dict(kind="cross", layer=0, head=2))
-    assert grid("grid.painted") is None
-    grid.look(veil=[vars(Veil("column", "cross", 1, 2, 3))])
-    assert grid("grid.painted") is None

@@ -197,6 +197,23 @@ def test_what_a_lesson_asks_for_is_nowhere(stage):
     assert found[3] is None
 
 
+def test_a_covered_row_alone_can_be_guessed_at_and_nothing_deeper_opens(stage):
+    code = """(state) => {
+      const seen = (columns) => {
+        state.guess = { shares: Array(columns).fill(1 / columns) };
+        return [state.isGuessed(), state.deepest === HEAD];
+      };
+      const { columns } = state.part();
+      state.chooseRow(8);
+      const found = [seen(columns), seen(columns + 1)];
+      state.chooseRow(7);
+      return [...found, seen(columns)];
+    }"""
+    veil = [vars(Veil("row", "cross", 2, 2, 8))]
+    assert stage(code, veil=veil) == [[True, True], [False, True], [False, True]]
+    assert stage(code, veil=[])[0] == [False, False]
+
+
 def test_the_model_counts_the_heads_that_agree_with_the_selected_one(stage, trace):
     code = """(state) => {
       state.depth = MODEL;

@@ -6,16 +6,16 @@ import { meeting } from "./meeting.js";
 import { Stage } from "./stage.js";
 
 /** The picture ends above what stands at the foot of the page. */
-const foot = new ResizeObserver(([{ target }]) =>
-  document.documentElement.style.setProperty("--hl-lesson", `${target.offsetHeight}px`));
+let foot = null;
 
 function watchFoot() {
-  const found = document.querySelector(".st-key-lesson_region");
+  const found = document.querySelector(".st-key-lesson_region"), { style } = document.documentElement;
+  foot ??= new ResizeObserver(([{ target }]) => style.setProperty("--hl-lesson", `${target.offsetHeight}px`));
   if (found === foot.of) return;
   foot.disconnect();
   foot.of = found;
   if (found) foot.observe(found);
-  else document.documentElement.style.removeProperty("--hl-lesson");
+  else style.removeProperty("--hl-lesson");
 }
 
 export default function ({ parentElement, setTriggerValue }) {
