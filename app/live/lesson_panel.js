@@ -40,7 +40,7 @@ export function drawStep(root, lesson, number, question, given, focus, titleOf, 
   const step = carried[at];
   const nodes = [
     element("p", { class: "caption" }, element("i", {}, lesson.title), ` · step ${at + 1} of ${carried.length}`),
-    element("h3", {}, step.title),
+    element("h2", {}, step.title),
   ];
   const values = { ...lesson.common, ...question.given };
   const isLast = at === carried.length - 1;

@@ -70,10 +70,6 @@ export function veiled(context, colour, left, top, width, height) {
   context.restore();
 }
 
-/** What the colours of weights mean: a scale with its ends. */
-export const weightScale = (stops) => element("span", { class: "scale" }, "0% ",
-  element("i", { style: `background: linear-gradient(to right, ${stops.join(", ")})` }), " 100%");
-
 /** Which of the cells {left, top, across, down, rows, columns} a point is in: [row, column], or
  * null beside them. */
 export function cellUnder(x, y, { left, top, across, down, rows, columns }) {

@@ -92,7 +92,7 @@ export class Camera {
     cx.globalAlpha = alpha;
     cx.fillStyle = colour;
     cx.beginPath();
-    cx.roundRect(x, y, Math.max(0, w), Math.max(0, h), Math.min(radius, w / 2, h / 2));
+    cx.roundRect(x, y, Math.max(0, w), Math.max(0, h), Math.max(0, Math.min(radius, w / 2, h / 2)));
     cx.fill();
     cx.globalAlpha = 1;
   }

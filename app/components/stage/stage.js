@@ -52,8 +52,7 @@ export class Stage {
   constructor(engine) {
     this.engine = engine;
     this.build();
-    this.state.takePlace(engine.asked());
-    [this.shown, this.whole, this.lines] = [this.state.depth, [0, this.state.whole, 1], this.state.view];
+    this.takePlace(engine.asked());
     engine.heard((news) => this.hear(news));
     addEventListener("popstate", ({ state }) => this.follow(state));
   }
@@ -82,8 +81,9 @@ export class Stage {
       element("div", { class: "picture" }, canvas), element("div", { class: "foot" }, tools, legend), spoken);
     this.camera = new Camera(canvas);
     leadsTo(learn, () => `${fromRoot("learn", HERE)}${location.search}`, true);
+    learn.hidden = this.engine.hasLessons === false;
     present.onclick = () => this.engine.choose({ projector: !this.state.look.projector });
-    more.onclick = () => this.engine.choose({ drawer: !this.state.look.drawer, selection: this.state.selection() });
+    more.onclick = () => this.engine.choose({ drawer: !this.state.look.drawer, selection: this.state.isSeen ? this.state.selection() : null });
     again.onkeydown = (event) => this.hearSentence(event, again);
     input.oninput = () => this.blend(Number(input.value));
     canvas.onclick = (event) => this.click(event);
@@ -104,6 +104,9 @@ export class Stage {
       this.isAnswering = Boolean(said.said?.length) && JSON.stringify(said) !== JSON.stringify(state.said);
       state.said = said;
     }
+    const [led, place] = look?.place ?? [0];
+    if (led && led !== this.led) this.takePlace(place); // where a lesson leads
+    this.led = led || this.led;
     if (look) state.takeLook(look);
     if (run) state.takeRun(run);
     const { isSeen } = state, isNew = isSeen && (!wasSeen || state.run !== before);
@@ -131,13 +134,19 @@ export class Stage {
     requestAnimationFrame(() => painted("stage", state.run.id));
   }
 
+  /** Shows another place, without a way to it. */
+  takePlace(place) {
+    const { state } = this;
+    state.takePlace(place);
+    [this.shown, this.whole, this.lines] = [state.depth, [0, state.whole, 1], state.view];
+  }
+
   /** A link to a place of the stage; Back, which undoes an act, leaves the depth as it is. */
   follow(state) {
     if (!state?.isLink || !location.pathname.endsWith(`/${HERE}`)) return;
     const asked = this.engine.asked();
     if (!asked.depth) return;
-    this.state.takePlace(asked);
-    [this.shown, this.whole, this.lines] = [this.state.depth, [0, this.state.whole, 1], this.state.view];
+    this.takePlace(asked);
     if (!this.state.isSeen) return;
     if (this.state.asked) this.state.goThere();
     this.all();
@@ -703,6 +712,7 @@ export class Stage {
   hearSentence(event, { value }) {
     event.stopPropagation();
     if (event.key !== "Enter" || event.isComposing) return false;
+    event.preventDefault(); // else it presses the pencil, which has the focus next
     const selection = this.state.isSeen ? this.state.selection() : null;
     if (value.trim() && value !== this.state.look.line) this.engine.choose({ line: value, selection });
     return true;
