@@ -4,10 +4,9 @@ import { shiftsOf } from "./alignment.js";
 import { applied, isCausal } from "./applying.js";
 import { ANSWERS } from "./asked.js";
 import { parse } from "./changes.js";
-import { beamSearch, greedyDecode, longest, sampler } from "./decoding.js";
+import { beamSearch, greedyDecode } from "./decoding.js";
 import { classMoved, differences, moved, nowWrites, peeking, stays, would } from "./findings.js";
 import { NoQuestion, questionOf } from "./lesson.js";
-import { beamsOf, depthsOf, rowsOf, stepsOf } from "./generation.js";
 import { TRAINED } from "./masks.js";
 import { gridText, joined, logSum, pack, predictions } from "./packing.js";
 import { readBy, trace } from "./probing.js";
@@ -125,56 +124,6 @@ export class Reader {
     }
   }
 
-  /** How the model writes, step by step, as components/generation takes it, but with the rows of all
-   * `kinds` of attention. Throws where `beginning` are no ids of tokens. */
-  *generation(src, masks, changes, { beam, beginning = [], sampling = null }) {
-    const { model, tokenizer } = this;
-    const { bos_id, eos_id, pad_id, max_length, vocab_size } = model.config;
-    const side = this.sides.find(({ predicts }) => predicts);
-    const alone = this.sides.length === 1;
-    const room = alone ? Math.min(this.continuation, max_length - src.length) : longest(model.config, src.length);
-    if (beginning.some((id) => id >= vocab_size) || beginning.length > room)
-      throw new Error(`“${beginning.join("-")}” is not a list of this model's token ids, ` +
-        "or it is too long.");
-    const isOver = beginning.at(-1) === eos_id;
-    const beams = [];
-    const written = isOver ? beginning.slice(0, -1)
-      : yield* this.write(src, masks, changes, sampling ? 1 : beam, room, { beginning,
-        hear: (step) => beams.push(step), ...(sampling && { choose: sampler(sampling) }) });
-    const path = isOver || written.length < room ? [...written, eos_id] : written;
-    const ids = alone ? { [side.name]: [...src, ...written] }
-      : { [this.sides[0].name]: src, [side.name]: [bos_id, ...written] };
-    const { depths, remove } = depthsOf(model, side.stack);
-    const over = written.includes(pad_id) ? { ...masks, tgt_padding: false } : masks;
-    let traced;
-    try {
-      traced = trace(model, ids, over, changes);
-    } finally {
-      remove();
-    }
-    yield;
-    const { norm } = model[side.stack];
-    const tokens = Object.fromEntries(this.sides.map(({ name }) => [name, tokenizer.encoding(ids[name]).tokens]));
-    const first = alone ? src.length - 1 : 0;
-    const preceding = ids[side.name].slice(first); // before each token of the path
-    const labelOf = (id, before) => tokenizer.token(id, before);
-    const stopped = depths.map((x) => model.logits(norm.run(x)));
-    const [{ name, title }] = this.sides;
-    return {
-      title: title[0].toUpperCase() + title.slice(1),
-      text: alone ? tokens[name].slice(0, first + 1) : tokens[name],
-      ids: written,
-      written: [...tokens[side.name].slice(first + 1), ...(path.length > written.length ? [tokenizer.token(eos_id)] : [])],
-      steps: stepsOf(traced.logits, stopped, first, path, preceding, labelOf),
-      kinds: this.kinds.map((sites) => rowsOf(sites, traced.weights, {
-        keys: tokens[sites[0].key_side], first, count: path.length, alone,
-        isPredicted: (text) => text === side.name,
-        name: sites[0].title[0].toUpperCase() + sites[0].title.slice(1),
-      })),
-      beams: beamsOf(beams, preceding[beginning.length], labelOf, (some) => tokenizer.decode(some)),
-    };
-  }
-
   /** Masks for a written target: a <pad> that the model wrote is an ordinary token. */
   over(masks) {
     const hasPad = this.#target.written?.includes(this.model.config.pad_id);
@@ -189,12 +138,9 @@ export class Reader {
     return this.#trained;
   }
 
-  /** Ids of the target, or of a continuation, that the model writes: greedily, or with beams. */
-  *write(ids, masks, changes, beam, most, more = {}) {
-    const remove = applied(this.model, changes);
-    const options = { cached: isCausal(masks, changes), ...more };
-    if (most && !this.model.encode)
-      options.maxLength = Math.min(most, this.model.config.max_length - ids.length);
+  /** Ids of the text that the model writes: greedily, or with beams. `more`: as both take it. */
+  *write(ids, masks, changes, beam, more = {}) {
+    const remove = applied(this.model, changes), options = { cached: isCausal(masks, changes), ...more };
     try {
       return yield* beam > 1 ? beamSearch(this.model, ids, masks, { ...options, beam })
         : greedyDecode(this.model, ids, masks, options);

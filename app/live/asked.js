@@ -4,9 +4,9 @@
 import { ordinaryWords } from "./alignment.js";
 import { applied } from "./applying.js";
 import { partAt } from "./cache.js";
-import { depthsOf } from "./generation.js";
 import { logSum, predictions } from "./packing.js";
 import { trace } from "./probing.js";
+import { write } from "./writing.js";
 
 const MOST_ROWS = 200; // of predictions, after each layer
 const MOST_CELLS = 1_000_000; // of the scores of a head
@@ -53,6 +53,20 @@ function ofHead({ data, width }, head, heads) {
   const columns = width / heads, rows = data.length / width, found = new Float32Array(rows * columns);
   for (let i = 0; i < rows; i++) found.set(data.subarray(i * width + head * columns, i * width + (head + 1) * columns), i * columns);
   return { rows, columns, data: found };
+}
+
+/** Records the vectors that enter the first layer of a stack and that leave each: {depths, remove}. */
+function depthsOf(model, stack) {
+  const { layers } = partAt(model, stack);
+  const depths = [];
+  const first = (x) => { depths.push(x); };
+  const after = (x) => { depths.push(x); };
+  layers[0].before.push(first);
+  for (const layer of layers) layer.after.push(after);
+  return { depths, remove: () => {
+    layers[0].before.splice(layers[0].before.indexOf(first), 1);
+    for (const layer of layers) layer.after.splice(layer.after.indexOf(after), 1);
+  } };
 }
 
 /** The likeliest `answers` after each layer and their `probability`, [depth][row], and the depth from which on
@@ -129,9 +143,4 @@ const some = (...names) => function* (reader, run, asked) {
   return found && Object.fromEntries(names.map((name) => [name, found[name]]));
 };
 
-/** How the model writes its text under the changes, see Reader.generation. */
-function* generation(reader, { ids, masks, changes, beam, unpadded }, how) {
-  return yield* reader.generation(reader.model.encode ? ids[reader.sides[0].name] : unpadded, masks, changes, { beam, ...how });
-}
-
-export const ANSWERS = { scores: some("scores", "mask", "weights", "v"), vectors: some("q", "k"), after, needs, effect, generation };
+export const ANSWERS = { scores: some("scores", "mask", "weights", "v"), vectors: some("q", "k"), after, needs, effect, write };

@@ -8,11 +8,18 @@ import { written } from "./changes.js";
 
 const UNKNOWN = { isMissing: true };
 const UNCHANGED = { off: [], pad_to: 0, changes: "", target: "" };
-const PLACES = ["depth", "cell", "whole", "heads", "view", "stop", "number", "scaling"];
+const PLACES = ["depth", "cell", "whole", "heads", "view", "stop", "number", "write", "scaling"];
+const WRITES = { width: 5, temperature: 1, seed: 0, beginning: "" }; // how the model writes
 const OURS = { isOurs: true }; // an entry of the history that Back leads to
 const FREE = { isOpen: false, veil: [], points_at: {} };
 
 const whole = (text) => (/^\d{1,6}$/.test(text ?? "") ? Number(text) : 0);
+
+/** How the model writes; what is not valid is as at the start. */
+const writesWith = ({ width, temperature, seed, beginning }) => ({
+  width: Math.max(2, Math.min(10, Math.round(Number(width)) || WRITES.width)),
+  temperature: temperature > 0 && temperature < 100 ? Number(temperature) : WRITES.temperature,
+  seed: whole(String(seed)), beginning: /^\d{1,7}(-\d{1,7}){0,1000}$/.test(beginning) ? beginning : "" });
 
 /** `data`: what the page holds besides the weights; `ask(question, hear)`: to the worker, `hear` gets the parts
  * of its answer. */
@@ -30,7 +37,7 @@ export class LiveEngine {
 
   constructor(data, ask, load) {
     Object.assign(this, { data, post: ask });
-    this.start = { source: data.lesson?.sentence ?? data.examples[0] ?? "", ...UNCHANGED, beam: 1, step: data.lesson ? this.firstStep() : 0, present: false };
+    this.start = { source: data.lesson?.sentence ?? data.examples[0] ?? "", ...UNCHANGED, ...WRITES, beam: 1, step: data.lesson ? this.firstStep() : 0, present: false };
     this.state = this.fromAddress();
     this.place = this.asked();
     ask(load, ({ part, error }) => (part ? this.open(part) : this.fail(error)));
@@ -56,13 +63,11 @@ export class LiveEngine {
     this.listeners.forEach((listener) => listener({ [name]: value }));
   }
 
-  choose({ line, projector, drawer }) {
-    if (drawer !== undefined) this.drawer = drawer;
-    if (line !== undefined) return this.change({ source: line, target: "" });
-    if (projector !== undefined) {
-      this.state = { ...this.state, present: projector };
-      this.write("replaceState");
-    }
+  choose({ line, projector: present = this.state.present, drawer = this.drawer, ...wanted }) {
+    this.drawer = drawer;
+    if (line !== undefined) return this.change({ source: line, target: "", beginning: "" });
+    this.state = { ...this.state, ...writesWith({ ...this.state, ...wanted }), present };
+    this.write("replaceState");
     this.look();
   }
 
@@ -138,7 +143,7 @@ export class LiveEngine {
       off: Object.keys(data.masks).filter((mask) => fields.get(mask) === "false"),
       pad_to: Math.min(whole(fields.get("pad_to")), data.checkpoint.sizes.max_length),
       beam: fields.get("beam") === "5" ? 5 : 1, step: this.stepAt(fields.get("step") === null ? start.step : whole(fields.get("step"))),
-      present: fields.get("present") === "true" };
+      ...writesWith(Object.fromEntries(Object.keys(WRITES).map((name) => [name, text(name)]))), present: fields.get("present") === "true" };
   }
 
   /** The address of what is shown: settings that differ from those at the start, and the place. */
@@ -207,10 +212,16 @@ export class LiveEngine {
     const { data, state, model, run } = this, lesson = this.lesson(), changes = changesOf(state.changes);
     const shown = run && { lacks: false, towers: data.towers, focus: this.focus, cell: this.cell,
       off: offTiles(changes, model), hidden: hiddenTokens(changes, model), veil: lesson.veil, points_at: lesson.points_at,
-      cards: lesson.isOpen ? null : this.cards(changes), done: this.done(changes), best: this.best, differences: data.differences };
+      cards: lesson.isOpen ? null : this.cards(changes), done: this.done(changes), best: this.best, write: lesson.isOpen ? null : this.writes, differences: data.differences };
     this.tell("look", { session: "", number: ++this.looks, palette: data.palette, projector: state.present, line: state.source,
       drawer: this.drawer, place: this.led, run: run?.id ?? null, covered: !run, types: Boolean(this.error), model: data.name, models: [data.name], ...shown });
     this.onNews();
+  }
+
+  /** How the model writes; null for one that writes nothing. */
+  get writes() {
+    const { state, model: { sides } } = this;
+    return sides.at(-1).predicts === "class" ? null : Object.fromEntries(Object.keys(WRITES).map((name) => [name, state[name]]));
   }
 
   cards(changes) {

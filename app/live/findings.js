@@ -49,7 +49,7 @@ export const peeking = (peek) => said("peeks",
 
 /** The longest runs of equal words, [start in a, start in b, length], as Python's SequenceMatcher finds them:
  * the longest of all first, then those before and after it. */
-function equalRuns(a, b, [top, bottom] = [0, a.length], [left, right] = [0, b.length]) {
+export function equalRuns(a, b, [top, bottom] = [0, a.length], [left, right] = [0, b.length]) {
   let [row, column, length] = [0, 0, 0];
   let above = [];
   for (let i = top; i < bottom; i++) {

@@ -97,7 +97,7 @@ for (const [form, name] of [["own", "target"], ["line", "changes"]])
 byId("examples").append(element("option", { value: "" }, "Examples"), ...data.examples.map((text) => element("option", {}, text)));
 byId("examples").parentElement.hidden = data.examples.length < 2;
 byId("examples").onchange = ({ target }) => {
-  engine.change({ source: target.value, target: "" });
+  engine.change({ source: target.value, target: "", beginning: "" });
   target.selectedIndex = 0;
 };
 byId("pad_to").max = String(checkpoint.sizes.max_length);
@@ -142,7 +142,7 @@ function tellParent() {
 hearParent(({ sentence, kind, layer, head }) => {
   const isThere = engine.model?.sites.some((site) => site.kind === kind && site.layer === layer - 1 && head >= 1 && head <= site.n_heads);
   if (isThere) engine.lead({ depth: "head" }, { kind, layer: layer - 1, head: head - 1 });
-  if (typeof sentence === "string" && sentence !== engine.state.source) engine.change({ source: sentence, target: "" });
+  if (typeof sentence === "string" && sentence !== engine.state.source) engine.change({ source: sentence, target: "", beginning: "" });
   else if (isThere) engine.look();
 });
 new MutationObserver(tellParent).observe(finding, { childList: true });

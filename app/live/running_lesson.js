@@ -4,7 +4,7 @@ import { mark } from "./lesson.js";
 import { drawStep, isOpen, leavesSome } from "./lesson_panel.js";
 
 const OWN = "Choose ✎, type a short sentence of your own, and press Enter.";
-const PAGES = { alignment: { depth: "head", view: "best" } };
+const PAGES = { alignment: { view: "best" }, generate: { write: "one" } }; // of the app → places of the stage
 
 export class RunningLesson {
   given = new Map(); // step and texts → {answer, shown, again}
@@ -72,7 +72,7 @@ export class RunningLesson {
   /** Goes to a step, 0 to leave, and to its sentence, without changes, and its head. */
   go(number) {
     const { engine, lesson } = this, at = number === 1 ? engine.firstStep() : number, step = lesson.steps[at - 1];
-    if (step?.focus) engine.lead({ depth: "head", ...PAGES[step.page] }, step.focus);
+    if (step) engine.lead({ depth: "head", ...PAGES[step.page] }, step.focus);
     engine.change({ step: at, ...(step && { source: lesson.sentence, target: "", changes: "", off: [], pad_to: 0 }) });
   }
 }

@@ -46,9 +46,10 @@ export const engineOf = (data, weights) => {
       const { logits, weights: bySite } = trace(model, ids, masks, parse(line));
       return [logits, ...model.sites().map(({ name }) => bySite[name])].map(base64);
     }),
-    write: ({ ids, masks, line, beam, most }) => tried(() => result(reader.write(ids, masks, parse(line), beam, most))),
+    write: ({ ids, masks, line, beam, most }) => tried(() => result(reader.write(ids, masks, parse(line), beam,
+      most ? { maxLength: Math.min(most, model.config.max_length - ids.length) } : {}))),
     pack: (question) => base64({ data: [...reader.read(question)].find((part) => part?.run).run }),
-    said: (question) => [...reader.read(question)].findLast((part) => part?.said).said,
+    said: (question) => tried(() => [...reader.read(question)].findLast((part) => part?.said).said),
     preview: (question) => result(reader.ask({ what: "preview", ...question })),
     asked: ({ read, about, ...question }) => {
       result(reader.read(read));
@@ -61,10 +62,6 @@ export const engineOf = (data, weights) => {
     },
     question: (question) => [...reader.read(question)].find((part) => part?.run).question,
     mark: ({ question, answer }) => tried(() => mark(question, answer)),
-    generate: ({ beginning, ...question }) => tried(() => {
-      result(reader.read(question));
-      return result(reader.ask({ what: "generation", beginning }));
-    }),
     words: ({ texts }) => texts.map((text) =>
       ordinaryWords(tokenizer.encoding(tokenizer.encode(text)), tokenizer.special)
         .map(({ start, stop, word }) => [[start, stop], word])),
