@@ -110,6 +110,7 @@ def test_no_link_leads_behind_the_cover_and_a_phone_shows_the_question_first(ope
     more.get_by_role("button", name="Close").click()
     tab.page.set_viewport_size({"width": 390, "height": 720})
     tab.page.emulate_media(color_scheme="dark")
+    tab.page.wait_for_timeout(400)  # colours are on their way for 250 ms
     found = Axe().run(tab.page)
     assert found.violations_count == 0, found.generate_report()
     assert tab.page.evaluate("document.documentElement.scrollWidth") <= 390
