@@ -68,7 +68,7 @@ function offer({ sites, sides }) {
     const [label, help] = data.masks[name];
     byId("pad_to").parentElement.before(element("label", { title: help }, element("input", { type: "checkbox", name, checked: "" }), ` ${label}`));
   }
-  byId("own").hidden = !writes;
+  byId("target").parentElement.hidden = !writes;
   byId("decoding").hidden = !writes || predicts === "class";
 }
 
@@ -80,20 +80,7 @@ function padding(before, now) {
   return now > before ? shortest + 1 : 0;
 }
 
-/** Sends a form's own event: a browser sends none in a frame that may submit nothing. */
-function submits(event) {
-  const { key, isComposing, target } = event, form = target.closest?.(key ? "form input" : "form button")?.form;
-  if (!form || isComposing || (key && key !== "Enter")) return;
-  event.preventDefault();
-  form.dispatchEvent(new Event("submit", { cancelable: true }));
-}
-
-for (const event of ["click", "keydown"]) byId("panel").addEventListener(event, submits);
-for (const [form, name] of [["own", "target"], ["line", "changes"]])
-  byId(form).onsubmit = (event) => {
-    event.preventDefault();
-    engine.change({ [name]: byId(name).value });
-  };
+for (const name of ["target", "changes"]) byId(name).onchange = ({ target }) => engine.change({ [name]: target.value });
 byId("examples").append(element("option", { value: "" }, "Examples"), ...data.examples.map((text) => element("option", {}, text)));
 byId("examples").parentElement.hidden = data.examples.length < 2;
 byId("examples").onchange = ({ target }) => {

@@ -12,11 +12,10 @@ let jobs = []; // {id, parts}
 // A message to itself comes after those that have arrived meanwhile; a timer would wait 4 ms.
 const { port1: resumed, port2: resume } = new MessageChannel();
 
-function load({ checkpoint, weights, tokenizer, characters, classes, continuation,
-  alignment, lesson }) {
+function* load({ checkpoint, weights, tokenizer, characters, ...more }) {
+  yield;
   const model = modelOf(checkpoint, checkpoint.layout, halvesOf(weights));
-  reader = new Reader({ model, tokenizer: new Tokenizer(tokenizer, characters), classes, continuation,
-    alignment, lesson });
+  reader = new Reader({ model, tokenizer: new Tokenizer(tokenizer, characters), ...more });
   return { sites: model.sites(), sides: model.sides() };
 }
 
@@ -45,18 +44,10 @@ function finish(answer) {
 resumed.onmessage = proceed;
 
 globalThis.onmessage = ({ data: { id, what, ...question } }) => {
-  if (what === "load") {
-    try {
-      postMessage({ id, part: load(question), done: true });
-    } catch (error) {
-      postMessage({ id, error: error.message, done: true });
-    }
-    return;
-  }
   if (what === "read") {
     for (const { parts } of jobs) parts.return(); // removes its hooks
     jobs = [];
   }
-  jobs.push({ id, parts: what === "read" ? reader.read(question) : reader.ask({ what, ...question }) });
+  jobs.push({ id, parts: what === "load" ? load(question) : what === "read" ? reader.read(question) : reader.ask({ what, ...question }) });
   if (jobs.length === 1) resume.postMessage(null);
 };
