@@ -15,7 +15,7 @@ from PIL import Image
 
 from headlight.app.live import build, lesson
 from headlight.app.theme import INK, PAPER, PRIMARY
-from headlight.model.checkpoint import load
+from headlight.model.checkpoint import SHIPPED, load
 from tests import documentation
 from tests.documentation import DOCS, ROOT
 
@@ -102,7 +102,7 @@ def _landing(folder: Path, entries: list[str]) -> str:
     return template.substitute(
         colours,
         description=DESCRIPTION,
-        logo=build.LOGO.read_text(encoding="utf-8"),
+        logo=(SHIPPED.parent / "logo.svg").read_text(encoding="utf-8"),
         first=first,
         first_bytes=size,
         first_size=_megabytes(size),

@@ -24,12 +24,10 @@ from tokenizers import Regex, pre_tokenizers
 from headlight.app.components.scripts import read, script
 from headlight.app.live import lesson
 from headlight.app.state.settings import MASKS, SETTINGS
-from headlight.app.text import output_texts
-from headlight.app.text.alignment import alignment_note
-from headlight.app.theme import DIFFERENCES, FOCUS, INK, PAPER, PRIMARY, WEIGHTS
-from headlight.model.analysis.alignment import aligning_kind
+from headlight.app.text import block_texts
+from headlight.app.theme import DIFFERENCES, WEIGHTS
 from headlight.model.arguments import parser_of
-from headlight.model.checkpoint import SHIPPED, Checkpoint, folder_of, load
+from headlight.model.checkpoint import SHIPPED, folder_of, load
 from headlight.model.decoding.generate import CONTINUATION
 from headlight.model.files import read_within, replacing
 from headlight.model.messages import reason
@@ -37,11 +35,12 @@ from headlight.model.pretrained.folder import config_of, contents_of, is_ours
 from headlight.model.probing.changes import VERBS
 from headlight.model.tokenizer import LARGEST_TOKENIZER
 
-LOGO = SHIPPED.parent / "logo.svg"
 MEGABYTE = 1_000_000
 MOST = 60  # megabytes of weights
 PRESETS = ("paper", "pre_norm", "decoder_only", "bloem")  # those in variants.js
 MOST_EXAMPLES = 2**20  # bytes
+# Comments and blanks of the scripts, which are for their readers here: 70 kB.
+UNREAD = re.compile(r"^ *(//[^\n]*\n|/\*\*.*?\*/\n)?", re.MULTILINE | re.DOTALL)
 
 
 class CannotHold(ValueError):
@@ -68,35 +67,22 @@ def page(name: str | Path, most: float = MOST, carried: dict | None = None) -> s
         "opens": checkpoint.card.get("opens"),
         "classes": checkpoint.classes,
         "continuation": CONTINUATION,
-        "alignment": _alignment(checkpoint),
-        "output": output_texts.wrote(folder.name),
-        "language": checkpoint.card.get("direction", [""])[-1],  # of the output
-        "typed": output_texts.TYPED,
+        "alignment": measured.to_card() if (measured := checkpoint.alignment) else None,
+        "towers": block_texts.towers(checkpoint.model),
         "masks": {mask: [SETTINGS[mask].label, SETTINGS[mask].help] for mask in MASKS},
         "verbs": {verb: change.words for verb, change in VERBS.items()},
         "tokenizer": json.loads(read_within(folder / "tokenizer.json", LARGEST_TOKENIZER)),
         "characters": _characters(),
         "examples": _examples(folder),
         "lesson": carried,
-        "styles": {
-            "lines": read("word_lines/style.css"),
-            "generation": read("shared/button.css") + read("../live/walk.css"),
-        },
         "palette": WEIGHTS["ink"],
         "differences": DIFFERENCES,
-        "colour": FOCUS,
     }
-    colours = {
-        f"{name}-{theme}": values[theme]
-        for name, values in (("paper", PAPER), ("ink", INK), ("primary", PRIMARY))
-        for theme in ("light", "dark")
+    scripts = {
+        name: _in_script(UNREAD.sub("", script(f"../live/{name}.js")))
+        for name in ("worker", "page")
     }
-    scripts = {name: _in_script(script(f"../live/{name}.js")) for name in ("worker", "page")}
-    style = "\n".join((
-        ":root {" + "".join(f"--{name}: {colour};" for name, colour in colours.items()) + "}",
-        read("head_grid/style.css"),
-        read("../live/style.css"),
-    ))  # fmt: skip
+    style = read("stage/style.css") + read("../live/style.css")
     policy = (
         f"default-src 'none'; script-src '{_sha256(scripts['page'])}'; "
         f"style-src '{_sha256(style)}'; worker-src blob:; base-uri 'none'; form-action 'none'"
@@ -104,7 +90,6 @@ def page(name: str | Path, most: float = MOST, carried: dict | None = None) -> s
     parts = {
         "title": html.escape(title),
         "terms": html.escape(str(checkpoint.card.get("terms", "not stated."))),
-        "logo": LOGO.read_text(encoding="utf-8"),
         "policy": policy,
         "style": style,
         "data": _in_script(json.dumps(data, ensure_ascii=False, separators=(",", ":"))),
@@ -149,17 +134,6 @@ def check(folder: Path, most: float = MOST) -> None:
             f"{folder.name} is stored as {', '.join(sorted(types))}. "
             "A live page holds weights in half precision (F16)."
         )
-
-
-def _alignment(checkpoint: Checkpoint) -> dict | None:
-    """The heads that align words, as in the card, with a note on what they show."""
-    measured, sites = checkpoint.alignment, checkpoint.model.sites()
-    kind = aligning_kind(sites, checkpoint.model.sides())
-    if measured is None or kind is None:
-        return None
-    of_kind = [site for site in sites if site.kind == kind]
-    note = alignment_note(measured, measured.heads, of_kind, None)
-    return measured.to_card() | {"note": note}
 
 
 def _halves(model: torch.nn.Module, name: str) -> tuple[dict[str, tuple[int, list[int]]], bytes]:

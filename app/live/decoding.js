@@ -69,7 +69,7 @@ export function* greedyDecode(model, src, masks, {
 
 /** Draws a token from the softmax of logits at a temperature; with `topK`, of the k most probable ones.
  * The numbers of a seed are this page's own: PyTorch draws others. */
-export function sampler({ temperature, topK, seed }) {
+export function sampler({ temperature, topK = 0, seed }) {
   let state = (Math.imul(seed, 0x9e3779b1) ^ 0x5eed) || 1;
   const random = () => { // xorshift (Marsaglia 2003)
     state ^= state << 13;
@@ -97,7 +97,7 @@ export function lengthPenalty(length, alpha) {
 
 /** The best of `beam` targets grown side by side (section 6.1). Ends when `beam` targets have ended
  * and none that still grows is better. `hear` gets the candidates of each step, best first, each with
- * its score, the place `row` where it goes on (-1: nowhere), and whether it has `ended`. */
+ * its score and `total` log-probability, the place `row` where it goes on (-1: nowhere), and whether it has `ended`. */
 export function* beamSearch(model, src, masks, {
   beam = 4, alpha = 0.6, cached = masks.causal, maxLength = longest(model.config, src.length),
   beginning = [], hear = () => {},
@@ -119,7 +119,7 @@ export function* beamSearch(model, src, masks, {
     ended = ended.sort((a, b) => b.score - a.score).slice(0, beam);
     const children = candidates.filter((child) => !isEos(child)).slice(0, beam);
     hear(candidates.map((child, rank) => ({ parent: child.parent, token: child.token,
-      score: child.total / penalty, row: children.indexOf(child), ended: rank < beam && isEos(child) })));
+      score: child.total / penalty, total: child.total, row: children.indexOf(child), ended: rank < beam && isEos(child) })));
     steps.reorder(children.map(({ parent }) => parent));
     growing = children.map(({ parent, token, total }) =>
       ({ ids: [...growing[parent].ids, token], total }));

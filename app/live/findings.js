@@ -18,12 +18,15 @@ export const nowWrites = (before, text) => (text.trim()
   ? [[`${SAID.now} “`, ""], ...differences(before, text), [/[.?!…]\s*$/.test(text) ? "” " : "”. ", ""]]
   : [[SAID.now.replace(/:$/, "") + SAID.writes_nothing, ""]]);
 
+/** A finding on what was changed, as one on what would be. */
+export const would = (parts) => parts.map(([text, tag]) => [text.replace(SAID.now, SAID.would), tag]);
+
 /** That a “translation” or “continuation” is as before; and where only the causal mask is off, why: the next
  * token is written at the last row, which has none after it. */
 export const stays = (what, isPeekAlone) => said(isPeekAlone ? "stays_unseen" : "stays", { what });
 
 /** Whether what moved most, or null, has moved at all. */
-export const hasMoved = (most) => Boolean(most) && Math.abs(most.after - most.before) > SAID.nothing;
+const hasMoved = (most) => Boolean(most) && Math.abs(most.after - most.before) > SAID.nothing;
 
 /** “After *roten*, the probability of *Kleid* falls from 93% to 7%.” Of the row and token that move most, or null;
  * start: "after", "former" or "finished", as in Python. */
@@ -46,7 +49,7 @@ export const peeking = (peek) => said("peeks",
 
 /** The longest runs of equal words, [start in a, start in b, length], as Python's SequenceMatcher finds them:
  * the longest of all first, then those before and after it. */
-function equalRuns(a, b, [top, bottom] = [0, a.length], [left, right] = [0, b.length]) {
+export function equalRuns(a, b, [top, bottom] = [0, a.length], [left, right] = [0, b.length]) {
   let [row, column, length] = [0, 0, 0];
   let above = [];
   for (let i = top; i < bottom; i++) {

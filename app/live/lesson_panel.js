@@ -40,7 +40,7 @@ export function drawStep(root, lesson, number, question, given, focus, titleOf, 
   const step = carried[at];
   const nodes = [
     element("p", { class: "caption" }, element("i", {}, lesson.title), ` · step ${at + 1} of ${carried.length}`),
-    element("h3", {}, step.title),
+    element("h2", {}, step.title),
   ];
   const values = { ...lesson.common, ...question.given };
   const isLast = at === carried.length - 1;
@@ -74,11 +74,8 @@ function asking(step, question, tried, values, focus, titleOf, tell) {
       .filter((choice) => choice !== tried?.answer)
       .map((choice) => button(choice, () => tell.answer(choice)))));
   if (question.kind === "number") {
-    const box = element("input", { "aria-label": "Your answer", autocomplete: "off" });
-    const form = element("form", {}, box, element("button", {}, "Answer"));
-    const wrong = element("p", { role: "alert" });
-    form.onsubmit = (event) => {
-      event.preventDefault();
+    const box = element("input", { "aria-label": "Your answer", autocomplete: "off" }), wrong = element("p", { role: "alert" });
+    const answer = () => { // no form: a sandbox may submit none
       try {
         mark(question, box.value);
         tell.answer(box.value);
@@ -86,7 +83,8 @@ function asking(step, question, tried, values, focus, titleOf, tell) {
         wrong.textContent = error.message;
       }
     };
-    nodes.push(form, wrong);
+    box.onkeydown = ({ key, isComposing }) => void (key === "Enter" && !isComposing && answer());
+    nodes.push(element("div", { class: "answer" }, box, button("Answer", answer)), wrong);
   }
   if (question.kind === "find") nodes.push(button(`Answer: ${titleOf(focus)}`, () => tell.answer(focus)));
   if (question.kind === "do") nodes.push(element("p", { class: "caption" }, "Waiting for your change."));

@@ -1,4 +1,4 @@
-// The data of the head grid as bytes, as app/components/packing.py packs them: length of the header
+// The data of the stage as bytes, as app/components/packing.py packs them: length of the header
 // (4 bytes, little-endian), header (JSON), then a byte per cell.
 
 import { byteOf } from "../components/shared/weights.js";
@@ -18,17 +18,17 @@ export function gridText({ title }, { ids, tokens, offsets }, special, following
 
 /** The most probable outputs of each row of logits, (1, row, output), with their probabilities; `labelOf`: the
  * label of an output, in a row. */
-export function predictions(logits, labelOf) {
+export function predictions(logits, labelOf, most = MOST_PROBABLE) {
   const rows = [];
   for (let start = 0; start < logits.data.length; start += logits.width) {
     const row = logits.data.subarray(start, start + logits.width);
     const total = logSum(row);
     const best = [];
     row.forEach((logit, id) => {
-      if (best.length === MOST_PROBABLE && logit <= row[best.at(-1)]) return;
+      if (best.length === most && logit <= row[best.at(-1)]) return;
       const place = best.findIndex((other) => row[other] < logit);
       best.splice(place < 0 ? best.length : place, 0, id);
-      best.length = Math.min(best.length, MOST_PROBABLE);
+      best.length = Math.min(best.length, most);
     });
     rows.push(best.map((id) => [labelOf(id, rows.length), Math.round(1e6 * Math.exp(row[id] - total)) / 1e6]));
   }
@@ -44,30 +44,28 @@ export function logSum(row) {
 }
 
 /** sides: title → text for the grid. parts: [{kind, name, query, key, shifts, layers: [weights, …]}], weights
- * (1, heads, query, key), or none where they are still to come. answers as in packing.py, or null. `less`: the
- * layers of each part that are subtracted, or null. */
-export function pack(id, sides, parts, answers, less = null) {
-  const signed = less && largestDifference(parts, less);
-  if (less)
-    parts = parts.map((part, i) => ({ ...part,
-      layers: part.layers.map((layer, j) => halved(layer, less[i][j], signed)) }));
+ * (1, heads, query, key). answers as in packing.py, or null. */
+export function pack(id, sides, parts, answers) {
   const every = (side) => Math.ceil(sides[side].labels.length / LARGEST) || 1;
-  const packed = parts.map(({ layers, query, key }) =>
-    layers.map((weights) => cells(weights, every(query), every(key), Boolean(signed))));
+  const packed = parts.map(({ layers, query, key }) => layers.map((weights) => cells(weights, every(query), every(key))));
   const header = new TextEncoder().encode(JSON.stringify({
-    id, answers, signed: signed ?? 0,
+    id, answers, signed: 0,
     sides: Object.fromEntries(Object.entries(sides).map(([title, text]) =>
       [title, { ...text, every: every(title) }])),
     parts: parts.map(({ kind, name, query, key, heads, numbers, shifts }, i) => ({
       kind, name, query, key, heads, numbers, shifts, layers: numbers.length,
-      rows: packed[i][0]?.rows ?? 0, columns: packed[i][0]?.columns ?? 0,
+      rows: packed[i][0].rows, columns: packed[i][0].columns,
     })),
   }));
-  const chunks = packed.flat().map((layer) => layer.bytes);
-  const bytes = new Uint8Array(4 + header.length + chunks.reduce((sum, { length }) => sum + length, 0));
-  new DataView(bytes.buffer).setUint32(0, header.length, true);
-  bytes.set(header, 4);
-  let end = 4 + header.length;
+  const length = new Uint8Array(4);
+  new DataView(length.buffer).setUint32(0, header.length, true);
+  return joined([length, header, ...packed.flat().map(({ bytes }) => bytes)]);
+}
+
+/** Arrays of bytes behind each other. */
+export function joined(chunks) {
+  const bytes = new Uint8Array(chunks.reduce((sum, { length }) => sum + length, 0));
+  let end = 0;
   for (const chunk of chunks) {
     bytes.set(chunk, end);
     end += chunk.length;
@@ -75,25 +73,8 @@ export function pack(id, sides, parts, answers, less = null) {
   return bytes;
 }
 
-function largestDifference(parts, less) {
-  let largest = 0;
-  parts.forEach(({ layers }, i) => layers.forEach(({ data }, j) => data.forEach((weight, at) => {
-    largest = Math.max(largest, Math.abs(weight - less[i][j].data[at]));
-  })));
-  return largest || 1;
-}
-
-/** The difference of two layers mapped to 0 … 1: 0.5 where there is none, exactly 0 where both are
- * masked. */
-function halved({ shape, data }, before, largest) {
-  const difference = (weight, at) => (weight === 0 && before.data[at] === 0 ? 0
-    : Math.max((1 + (weight - before.data[at]) / largest) / 2, 1e-6));
-  return { shape, data: data.map(difference) };
-}
-
-/** A byte per cell: of a weight, or, where it is `linear`, 1 + 254 × the number. In a long text a cell stands for `down` ×
- * `across` cells and has their largest weight. */
-function cells({ shape: [, heads, queries, keys], data }, down, across, linear) {
+/** A byte per cell. In a long text a cell stands for `down` × `across` cells and has their largest weight. */
+function cells({ shape: [, heads, queries, keys], data }, down, across) {
   const [rows, columns] = [Math.ceil(queries / down), Math.ceil(keys / across)];
   const bytes = new Uint8Array(heads * rows * columns);
   let from = 0;
@@ -101,8 +82,7 @@ function cells({ shape: [, heads, queries, keys], data }, down, across, linear) 
     for (let i = 0; i < queries; i++) {
       const start = (head * rows + Math.floor(i / down)) * columns;
       for (let j = 0; j < keys; j++) {
-        const weight = data[from++];
-        const byte = linear && weight > 0 ? Math.round(weight * 254 + 1) : byteOf(weight);
+        const byte = byteOf(data[from++]);
         const to = start + Math.floor(j / across);
         if (byte > bytes[to]) bytes[to] = byte;
       }

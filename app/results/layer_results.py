@@ -14,10 +14,7 @@ from headlight.model.families.rotary import RotaryScores
 from headlight.model.pretrained.contents import ROUNDED
 from headlight.model.probing.sites import attention_at, predicted_side
 
-START = {"embedding": "embedding", "position": "positions"}
-NORMS = {"add_norm": "⊕: sum, then norm", "norm": "⊕: sum; norm before each part"}
 PREDICTS = "next token", "masked token"  # a token in each row
-END = {"generator": "linear", "log_softmax": "log softmax"}
 
 
 def blocks_of(shown: Shown) -> list[architecture.Block]:
@@ -28,48 +25,18 @@ def blocks_of(shown: Shown) -> list[architecture.Block]:
     )
 
 
-def towers_of(shown: Shown) -> list[dict[str, Any]]:
-    """What stands in each stack of a model, as the stage draws it: `side`, the title of its text;
-    `start`; for each of its `layers` the kind of each attention and the names of other sublayers,
-    in their order; `end`, what makes a prediction of its output; `sums`, what ⊕ does."""
-    blocks, model = blocks_of(shown), shown.view.model
-    towers = []
-    for side in model.sides():
-        of_stack = [block for block in blocks if block.stack == side.stack]
-        count = len(side.layers)
-        layers = [[block for block in of_stack if block.layer == at] for at in range(count)]
-        norms = {block.part for block in of_stack if block.layer is not None} & NORMS.keys()
-        towers.append(
-            {
-                "side": side.title,
-                "start": " + ".join(START[b.part] for b in of_stack if b.part in START),
-                "layers": [
-                    [block.kind or block.part for block in layer if block.part not in NORMS]
-                    for layer in layers
-                ],
-                "sums": NORMS[norms.pop()] if norms else "⊕: sum",
-                "end": ", ".join(
-                    END.get(block.part, block.part)
-                    for block in blocks
-                    if block.stack == OUTPUT and side == predicted_side(model)
-                ),
-            }
-        )
-    return towers
-
-
 def about_of(shown: Shown) -> dict[str, Any]:
-    """What each part in `towers_of` does: side → its name there → a text, for the first layer that
-    has it."""
+    """What each part in `block_texts.towers` does: side → its name there → a text, for the first
+    layer that has it."""
     blocks, model = blocks_of(shown), shown.view.model
     texts = {side.title: {} for side in model.sides()}
     for side in model.sides():
         about, is_last = texts[side.title], side == predicted_side(model)
         for block in blocks:
             is_output = block.stack == OUTPUT and is_last
-            if not (is_output or block.stack == side.stack) or block.part in NORMS:
+            if not (is_output or block.stack == side.stack) or block.part in block_texts.NORMS:
                 continue
-            name = block.kind or ("start" if block.part in START else block.part)
+            name = block.kind or ("start" if block.part in block_texts.START else block.part)
             name = "end" if is_output else name
             text = block_texts.explained(model, shown.trace, block)
             if block.layer is None:

@@ -39,7 +39,7 @@ from headlight.app.shell.acts import acts
 from headlight.app.state import catalog, session
 from headlight.app.state.messages import NothingToShow
 from headlight.app.state.settings import SETTINGS
-from headlight.app.text import formats, head_card, part_names
+from headlight.app.text import block_texts, formats, head_card, part_names
 from headlight.model.analysis.alignment import aligning_kind
 from headlight.model.analysis.decomposition import BIASES, HEAD, POSITION, Term
 from headlight.model.analysis.head_metrics import HABITS
@@ -174,7 +174,7 @@ def _figure(shown: Shown) -> dict[str, Any]:
     """The model as the paper draws one; empty for one that is known by its weights alone."""
     if shown.view.checkpoint.lacks:
         return {}
-    return {"towers": layer_results.towers_of(shown), "notes": layer_results.notes_of(shown)}
+    return {"towers": block_texts.towers(shown.view.model), "notes": layer_results.notes_of(shown)}
 
 
 def _decoding(shown: Shown) -> dict[str, Any] | None:

@@ -1,23 +1,64 @@
 """Texts of the figure of a model: what each of its blocks does, and where its parameters are."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from torch import nn
 
 from headlight.app.text.formats import times
 from headlight.app.text.part_names import token_title
-from headlight.model.analysis.architecture import EMBEDDINGS, LAYER_OUTPUTS, OUTPUT, Block
+from headlight.model.analysis.architecture import (
+    EMBEDDINGS,
+    LAYER_OUTPUTS,
+    OUTPUT,
+    Block,
+    blocks,
+)
 from headlight.model.probing.sites import (
     attention_at,
     embedding_of,
     final_norm_of,
     layers_of,
+    predicted_side,
     sublayers_of,
 )
 from headlight.model.probing.trace import Pass
 from headlight.model.rounding import percent
 from headlight.model.sites import ProbedModel, Side, Site
 from headlight.model.transformer import MultiHeadAttention
+
+START = {"embedding": "embedding", "position": "positions"}
+NORMS = {"add_norm": "⊕: sum, then norm", "norm": "⊕: sum; norm before each part"}
+END = {"generator": "linear", "log_softmax": "log softmax"}
+
+
+def towers(model: ProbedModel) -> list[dict[str, Any]]:
+    """What stands in each stack of a model, as the stage draws it: `side`, the title of its text;
+    `start`; for each of its `layers` the kind of each attention and the names of other sublayers,
+    in their order; `end`, what makes a prediction of its output; `sums`, what ⊕ does."""
+    listed, found = blocks(model, {side.name: 1 for side in model.sides()}), []
+    for side in model.sides():
+        of_stack = [block for block in listed if block.stack == side.stack]
+        count = len(side.layers)
+        layers = [[block for block in of_stack if block.layer == at] for at in range(count)]
+        norms = {block.part for block in of_stack if block.layer is not None} & NORMS.keys()
+        found.append(
+            {
+                "side": side.title,
+                "start": " + ".join(START[b.part] for b in of_stack if b.part in START),
+                "layers": [
+                    [block.kind or block.part for block in layer if block.part not in NORMS]
+                    for layer in layers
+                ],
+                "sums": NORMS[norms.pop()] if norms else "⊕: sum",
+                "end": ", ".join(
+                    END.get(block.part, block.part)
+                    for block in listed
+                    if block.stack == OUTPUT and side == predicted_side(model)
+                ),
+            }
+        )
+    return found
 
 
 def explained(model, trace: Pass, block: Block) -> str:

@@ -63,12 +63,12 @@ def newest(tab, **expected) -> dict:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_live_page_shows_picture_and_finding_alone(course, scheme):
     tab, frame = course(f"{PAGES}/copy.html?embed=true#source=a b c", scheme)
-    for hidden in ("#ask", "#present", "#panel"):
+    for hidden in (".quiet", ".pencil", "#panel"):
         expect(frame.locator(hidden)).to_be_hidden()
-    for shown in (".message", ".stage", ".selected .cells canvas"):
+    for shown in (".finding", ".words", ".rail", "canvas"):
         box = frame.locator(shown).first.bounding_box()
-        assert box["x"] + box["width"] <= 640 and box["y"] < 480, shown
-    assert frame.locator(".selected .cells").bounding_box()["y"] <= 240
+        assert box["x"] + box["width"] <= 650 and box["y"] < 480, shown
+    assert frame.locator("canvas").bounding_box()["y"] <= 240
     wide = frame.locator("html").evaluate("(root) => root.scrollWidth - root.clientWidth")
     assert wide == 0
     inside = next(each for each in tab.frames if each.url.startswith(PAGES))
@@ -86,14 +86,22 @@ def test_a_page_without_an_address_is_as_in_a_tab(context, tmp_path, sandbox):
     tab.on("pageerror", lambda error: errors.append(error))
     tab.goto(around.as_uri())
     frame = tab.frame_locator("iframe")
-    frame.locator("#source").fill("c a b")
-    frame.locator("#source").press("Enter")
     expect(frame.locator("html[data-idle]")).to_be_attached()
-    expect(frame.locator("#written")).to_contain_text("c a b")
-    expect(frame.locator(".selected .cells canvas").first).to_be_visible()
+    frame.get_by_role("button", name="Type another sentence").click()
+    frame.get_by_role("textbox", name="Sentence").fill("c a b")
+    frame.get_by_role("textbox", name="Sentence").press("Enter")
+    expect(frame.locator(".side")).to_have_text(["c a b"] * 2, use_inner_text=True)
+    frame.locator("canvas").press("o")
+    undo = frame.get_by_role("button", name=re.compile("^Undo: .* off$"))
+    expect(undo).to_be_visible()
+    frame.locator("canvas").press("Enter")
+    expect(frame.locator(".finding")).to_contain_text("q · k is")
+    frame.get_by_role("button", name="More", exact=True).click()
+    expect(frame.locator("#more")).to_be_visible()
     expect(frame.locator("#link")).to_be_hidden()
-    frame.locator("#undo").click()
-    expect(frame.locator("#written")).not_to_contain_text("c a b")
+    frame.get_by_role("button", name="Close").click()
+    undo.click()
+    expect(undo).to_be_hidden()
     assert not errors
     tab.close()
 
@@ -101,13 +109,14 @@ def test_a_page_without_an_address_is_as_in_a_tab(context, tmp_path, sandbox):
 def test_course_and_live_page_speak_with_each_other(course):
     tab, frame = course(f"{PAGES}/copy.html?embed=true#source=a b c")
     first = newest(tab, type="headlight", sentence="a b c", output="a b c", error="")
-    frame.locator(".stage").press("ArrowLeft")
+    frame.locator("canvas").press("2")
+    frame.locator("canvas").press("ArrowLeft")
     moved = newest(tab, head=first["head"] - 1)
     assert first["finding"] != moved["finding"] and moved["kind"] == first["kind"]
     tell = "(what) => frames[0].postMessage({ type: 'headlight', ...what }, '*')"
     tab.evaluate(tell, {"sentence": "d e", "kind": "encoder", "layer": 1, "head": 2})
     told = newest(tab, sentence="d e", output="d e", kind="encoder", layer=1, head=2)
-    assert "ncoder" in told["finding"]
+    assert "encoder 1.2" in told["finding"]
     for odd in ({"head": 99}, {"sentence": 5}, {"kind": "x", "layer": 1, "head": 1}, {}):
         tab.evaluate(tell, odd)
     tab.evaluate("frames[0].postMessage('sentence', '*')")
@@ -117,7 +126,7 @@ def test_course_and_live_page_speak_with_each_other(course):
     assert newest(tab, sentence="a", output="a", error="")["layer"] == 1
     link = frame.get_by_role("link", name="Open in Headlight")
     assert "embed" not in link.get_attribute("href")
-    assert "source=a&kind=encoder&layer=1&head=2" in link.get_attribute("href")
+    assert "source=a&" in (to := link.get_attribute("href")) and "cell=encoder.1.2." in to
 
 
 def test_no_other_frame_may_speak_to_the_live_page(course):
@@ -128,7 +137,7 @@ def test_no_other_frame_may_speak_to_the_live_page(course):
     tab.evaluate("frames[0].postMessage({ type: 'headlight', sentence: 'e' }, '*')")
     newest(tab, sentence="e", output="e")
     assert "d" not in tab.evaluate("heard.map(({ sentence }) => sentence)")
-    expect(frame.locator("#ask")).to_be_visible()
+    expect(frame.locator(".pencil")).to_be_visible()
 
 
 # The app. Chromium lets no page from elsewhere show one of this machine, so the course is on it.

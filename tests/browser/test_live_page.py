@@ -72,28 +72,39 @@ class Tab:
         return self
 
     def type(self, text):
-        self.page.get_by_label("Text", exact=True).fill(text)
+        self.page.get_by_role("button", name="Type another sentence").click()
+        self.page.get_by_role("textbox", name="Sentence").fill(text)
         self.page.keyboard.press("Enter")
         return self.answered()
 
-    def text(self, id):
-        return self.page.locator(f"#{id}").inner_text()
-
-    def finding(self):
-        return self.page.locator(".message").inner_text()
-
-    def choose(self, label):
-        self.page.get_by_text(label, exact=True).click()
+    def press(self, *keys):
+        for key in keys:
+            self.page.keyboard.press(key)
+            self.page.wait_for_timeout(700)  # a depth is a way of 620 ms
         return self.answered()
 
-    def grid(self):
-        """The labels of each text, and the pixels of the first kind's tiles."""
-        return self.page.evaluate(
-            "[[...document.querySelectorAll('.text > div')].map((line) => "
-            "[...line.querySelectorAll('span')].map((span) => span.textContent)), "
-            "[...document.querySelectorAll('.canvases canvas:first-child')].map((c) => "
-            "c.toDataURL())]"
-        )
+    def more(self):
+        self.page.get_by_role("button", name="More", exact=True).click()
+        return self.page.locator("#more")
+
+    @property
+    def finding(self):
+        return self.page.locator(".finding")
+
+    def done(self):
+        """What is changed, as it stands before the finding."""
+        return [text.removesuffix(" ×") for text in self.page.locator(".done").all_inner_texts()]
+
+    def words(self):
+        return [text.strip() for text in self.page.locator(".side").all_inner_texts()]
+
+    def error(self):
+        return self.page.locator("#error").inner_text()
+
+    def pixels(self):
+        """Of the picture, at rest."""
+        self.page.wait_for_timeout(700)
+        return self.page.evaluate("document.querySelector('canvas').toDataURL()")
 
     def leave(self):
         """Make the tab like a new one."""
@@ -170,133 +181,168 @@ def test_firefox_computes_the_same(firefox, file, name):
     check_tokens(name, ask, [*sentences(name, 40), *strings(500)])
     text = sentences(name, 2)[1]
     firefox.evaluate(
-        f"(document.getElementById('source').value = {json.dumps(text)}, "
-        "document.getElementById('source').focus())"
+        "(document.querySelector('.pencil').click(), "
+        f"document.querySelector('.type').value = {json.dumps(text)})"
     )
     firefox.press("\ue007")  # Enter
     firefox.evaluate(IDLE)
-    labels = "[...document.querySelectorAll('.text > div:first-child span')]"
+    said = lambda part: firefox.evaluate(f"document.querySelector('{part}').textContent")  # noqa: E731
     first = next(iter(load(name).trace(text).texts.values()))
-    assert firefox.evaluate(f"{labels}.map((span) => span.textContent)") == list(first.tokens)
-    said = lambda id: firefox.evaluate(f"document.getElementById('{id}').textContent")  # noqa: E731
-    assert said("written")
-    firefox.evaluate("document.querySelector('.stage').focus()")
+    words = [token for token, role in zip(first.tokens, first.roles, strict=True) if not role]
+    shown = "[...document.querySelector('.side').querySelectorAll('button:not([hidden])')]"
+    assert firefox.evaluate(f"{shown}.map((word) => word.textContent)") == words
+    firefox.evaluate("document.querySelector('canvas').focus()")
     firefox.press("o")
     firefox.evaluate(IDLE)
-    assert said("state").endswith(" off ×") and said("error") == ""
+    assert said(".done").endswith(" off ×") and said("#error") == ""
     assert firefox.errors == []
 
 
 # The page
 
 
-def test_what_is_done_by_mouse_and_keys_is_a_chip_and_undone(opened):
-    tab = opened("copy", "#source=a b c")
-    page, tiles = tab.page, tab.grid()[1]
-    page.get_by_label("Pad to length").press("ArrowUp")
-    assert tab.answered().text("state") == "Padded to 5 ×"
-    page.get_by_label("Source padding mask").uncheck()
-    assert "Source padding mask off ×" in tab.answered().text("state")
-    page.locator(".text .source span", has_text="b").first.click()
-    page.keyboard.press("h")
-    assert "Cross “b” hidden ×" in tab.answered().text("state")
-    changed = tab.grid()[1]
-    for shown, same in (("Before", False), ("Difference", False), ("After", True)):
-        tab.choose(shown)
-        assert (tab.grid()[1] == changed) == same, shown
-    while tab.text("state") != "As trained":
-        page.keyboard.press("u")
-        tab.answered()
-    assert tab.grid()[1] == tiles
-    page.keyboard.press("y")
-    assert tab.answered().text("state") == "Padded to 5 ×"
-
-
-def test_a_generation_is_continued_otherwise(opened):
-    tab = opened("en-de", "#source=A man is sleeping.&view=generate")
-    generation = tab.page.locator("#generation")
-    generation.locator(".frame").press("ArrowRight")
-    generation.get_by_title("Continue with").first.click()
+def test_acts_stand_in_the_sentence_and_are_undone_there_or_by_back(opened):
+    tab = opened("copy", "#source=a b c&cell=cross.2.1")
+    page, plain = tab.page, tab.pixels()
+    assert tab.done() == [] and plain
+    tab.press("o")
+    assert tab.done() == ["Cross 2.1 off"] and "changes=cross.2.1%3Doff" in page.url
+    expect(page.get_by_label("Before to after")).to_be_visible()
+    assert tab.pixels() != plain
+    page.locator(".side").first.get_by_text("b", exact=True).click()
+    tab.press("h")
+    assert tab.done() == ["Cross 2.1 off", "“b” hidden"]
+    page.go_back()
     tab.answered()
-    assert generation.locator(".written span").all_inner_texts()[1] != "Mann"
-    assert "beginning=" in tab.page.url
-    generation.locator(".strip").nth(4).click()
-    assert "layer=2&head=1" in tab.page.url
+    expect(page.locator(".done")).to_have_text(["Cross 2.1 off ×"])
+    page.go_forward()
+    tab.answered()
+    page.get_by_role("button", name="Undo: Cross 2.1 off").click()
+    tab.answered()
+    expect(page.locator(".done")).to_have_text(["“b” hidden ×"])
+    page.get_by_role("button", name="Undo: “b” hidden").click()
+    tab.answered()
+    expect(page.locator(".done")).to_have_count(0)
+
+
+def test_every_depth_is_computed_here_and_what_is_not_is_said(opened):
+    """The numbers are in tests/javascript/test_live.py."""
+    tab = opened("copy", "#source=a b c&cell=cross.2.1.2")
+    tab.press("Enter")
+    expect(tab.finding).to_contain_text("q · k is")
+    tab.press("Enter")
+    expect(tab.finding).to_contain_text("a sum of")
+    tab.press("y")
+    expect(tab.finding).to_contain_text("not known here")
+    assert "depth=number" in tab.page.url
+    tab.press("1")
+    expect(tab.page.locator("canvas")).to_have_attribute("aria-label", re.compile("cross"))
+    for view, said in (("After each layer", "If it stopped"), ("Needs", "needs")):
+        tab.page.get_by_role("button", name=view).click()
+        expect(tab.finding).to_contain_text(said)
+    tab.press("2")
+    tab.page.get_by_role("button", name="By effect").click()
+    expect(tab.finding).to_contain_text("cross 2.1")
+    tab.page.get_by_role("button", name="By habit").click()
+    expect(tab.finding).to_contain_text("not known here")
+    tab.press("3")
+    tab.page.locator(".tool").hover()
+    tab.page.wait_for_timeout(1000)
+    tab.page.locator(".tool").focus()
+    expect(tab.finding).to_contain_text("translation stays the same")
+
+
+def test_what_else_can_be_chosen_is_under_more(opened):
+    tab = opened("copy", "#source=a b c")
+    page, more = tab.page, tab.more()
+    more.get_by_label("Pad to length").press("ArrowUp")
+    tab.answered()
+    expect(page.locator(".done")).to_have_text(["Padded to 5 ×"])
+    more.get_by_label("Source padding mask").uncheck()
+    tab.answered()
+    more.get_by_label("Your target").fill("a")
+    page.keyboard.press("Enter")
+    tab.answered()
+    # Two acts are named, the others counted.
+    expect(page.locator(".done").last).to_have_text("and 1 more")
+    assert tab.words()[1] == "a"
+    more.get_by_label("Changes to the running model").fill("cross.9=off")
+    page.keyboard.press("Enter")
+    assert tab.answered().error().endswith("has no layer 9.")
+    more.get_by_role("button", name="Clear all changes").click()
+    assert tab.answered().error() == "" and tab.words() == ["a b c", "a b c"]
+    more.get_by_role("button", name="Close").click()
+    expect(more).to_be_hidden()
+    expect(page.get_by_role("link", name="Learn")).to_be_hidden()
+
+
+def test_what_cannot_be_read_or_done_is_said_and_nothing_is_lost(opened):
+    tab = opened("copy", "#source=a b c&depth=head&cell=decoder.1.1.1.1")
+    tab.page.locator("canvas").focus()
+    tab.press("-")  # the only key of its row
+    assert "nothing to rescale" in tab.error() and tab.done() == []
+    expect(tab.finding).to_contain_text("decoder 1.1")
+    long = "a " * 1200
+    tab.type(long)
+    assert "this model reads at most" in tab.error()
+    box = tab.page.get_by_role("textbox", name="Sentence")
+    assert box.input_value().strip() == long.strip()
+    box.fill("b a")
+    box.press("Enter")
+    assert tab.answered().error() == "" and tab.words() == ["b a", "b a"]
 
 
 def test_a_link_brings_everything_back(opened):
-    tab = opened(
-        "copy", "#source=a b c&causal=false&changes=cross.1.1=off&beam=5&pad_to=6&target=a"
-    )
+    settings = "source=a b c&causal=false&changes=cross.1.1=off&beam=5&pad_to=6&target=a"
+    tab = opened("copy", f"#{settings}&depth=row&cell=decoder.1.2.2.1&stop=weights")
     again = opened("copy", "#" + tab.page.url.split("#")[1])
-    for id in ("state", "written", "numbers"):
-        assert again.text(id) == tab.text(id) != ""
-    assert again.finding() == tab.finding() != ""
-    assert tab.text("written") == "You typed: a" and "writes" not in tab.finding()
-    assert again.grid() == tab.grid()
-    assert again.page.url == tab.page.url
+    expect(again.finding).to_have_text(tab.finding.inner_text())
+    assert again.words() == tab.words() and again.pixels() == tab.pixels()
+    assert again.page.url == tab.page.url and "cell=decoder.1.2.2.1" in tab.page.url
+    older = opened("copy", "#source=a b c&kind=encoder&layer=2&head=1&view=attention")
+    expect(older.finding).to_contain_text("encoder 2.1")
 
 
 def test_the_newest_sentence_wins(opened):
     tab = opened("en-de")
-    box = tab.page.get_by_label("Text", exact=True)
+    hash_ = "(text) => (location.hash = `source=${encodeURIComponent(text)}`)"
     for text in ("A man is sleeping.", "Two women are talking.", "The dog runs."):
-        box.fill(text)
-        box.press("Enter")
+        tab.page.evaluate(hash_, text)
     tab.answered()
     checkpoint = load("en-de")
-    target = checkpoint.translate("The dog runs.")
-    assert tab.text("written") == f"Model en-de wrote: {checkpoint.tokenizer.decode(target.ids)}"
-    assert tab.grid()[0][0] == ["The", "dog", "runs", ".", "</s>"]
+    written = checkpoint.tokenizer.decode(checkpoint.translate("The dog runs.").ids)
+    assert tab.words() == ["The dog runs.", written]
 
 
 def test_present_enlarges_and_survives_a_reload(opened):
-    tab = opened("copy", "#source=a b c", viewport={"width": 1280, "height": 720})
-    width = "document.querySelector('.cells canvas').clientWidth"
-    size = "parseFloat(getComputedStyle(document.querySelector('.text > div')).fontSize)"
-    small, narrow = tab.page.evaluate(size), tab.page.evaluate(width)
+    tab = opened("copy", "#source=a b c")
+    size = "parseFloat(getComputedStyle(document.querySelector('.words')).fontSize)"
+    small = tab.page.evaluate(size)
     tab.page.get_by_role("button", name="Present").click()
-    assert tab.page.evaluate(size) > max(20, small) and tab.page.evaluate(width) > narrow
+    assert tab.page.evaluate(size) > small
     tab.page.reload()
     tab.answered()
-    assert tab.page.evaluate(size) > 20 and "present=true" in tab.page.url
-    for id, key in (("panel", "p"), ("bar", "b")):
-        for pressed in (key, "Escape"):
-            expect(tab.page.locator(f"#{id}")).to_be_hidden()
-            tab.page.keyboard.press(key)
-            expect(tab.page.locator(f"#{id}")).to_be_visible()
-            main = tab.page.locator("main").bounding_box()
-            shown = tab.page.locator(f"#{id}").bounding_box()
-            assert main["x"] + main["width"] <= shown["x"] or main["y"] >= shown["height"]
-            tab.page.keyboard.press(pressed)
-            expect(tab.page.locator(f"#{id}")).to_be_hidden()
-    tab.page.locator(".source span").first.click()
-    tab.page.keyboard.press("Escape")
-    expect(tab.page.locator("#leave")).to_be_visible()
-    tab.page.keyboard.press("Escape")
-    expect(tab.page.locator("#panel")).to_be_visible()
-    assert tab.page.evaluate(width) == narrow
+    assert tab.page.evaluate(size) > small and "present=true" in tab.page.url
+    tab.page.get_by_role("button", name="Leave").click()
+    assert tab.page.evaluate(size) == small
 
 
 def test_the_theme_is_that_of_the_system_until_it_is_chosen(opened):
     tab = opened("copy")
-    colour = "getComputedStyle(document.documentElement).backgroundColor"
-    light, dark = "rgb(255, 255, 255)", "rgb(23, 22, 20)"
+    colour = "getComputedStyle(document.querySelector('.stage')).backgroundColor"
+    light, dark = "rgb(252, 251, 248)", "rgb(18, 20, 23)"
     assert tab.page.evaluate(colour) == light
     tab.page.emulate_media(color_scheme="dark")
     assert tab.page.evaluate(colour) == dark
-    tab.page.get_by_role("button", name="Light or dark").click()
+    tab.more().get_by_role("button", name="Light or dark").click()
     assert tab.page.evaluate(colour) == light
 
 
 @pytest.mark.parametrize("fragment", ["", "#present=true"])
 def test_it_opens_with_a_finding_and_nothing_cut(opened, fragment):
-    """The marked row is a clear one, away from the diagonal. In Present nothing else names the
-    head."""
     tab = opened("en-de", fragment)
-    head = "Cross-attention, layer 1 head 2: " if fragment else ""
-    assert re.match(head + r"gesehen attends most to see \((9\d|100)%\)", tab.finding())
-    cut = """() => ["h1", "#source", "#strip", "#written", ".message"]
+    expect(tab.finding).to_contain_text(re.compile(r"cross 1\.2 attends most to \S+ \(\d+%\)"))
+    cut = """() => [".words", ".line", ".finding", ".top"]
       .map((part) => document.querySelector(part)).filter((box) =>
         box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight).length === 0"""
     for width in (1280, 1920, 390):
@@ -320,17 +366,16 @@ def test_markup_is_text_everywhere(opened, tmp_path):
     file = tmp_path / "page.html"
     file.write_text(page(folder), encoding="utf-8")
     tab = opened(file)
-    assert tab.page.get_by_label("Text", exact=True).input_value() == f"{HOSTILE}{{{{data}}}}"
-    assert tab.text("written") and tab.text("error") == ""
+    tab.page.get_by_role("button", name="Type another sentence").click()
+    box = tab.page.get_by_role("textbox", name="Sentence")
+    assert box.input_value() == f"{HOSTILE}{{{{data}}}}"
+    assert tab.error() == "" and HOSTILE in tab.more().inner_text()
     name = HOSTILE.replace(" ", "%20").replace("#", "%23")
     tab.page.goto(f"{file.as_uri()}#source={name}&target={name}&changes={name}")
-    tab.answered()
-    assert HOSTILE[:9] in tab.text("error")
-    for view, words in (("alignment", "#lines .row"), ("generate", "#generation .source")):
-        tab.page.goto(f"{file.as_uri()}#source={name}&view={view}")
-        expect(tab.page.locator(words).first).to_be_visible()
-        assert "<" in tab.answered().page.locator(words).first.inner_text()
-        assert tab.text("error") == ""
+    assert HOSTILE[:9] in tab.answered().error()
+    tab.page.goto(f"{file.as_uri()}#source={name}&target={name}&cell={name}&depth={name}")
+    read = "".join(tab.answered().words()).replace("·", "")  # tokens that go on
+    assert HOSTILE in read.replace("␣", "") and tab.error() == ""
     assert tab.page.locator("img").count() == 0
     assert tab.page.title() == f"{HOSTILE}{{{{weights}}}} · Headlight"
 
@@ -357,8 +402,8 @@ def test_the_policy_allows_no_network_and_no_eval(opened, file):
 def test_accessible(opened, width, scheme):
     size = {"width": width, "height": 720}
     tab = opened("copy", "#source=a b c&changes=cross.1.1=off", viewport=size, color_scheme=scheme)
-    for view in ("Attention", "Alignment", "Generate")[: 3 if scheme == "dark" else 1]:
-        tab.choose(view)
+    for shows in (lambda: None, tab.more):
+        shows()
         found = Axe().run(tab.page)
         assert found.violations_count == 0, found.generate_report()
         wide = tab.page.evaluate("document.documentElement.scrollWidth")

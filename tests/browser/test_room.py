@@ -357,7 +357,8 @@ def test_the_question_of_a_lesson_is_covered_for_all_until_it_is_revealed(chromi
         student.idle()
         lesson = student.page.locator(".st-key-lesson_region")
         veils = "headlightStage.stage.state.part('cross').veil.length"
-        assert (covered := student.page.evaluate(veils))
+        covered = student.page.evaluate(veils)
+        assert covered
         expect(lesson.get_by_role("button", name="Show me")).to_have_count(0)
         panel(student).locator("[class*=st-key-room_choice] button").first.click()
         expect(panel(teacher)).to_contain_text("1 answered")

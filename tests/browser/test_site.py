@@ -74,8 +74,9 @@ def test_it_opens_a_live_page_soon_and_asks_nobody_else(at, context, way):
     begun = time.perf_counter()
     page.keyboard.press("Enter")
     page.wait_for_url("**/live/en-fr.html*")
-    expect(page.locator(".stage canvas").first).to_be_visible()
+    expect(page.locator("html[data-idle]")).to_be_attached()
     assert time.perf_counter() - begun <= FIRST_PICTURE
+    page.get_by_role("button", name="More", exact=True).click()
     assert load("en-fr").card["terms"] in page.locator("#terms").inner_text()
     page.go_back()
     expect(page.locator("#loading")).to_be_hidden()

@@ -17,6 +17,14 @@ function base64({ data: numbers }) {
   return btoa(letters);
 }
 
+/** What a generator returns in the end. */
+function result(steps) {
+  for (;;) {
+    const { value, done } = steps.next();
+    if (done) return value;
+  }
+}
+
 /** The result, or the sentence of an error. */
 function tried(answer) {
   try {
@@ -38,26 +46,22 @@ export const engineOf = (data, weights) => {
       const { logits, weights: bySite } = trace(model, ids, masks, parse(line));
       return [logits, ...model.sites().map(({ name }) => bySite[name])].map(base64);
     }),
-    write: ({ ids, masks, line, beam, most }) => tried(() => {
-      const steps = reader.write(ids, masks, parse(line), beam, most);
-      for (;;) {
-        const { value, done } = steps.next();
-        if (done) return value;
-      }
-    }),
-    pack: (question) => {
-      const grid = [...reader.read(question)].findLast((part) => part?.grid).grid;
-      return base64({ data: grid });
+    write: ({ ids, masks, line, beam, most }) => tried(() => result(reader.write(ids, masks, parse(line), beam,
+      most ? { maxLength: Math.min(most, model.config.max_length - ids.length) } : {}))),
+    pack: (question) => base64({ data: [...reader.read(question)].find((part) => part?.run).run }),
+    said: (question) => tried(() => [...reader.read(question)].findLast((part) => part?.said).said),
+    preview: (question) => result(reader.ask({ what: "preview", ...question })),
+    asked: ({ read, about, ...question }) => {
+      result(reader.read(read));
+      const found = result(reader.ask({ what: about, ...question }));
+      return found && Object.fromEntries(Object.entries(found).map(([name, value]) => [name, value?.data ? base64(value) : value]));
     },
-    align: (question) => [...reader.read(question)].findLast((part) => part?.alignment).alignment,
     draw: ({ logits, count, ...how }) => {
       const choose = sampler(how);
       return Array.from({ length: count }, () => choose(Float32Array.from(logits)));
     },
-    question: (question) => [...reader.read(question)].findLast((part) => part?.question).question,
+    question: (question) => [...reader.read(question)].find((part) => part?.run).question,
     mark: ({ question, answer }) => tried(() => mark(question, answer)),
-    generate: (question) => tried(() =>
-      [...reader.read({ view: "generate", ...question })].findLast((part) => part?.generation).generation),
     words: ({ texts }) => texts.map((text) =>
       ordinaryWords(tokenizer.encoding(tokenizer.encode(text)), tokenizer.special)
         .map(({ start, stop, word }) => [[start, stop], word])),

@@ -3,6 +3,7 @@ bytes, words and samples against the app's."""
 
 import base64
 import json
+import math
 import random
 import re
 import unicodedata
@@ -16,7 +17,11 @@ import torch
 from headlight.app.components.packing import answers_of, pack_trace
 from headlight.app.live import build
 from headlight.app.live.build import page
-from headlight.model.analysis.alignment import of_trace, ordinary_words
+from headlight.app.results import word_results
+from headlight.app.results.shown import Shown
+from headlight.app.state import catalog
+from headlight.app.text import findings, formats
+from headlight.model.analysis.alignment import ordinary_words
 from headlight.model.analysis.reading import Reading
 from headlight.model.analysis.residual import lens
 from headlight.model.checkpoint import SHIPPED, load
@@ -25,7 +30,8 @@ from headlight.model.decoding.search import beam_search, greedy_decode
 from headlight.model.masks import Masks
 from headlight.model.probing.applying import applied
 from headlight.model.probing.changes import CannotChange, look_ahead, parse, written
-from tests.app.test_packing import weights_of
+from headlight.model.probing.head_steps import head_steps
+from headlight.model.probing.sweeps import heads_off, sweep
 
 CHECKPOINTS = ("copy", "reverse", "sort", "induction", "en-de", "en-fr", "reviews", "english")
 LOGITS, WEIGHTS = 1e-4, 1e-5  # logits relative to the largest, if that is above 1
@@ -239,12 +245,11 @@ def test_lines_of_changes_read_and_write_alike(engine):
         ({"changes": "cross=mean"}, "does not support “mean”"),
         ({"source": "a" * 9000}, "this model reads at most 1023"),
         ({"changes": "decoder.1.1=weight:1>2:0.5"}, "masked"),
-        ({"beginning": [999999]}, "is not a list of this model's token ids"),
     ],
 )
 def test_bad_input_gets_a_sentence(engine, question, sentence):
     whole = {"source": "a b c", "target": "", "changes": "", "padTo": 0, "beam": 1}
-    answer = engine("copy")("generate", **whole | {"masks": vars(Masks())} | question)
+    answer = engine("copy")("said", **whole | {"masks": vars(Masks())} | question)
     assert sentence in answer["error"]
 
 
@@ -256,79 +261,190 @@ def unpacked(packed):
     return header, np.frombuffer(packed, np.uint8, offset=4 + length)
 
 
-@pytest.mark.parametrize(
-    ("name", "shows"), [("en-de", "difference"), ("induction", "before"), ("reviews", "after")]
-)
-def test_the_grid_gets_what_the_app_packs(engine, name, shows):
-    """Labels, spaces, predictions and cells."""
+@pytest.mark.parametrize("name", ["en-de", "induction", "reviews"])
+def test_the_stage_gets_what_the_app_packs(engine, name):
+    """Labels, spaces, predictions and cells; behind them those as trained."""
     checkpoint, text = load(name), sentences(name, 1)[0]
     masks, line = Masks(src_padding=False, tgt_padding=False), "all.1.1=off; all.2.2=uniform"
     question = {"source": text, "target": "", "masks": vars(masks), "changes": line, "padTo": 30}
-    question |= {"beam": 1, "shows": shows}
-    header, cells = unpacked(base64.b64decode(engine(name)("pack", **question)))
-    before, after = checkpoint.trace(text, pad_to=30), checkpoint.trace(text, None, masks, 30, line)
-    trace = before if shows == "before" else after
-    answers = answers_of(trace, checkpoint.outputs)
-    packed = pack_trace(trace, Reading(), answers, before if shows == "difference" else None)
-    expected, expected_cells = unpacked(packed)
-    assert header.pop("signed") == pytest.approx(expected.pop("signed"), abs=1e-5)
-    probabilities = [
-        [one.pop(1) for row in found["answers"]["rows"] for one in row]
-        + [-1 if share is None else share for share in found["answers"].pop("wanted")]
-        for found in (header, expected)
+    sent = base64.b64decode(engine(name)("pack", **question | {"beam": 1}))
+    after = checkpoint.trace(text, None, masks, 30, line)
+    for trace in (after, checkpoint.trace(text, pad_to=30)):
+        packed = pack_trace(trace, Reading(), answers_of(trace, checkpoint.outputs))
+        expected, expected_cells = unpacked(packed)
+        header, cells = unpacked(sent)
+        rest = len(cells) - len(expected_cells)
+        cells, sent = cells[: len(expected_cells)], sent[len(sent) - rest :]
+        assert header.pop("signed") == expected.pop("signed") == 0
+        probabilities = [
+            [one.pop(1) for row in found["answers"]["rows"] for one in row]
+            + [-1 if share is None else share for share in found["answers"].pop("wanted")]
+            for found in (header, expected)
+        ]
+        assert np.allclose(*probabilities, atol=2e-4)
+        for part in expected["parts"]:
+            assert part.pop("weights") is None
+        assert header == expected
+        assert np.abs(cells.astype(int) - expected_cells).max() <= 1
+        assert ((cells == 0) == (expected_cells == 0)).all()
+    assert sent == b""
+
+
+def arrays(found, names):
+    return [np.frombuffer(base64.b64decode(found[name]), "<f4") for name in names]
+
+
+@pytest.mark.parametrize("name", ["copy", "induction", "reviews"])
+def test_what_the_stage_asks_is_answered_as_by_the_app(engine, name):
+    """Under a mask and changes: a head's numbers, the lens, what a word needs, every head off."""
+    checkpoint, ask, text = load(name), engine(name), sentences(name, 2)[1]
+    kinds = list(dict.fromkeys(site.kind for site in checkpoint.model.sites()))
+    line = f"{kinds[-1]}.1.1=off; {kinds[0]}.2.1=hide:2"
+    question = {"source": text, "target": "", "masks": vars(Masks()), "changes": line}
+    read = question | {"padTo": 0, "beam": 1}
+    run = checkpoint.run(text, None, Masks(), 0, line)
+    trace, model = checkpoint.trace_run(run), checkpoint.model
+    for site in (trace.sites[0], trace.sites[-1]):
+        place = {"kind": site.kind, "layer": site.layer, "head": 1, "read": read}
+        steps = head_steps(model, run, site, 1)
+        found = arrays(ask("asked", about="scores", **place), ("scores", "mask", "weights", "v"))
+        found += arrays(ask("asked", about="vectors", **place), ("q", "k"))
+        expected = (steps.scores, steps.mask, steps.weights, steps.v, *steps.compared)
+        for ours, theirs in zip(found, expected, strict=True):
+            theirs = theirs.ravel().astype(float)
+            assert np.abs(ours - theirs).max() <= LOGITS * max(1, np.abs(theirs).max())
+        assert ask("asked", about="scores", **place | {"head": 99}) is None
+    found, stopped = ask("asked", about="after", read=read), lens(model, trace)
+    assert np.allclose(found["probability"], stopped.probability, atol=LOGITS)
+    assert found["settled"] == stopped.settled.tolist()
+    assert found["answers"] == [
+        checkpoint.outputs(best, trace.preceding) for best in stopped.best.tolist()
     ]
-    assert np.allclose(*probabilities, atol=2e-4)
-    for part in expected["parts"]:
-        assert part.pop("weights") is None
-    assert header == expected
-    assert np.abs(cells.astype(int) - expected_cells).max() <= 1
-    assert ((cells == 0) == (expected_cells == 0)).all()
+    row = len(stopped.best[0]) // 2
+    found = ask("asked", about="needs", row=row, read=read)
+    shown = Shown(catalog.view_of(name, "final", "cpu"), run)
+    expected = word_results.needs_of(shown, row)
+    for field in ("kind", "side", "words", "tokens"):
+        assert found[field] == json.loads(json.dumps(getattr(expected, field)))
+    for field in ("attention", "probability", "all"):
+        assert np.allclose(found[field], getattr(expected, field), atol=LOGITS)
+    assert ask("asked", about="needs", row=999, read=read) is None
+    found = ask("asked", about="effect", read=read)["effects"]
+    for kind, effects in sweep(model, run, heads_off(model)).by_head(trace.kinds).items():
+        assert np.allclose(found[kind], effects, atol=20 * LOGITS)  # of a sum over the text
+    assert ask("asked", about="why", read=read) is None
+
+
+def test_a_change_and_its_preview_are_said_of_the_text_that_it_makes(engine):
+    checkpoint, ask, text = load("en-de"), engine("en-de"), sentences("en-de", 1)[0]
+    line = "cross=mask:window-1"
+    question = {"source": text, "target": "", "masks": vars(Masks()), "padTo": 0, "beam": 1}
+    was, now = (checkpoint.translate(text, changes=changes).text for changes in ("", line))
+    told = ask("said", changes=line, **question)
+    assert told["now"] == [list(part) for part in formats.differences(was, now)] != []
+    assert told["output"] == now
+    trained, changed = (checkpoint.trace(text, changes=changes) for changes in ("", line))
+    before, after = np.exp(trained.log_probabilities), np.exp(changed.log_probabilities)
+    row = int(np.abs(after - before).argmax())
+    tokens = trained.tgt.tokens[row], trained.next_tokens[row]
+    moved = findings.moved(*tokens, before[row], after[row], findings.FORMER)
+    assert told["rest"] == [list(part) for part in moved]
+    preview = ask("preview", changes=line, **question)
+    assert preview == {
+        "said": [list(part) for part in findings.would([tuple(part) for part in told["said"]])],
+        "now": told["now"],
+        "rest": told["rest"],
+    }
+    assert "has no layer 9" in ask("preview", changes="cross.9=off", **question)["why"]
+    plain = ask("said", changes="", **question)
+    assert plain == {"said": [], "now": [], "rest": [], "output": was}
+
+
+def words_of(line):
+    return " ".join(word for word, _ in line["words"]).replace("(nothing)", "")
 
 
 @pytest.mark.parametrize(
-    ("name", "how", "line"),
-    [("en-de", Beam(5), "cross.1.2=off"), ("induction", Greedy(), ""), ("copy", Greedy(), "")],
+    ("name", "line"), [("en-de", "cross.1.2=off"), ("induction", ""), ("copy", "")]
 )
-def test_a_text_is_written_as_in_the_app(engine, name, how, line):
-    """Tokens, their probabilities, those of earlier layers, what each head attends to, beams."""
+def test_a_text_is_written_as_in_the_app(engine, name, line):
+    """Word by word, with what else each step could have been, and where that leads to."""
     checkpoint, text = load(name), sentences(name, 1)[0]
     outputs, beginning = checkpoint.outputs, checkpoint.tokenizer.encode("a").ids[:1]
     run = checkpoint.run(text, "" if checkpoint.writes else None, changes=line)
-    written = checkpoint.generate(run, how, beginning, None if checkpoint.writes else CONTINUATION)
-    question = {"source": text, "target": "", "masks": vars(Masks()), "changes": line, "padTo": 0}
-    question |= {"beam": getattr(how, "width", 1), "beginning": list(beginning)}
-    answer = engine(name)("generate", **question)
-    assert answer["ids"] == list(written.ids)
-    assert [step["chosen"] for step in answer["steps"]] == list(written.path)
-    assert answer["written"] == [*written.tokens, *outputs(written.path[len(written.tokens) :])]
+    most = None if checkpoint.writes else CONTINUATION
+    generate = lambda begun=(): checkpoint.generate(run, Greedy(), begun, most)  # noqa: E731
+    read = {"source": text, "target": "", "masks": vars(Masks()), "changes": line, "padTo": 0}
+    asked = {"about": "write", "how": "one", "read": read | {"beam": 1}}
+    plain, written = generate(), generate(beginning)
+    found = engine(name)("asked", beginning=str(beginning[0]), **asked)
+    assert [step["id"] for step in found["steps"]] == list(written.path) and found["given"] == 1
     trace = checkpoint.trace_run(written.run)
-    rows = slice(written.first, written.first + len(written.path))
-    stopped = lens(checkpoint.model, trace, rows)
-    for i, step in enumerate(answer["steps"]):
-        shares = written.probabilities[i]
-        assert step["best"][0][0] == shares.argmax()
-        assert np.allclose([share for _, _, share, _ in step["best"]],
-                           [shares[id] for id, *_ in step["best"]], atol=1e-4)  # fmt: skip
+    for i, step in enumerate(found["steps"]):
+        shares, ids = written.probabilities[i], [id for *_, id in step["best"]]
+        assert ids[0] == shares.argmax() and ids[step["chosen"]] == step["id"]
+        assert np.allclose([share for _, share, _ in step["best"]], shares[ids], atol=LOGITS)
         preceding = repeat(trace.preceding[written.first + i])
-        assert [label for _, label, *_ in step["best"]] == outputs(
-            [id for id, *_ in step["best"]], preceding
-        )
-        assert [label for label, _ in step["lens"]] == outputs(stopped.best[:, i], preceding)
-        assert np.allclose([s for _, s in step["lens"]], stopped.probability[:, i], atol=1e-4)
-    for kind in answer["kinds"]:
-        expected = trace.attention[kind["kind"]].swapaxes(0, 2).swapaxes(1, 2)[rows]
-        if kind["kind"] == "encoder":
-            assert kind["weights"] == []
-        else:
-            assert np.abs(weights_of(kind["weights"]) - expected).max() <= 0.0026
-    beams, kept = [], {0: trace.preceding[written.first + len(beginning)]}
-    for step in written.beams:
-        labels = outputs([c.token for c in step], [kept[c.parent] for c in step])
-        beams.append([(label, c.ended, c.row is None)
-                      for label, c in zip(labels, step, strict=True)])  # fmt: skip
-        kept = {c.row: c.token for c in step if c.row is not None}
-    assert beams == [[(c["label"], c["fate"] == "ended", c["fate"] != "grew") for c in step]
-                     for step in answer["beams"]]  # fmt: skip
+        assert [label for label, *_ in step["best"]] == outputs(ids, preceding)
+    pieces = "".join(step["piece"] for step in found["steps"])
+    own, *others = found["text"]
+    assert pieces == words_of(own) == written.text
+    assert any(is_new for _, is_new in own["words"]) == (written.text != plain.text)
+    assert own["probability"] == pytest.approx(math.exp(written.score), abs=LOGITS)
+    assert len({words_of(one) for one in found["text"]}) == len(others) + 1 > 1
+    for other in others:
+        again = generate([*written.path[: other["step"]], other["id"]])
+        assert words_of(other) == again.text and other["step"] >= 0
+        assert other["probability"] == pytest.approx(math.exp(again.score), abs=LOGITS)
+    refused = engine(name)("asked", beginning="999999", **asked)
+    assert "is not a list of this model's token ids" in refused["cannot"]
+
+
+def test_a_beam_search_is_that_of_the_app(engine):
+    """Each step's candidates, where they lead to, and all that they end in."""
+    checkpoint, text = load("en-de"), sentences("en-de", 1)[0]
+    read = {"source": text, "target": "", "masks": vars(Masks()), "changes": "cross.1.2=off"}
+    asked = {"about": "write", "how": "beams", "width": 5, "read": read | {"padTo": 0, "beam": 1}}
+    found = engine("en-de")("asked", **asked)
+    run = checkpoint.run(text, "", changes="cross.1.2=off")
+    written = checkpoint.generate(run, Beam(5))
+    places, ends = {0: (None, ())}, {}
+    for step, nodes in zip(written.beams, found["steps"], strict=True):
+        kept, following = [one for one in step if one.ended or one.row is not None], {}
+        for place, (one, node) in enumerate(zip(kept, nodes, strict=True)):
+            parent, path = places[one.parent]
+            path = (*path, one.token)
+            assert node["parent"] == parent and node["ended"] == one.ended
+            assert node["found"] == (path == written.path[: len(path)])
+            assert node["probability"] == pytest.approx(math.exp(one.log_probability), abs=LOGITS)
+            if one.row is not None:
+                following[one.row] = place, path
+            else:
+                ends[checkpoint.tokenizer.decode(path[:-1])] = node["probability"]
+        places = following
+    best, *_ = found["ends"]
+    assert best["is_found"] and best["text"] == written.text
+    assert all(
+        end["probability"] == ends[end["text"]] for end in found["ends"] if end["text"] in ends
+    )
+    assert found["found"]["probability"] == pytest.approx(math.exp(written.score), abs=LOGITS)
+    greedy = checkpoint.generate(run, Greedy())
+    assert found["is_same"] == (greedy.text == written.text)
+    assert found["greedy"]["probability"] == pytest.approx(math.exp(greedy.score), abs=LOGITS)
+
+
+def test_texts_that_are_drawn_are_as_probable_as_the_model_says(engine):
+    checkpoint, text = load("en-de"), sentences("en-de", 1)[0]
+    read = {"source": text, "target": "", "masks": vars(Masks()), "changes": "", "padTo": 0}
+    asked = {"about": "write", "how": "sampled", "seed": 3, "read": read | {"beam": 1}}
+    drawn = engine("en-de")("asked", temperature=1.0, **asked)["text"]
+    assert [line["seed"] for line in drawn] == [*range(3, 11)]
+    assert len({words_of(line) for line in drawn}) > 1
+    line = max(drawn, key=lambda line: line["probability"])
+    trace = checkpoint.trace(text, words_of(line))
+    assert line["probability"] == pytest.approx(np.exp(trace.log_probabilities.sum()), rel=0.01)
+    cold = engine("en-de")("asked", temperature=0.01, **asked)
+    assert cold["same"] == len(cold["text"])
 
 
 @pytest.mark.parametrize(("temperature", "top_k"), [(1.0, 0), (0.6, 3), (2.0, 5)])
@@ -343,24 +459,6 @@ def test_tokens_are_drawn_as_often_as_the_app_would(engine, temperature, top_k):
     assert not shares[expected == 0].any()
     assert drawn == engine("copy")("draw", logits=logits.tolist(), **how)
     assert drawn != engine("copy")("draw", logits=logits.tolist(), **how | {"seed": 8})
-
-
-@pytest.mark.parametrize("name", ["en-de", "reverse"])
-def test_words_are_aligned_as_in_the_app(engine, name):
-    checkpoint, ask = load(name), engine(name)
-    question = {"target": "", "masks": vars(Masks()), "padTo": 0, "beam": 1}
-    for text in sentences(name, 3):
-        line = f"cross.{checkpoint.alignment.heads[0][0] + 1}=mask:window-1"
-        answer = ask("align", source=text, changes=line, **question)
-        after, before = (
-            checkpoint.alignment.of(of_trace(trace))
-            for trace in (checkpoint.trace(text, changes=line), checkpoint.trace(text))
-        )
-        assert answer["words"] == [list(after.source), list(after.target)]
-        assert np.allclose(answer["weights"], after.weights, atol=WEIGHTS)
-        links = {tuple(link) for link in answer["links"]}
-        assert links == after.links()
-        assert {tuple(link) for link in answer["before"]} == before.links() - links != set()
 
 
 # Tokens

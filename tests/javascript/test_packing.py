@@ -42,32 +42,28 @@ def test_every_byte_stands_for_the_weight_that_the_app_gives_it(live):
     assert np.abs(found - np.where(sent == 1, 0, packing.as_sent(weights))).max() <= 1e-6
 
 
-PACK = """({ sides, parts, less }) => {
+PACK = """({ sides, parts }) => {
   const layersOf = (weights, heads, rows, columns) => weights.map((layer) =>
     ({ shape: [1, heads, rows, columns], data: Float32Array.from(layer) }));
   const read = ({ weights, shape, ...part }) => ({ ...part, heads: shape[0],
     layers: layersOf(weights, ...shape) });
-  const whole = parts.map(read);
-  const before = less && less.map((weights, i) => layersOf(weights, ...parts[i].shape));
-  return Buffer.from(pack("id", sides, whole, null, before)).toString("base64");
+  return Buffer.from(pack("id", sides, parts.map(read), null)).toString("base64");
 }"""
 
 
-def packed(live, lengths, weights, before=None):
+def packed(live, lengths, weights):
     """What a live page packs of encoder and cross-attention, of the (layers, heads, query, key)
     given by kind."""
     sides = {
         name: {"name": name, "labels": [f"{name} é"] * n, "spaced": [True] * n, "following": []}
         for name, n in lengths.items()
     }
-    layers = lambda of: [[as_json(layer) for layer in one] for one in of.values()]  # noqa: E731
     parts = [
         dict(kind=kind, name=kind, query=query, key="source", shifts=[], shape=of.shape[1:])
         | {"numbers": list(range(1, len(of) + 1)), "weights": [as_json(layer) for layer in of]}
         for (kind, of), query in zip(weights.items(), ("source", "target"), strict=True)
     ]
-    argument = {"sides": sides, "parts": parts, "less": layers(before) if before else None}
-    return unpacked(base64.b64decode(live(PACK, argument)))
+    return unpacked(base64.b64decode(live(PACK, {"sides": sides, "parts": parts})))
 
 
 def masked(weights):
@@ -86,22 +82,6 @@ def test_cells_are_those_of_the_app_also_where_one_stands_for_several(live, sour
     for kind, rows in (("encoder", every), ("cross", 1)):
         expected = packing.weight_bytes(packing.shrink(weights[kind], rows, every))
         assert np.array_equal(cells[kind], expected)
-
-
-def test_cells_of_a_difference_are_those_of_the_app(live):
-    after, before = (
-        {
-            "encoder": masked(rows_of_weights(2, 3, 6, 6)),
-            "cross": masked(rows_of_weights(1, 2, 4, 6)),
-        }
-        for _ in range(2)
-    )
-    largest = max(float(np.abs(after[kind] - before[kind]).max()) for kind in after)
-    header, cells = packed(live, {"source": 6, "target": 4}, after, before)
-    assert header["signed"] == pytest.approx(largest, rel=1e-6)
-    for kind, found in cells.items():
-        expected = packing.to_bytes(packing.halved(after[kind], before[kind], header["signed"]))
-        assert np.array_equal(found, expected)
 
 
 def test_the_most_probable_outputs_and_their_shares(live):

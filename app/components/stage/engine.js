@@ -103,7 +103,7 @@ export class StreamlitEngine {
 
   answer(what, found) {
     const key = JSON.stringify(what), asked = this.waiting.get(key);
-    this.answers.set(key, found);
+    if (!found.isMissing) this.answers.set(key, found); // a lesson that covers it may end
     if (!asked) return;
     clearTimeout(asked.timer);
     this.waiting.delete(key);

@@ -93,8 +93,9 @@ export class Stage {
       element("div", { class: "picture" }, canvas), element("div", { class: "foot" }, tools, legend), spoken);
     this.camera = new Camera(canvas);
     leadsTo(learn, () => `${fromRoot("learn", HERE)}${location.search}`, true);
+    learn.hidden = this.engine.hasLessons === false;
     present.onclick = () => this.engine.choose({ projector: !this.state.look.projector });
-    more.onclick = () => this.engine.choose({ drawer: !this.state.look.drawer, selection: this.state.selection() });
+    more.onclick = () => this.engine.choose({ drawer: !this.state.look.drawer, selection: this.state.isSeen ? this.state.selection() : null });
     again.onkeydown = (event) => this.hearSentence(event, again);
     input.oninput = () => this.blend(Number(input.value));
     drawing.onchange = ({ target }) => this.engine.choose({ [target.name]: Number(target.value) });

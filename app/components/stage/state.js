@@ -77,6 +77,7 @@ export class StageState {
   takeLook(look) {
     const before = this.look;
     this.look = look;
+    if (!same(before?.veil, look.veil)) [this.vectors, this.told] = [null, {}]; // what was refused may be asked
     this.covers();
     if (!look.focus) return;
     const selected = { focus: look.focus, cell: look.cell };
