@@ -40,7 +40,7 @@ function lineOf({ text, score }, other) {
   return { words: words.map((word, at) => [word, isNew[at]]), probability: Math.exp(score) };
 }
 
-/** Greedily, from a `beginning` like “12-45”: for each of the `steps` its token and the best, and its `piece` of
+/** Greedily, from a `beginning` like “12-45”: for each of the `steps` its token and the best, and its `added` of
  * the text; the text itself, and others that one other token leads to. */
 function* one(reader, run, { beginning }) {
   const given = beginning.split("-").filter(Boolean).map(Number);
@@ -50,7 +50,7 @@ function* one(reader, run, { beginning }) {
     const shares = text.shares[step], order = [...shares.keys()].sort((a, b) => shares[b] - shares[a]).slice(0, BEST);
     const best = [...new Set([...order, id])], before = decoded(step), after = decoded(step + 1);
     return { id, chosen: best.indexOf(id), best: best.map((other) => [text.labelOf(step, other), shares[other], other]),
-      piece: step < text.ids.length ? (after.startsWith(before) ? after.slice(before.length) : after) : "" };
+      added: step < text.ids.length ? (after.startsWith(before) ? after.slice(before.length) : after) : "" };
   });
   const others = [], known = new Set([text.text]);
   for (const [step, id] of otherwise(text, Math.max(0, given.length - 1))) {

@@ -31,7 +31,7 @@ def ids_of(beginning: str, vocabulary: int) -> tuple[int, ...]:
 
 def one_by_one(shown: Shown, beginning: str) -> dict[str, Any]:
     """Greedily, from a `beginning` of which `given` tokens are: of each step its `id`, its place
-    among the `best`, each a label, a probability and an id, and its `piece` of the text; the text
+    among the `best`, each a label, a probability and an id, and what it `added` to the text; the text
     itself; and `others`, which one other token leads to, that of a step. Texts are words, each with
     whether the text beside it lacks it there."""
     plain = _written(shown)
@@ -48,7 +48,7 @@ def one_by_one(shown: Shown, beginning: str) -> dict[str, Any]:
                 "best": [
                     [label, float(shares[id]), id] for label, id in zip(labels, best, strict=True)
                 ],
-                "piece": _piece(shown, text.ids[: i + 1]) if i < len(text.ids) else "",
+                "added": _added(shown, text.ids[: i + 1]) if i < len(text.ids) else "",
             }
         )
     others = [*islice(_others(shown, text, len(given)), OTHERS)]
@@ -152,7 +152,7 @@ def _decoded(shown: Shown, ids: Sequence[int]) -> str:
     return shown.view.tokenizer.target.decode(ids)
 
 
-def _piece(shown: Shown, ids: Sequence[int]) -> str:
+def _added(shown: Shown, ids: Sequence[int]) -> str:
     """What the last of these tokens adds to the text."""
     before, after = _decoded(shown, ids[:-1]), _decoded(shown, ids)
     return after.removeprefix(before)

@@ -97,7 +97,8 @@ def _draw_words() -> None:
     score = sweeps.score(shown, whole=False)
     found = word_results.attribution_of(shown, score, head)
     table.markdown(formats.escaped(found.in_words()))
-    table.dataframe(pd.DataFrame(found.values, [*found.words]), alt=WORDS)
+    columns = {"word": [*found.words]} | dict(found.values)
+    table.dataframe(pd.DataFrame(columns), hide_index=True, alt=WORDS)
 
 
 @contextmanager

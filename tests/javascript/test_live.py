@@ -386,7 +386,7 @@ def test_a_text_is_written_as_in_the_app(engine, name, line):
         assert np.allclose([share for _, share, _ in step["best"]], shares[ids], atol=LOGITS)
         preceding = repeat(trace.preceding[written.first + i])
         assert [label for label, *_ in step["best"]] == outputs(ids, preceding)
-    pieces = "".join(step["piece"] for step in found["steps"])
+    pieces = "".join(step["added"] for step in found["steps"])
     own, *others = found["text"]
     assert pieces == words_of(own) == written.text
     assert any(is_new for _, is_new in own["words"]) == (written.text != plain.text)

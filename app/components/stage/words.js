@@ -72,15 +72,15 @@ function drawWritten(stage, box, replaces) {
   written.hidden = at < 0;
   box.hidden = replaces && at >= 0;
   if (at < 0) return;
-  written.replaceChildren(...found.steps.slice(0, MOST).flatMap(({ piece }, step) => {
-    const word = element("button", { type: "button", class: `w${step === at ? " sel" : step === found.given - 1 ? " new" : ""}`, tabindex: step === at ? "0" : "-1" }, piece.trim());
-    word.hidden = !piece.trim();
+  written.replaceChildren(...found.steps.slice(0, MOST).flatMap(({ added }, step) => {
+    const word = element("button", { type: "button", class: `w${step === at ? " sel" : step === found.given - 1 ? " new" : ""}`, tabindex: step === at ? "0" : "-1" }, added.trim());
+    word.hidden = !added.trim();
     word.style.visibility = step > at ? "hidden" : "";
     word.onclick = () => {
       [state.at, state.other] = [step, null];
       stage.selectedWord();
     };
-    return [document.createTextNode(step && /^\s/.test(piece) ? " " : ""), word];
+    return [document.createTextNode(step && /^\s/.test(added) ? " " : ""), word];
   }));
 }
 

@@ -55,7 +55,7 @@ export function writeFinding(state) {
   const at = wordAt(state, found), { best, chosen } = found.steps[at], [word, share] = best[chosen];
   const others = best.filter((_, n) => n !== chosen).slice(0, state.look.projector ? 1 : 2).flatMap(([text, part], n) => [n ? ", " : "", name(wordOf(text)), ` ${chance(part)}`]);
   if (at === found.given - 1) {
-    const rest = found.steps.slice(at + 1).map(({ piece }) => piece).join("").trim().replace(/\.$/, "");
+    const rest = found.steps.slice(at + 1).map(({ added }) => added).join("").trim().replace(/\.$/, "");
     return [`It had ${chance(share)}. The text goes on: `, name(short(rest) || "nothing more"), "."];
   }
   const sides = Object.values(state.run.sides), before = at ? found.steps[at - 1].best[found.steps[at - 1].chosen][0] : sides.length === 1 ? sides[0].labels.at(-1) : "";
