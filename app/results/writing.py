@@ -32,8 +32,8 @@ def ids_of(beginning: str, vocabulary: int) -> tuple[int, ...]:
 def one_by_one(shown: Shown, beginning: str) -> dict[str, Any]:
     """Greedily, from a `beginning` of which `given` tokens are: of each step its `id`, its place
     among the `best`, each a label, a probability and an id, and what it `added` to the text; the
-    text itself; and `others`, which one other token leads to, that of a step. Texts are words, each with
-    whether the text beside it lacks it there."""
+    text itself; and `others`, which one other token leads to, that of a step. Texts are words, each
+    with whether the text beside it lacks it there."""
     plain = _written(shown)
     given = ids_of(beginning, len(shown.view.tokenizer))
     text = _written(shown, given) if given else plain
