@@ -35,7 +35,7 @@ NO_WORDS = "This page has no source sentence to choose a word from."
 NO_HEADS = "This page has no model to choose a head from."
 NO_SHARE = "A share is between 0 and 100%."
 NO_SUCH_HEAD = "This question is about another model. Open that one, then select a head."
-HIDDEN = "Nobody sees an answer until you show them, not even you."
+HIDDEN = "Nobody sees any answers until you show them, not even you."
 HERE_ALONE = (
     "Only this computer can open the app now. Stop it, and start it with `make serve`, so that "
     "others can join."

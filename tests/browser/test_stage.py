@@ -159,7 +159,7 @@ def test_the_model_stands_above_its_heads(visit):
 
 def test_a_row_leads_to_the_logit_of_its_word(visit):
     visit.open(f"attribution{MA}&score_at=3")  # a former page
-    logit = "The logit of ma is 10.7, a sum of 39 parts. cross 4.3 adds most: 2.0"
+    logit = "The logit of ma is 10.7, a sum of 39 parts. cross 4.3 adds the most: 2.0"
     expect(finding(visit)).to_have_text(f"{logit}; this head, cross 3.3, 0.5.")
     page, spoken = visit.page, visit.page.locator(f"{PLACE} .spoken").last
     visit.settle()
@@ -200,12 +200,12 @@ def test_what_the_model_writes_lies_over_any_depth(visit):
     page.get_by_role("button", name="Undo: ma → mon").click()
     expect(finding(visit)).to_contain_text("en-fr writes Elle (77%)")
     page.get_by_role("button", name="5 beams").click()
-    expect(finding(visit)).to_have_text("Five beams find the greedy text (14.9%).")
+    expect(finding(visit)).to_have_text("Five beams find the same text as greedy decoding (14.9%).")
     visit.open(f"generate{MA}&how=Sampling")
-    expect(finding(visit)).to_contain_text("Drawn at temperature 1, ")
+    expect(finding(visit)).to_contain_text("At temperature 1, ")
     page.get_by_role("spinbutton", name="temperature").fill("0.1")
     page.keyboard.press("Enter")
-    expect(finding(visit)).to_have_text("Drawn at temperature 0.1, all 8 texts are the greedy one.")
+    expect(finding(visit)).to_have_text("At temperature 0.1, all 8 texts are the greedy one.")
     page.locator(f"{PLACE} canvas").focus()
     press(visit, "Escape")
     expect(finding(visit)).to_contain_text("cross 3.3 attends most to my")

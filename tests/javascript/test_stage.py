@@ -530,7 +530,7 @@ def test_the_parts_of_a_logit_are_said_and_written_as_they_are(stage, name, size
     expect_to_be_read(texts_of, size)
     written, names = [one["text"] for one in texts_of], [*map(term_name, found.terms)]
     share = percent(told["probability"])
-    assert {f"{found.logit:.1f}".replace("-", "−"), share} <= {*written}
+    assert {f"{found.logit:.3f}".replace("-", "−"), share} <= {*written}
     largest, own = int(found.values.argmax()), names.index(f"{kind} 1.2")
     for at in (largest, own):
         number = f"{found.values[at]:+.2f}".replace("-", "−")

@@ -1,7 +1,7 @@
 // The stop behind a row's mix: the logit of the word that the row writes, as a sum of all that writes to the
 // residual stream, this head among the others, and what softmax makes of it. On a narrow screen a list.
 
-import { one, power, two } from "./arithmetic.js";
+import { one, power, three, two } from "./arithmetic.js";
 import { between, clamp, written } from "./camera.js";
 import { drawLines, drawWay } from "./number.js";
 
@@ -39,12 +39,12 @@ export function drawAdds(state, camera, u, from) {
   const found = addsOf(state), alpha = clamp(2 * u - 1);
   if (!found || alpha <= 0) return;
   const { colours, isNarrow } = camera, chosen = found.steps[state.step] ? state.step : -1, place = addsPlace(camera, found, chosen);
-  const reckoned = { numbers: [[one(found.logit), "logit"], [power(found.logit), "e to the logit"], [written(found.probability), "probability"]],
-    acts: [["e", one(found.logit)], [`÷ ${power(found.logSum)}`, ""]], share: found.probability, all: `all ${found.count.toLocaleString("en")} tokens` };
+  const reckoned = { numbers: [[three(found.logit), "logit"], [power(found.logit), "e to the logit"], [written(found.probability), "probability"]],
+    acts: [["e", three(found.logit)], [`÷ ${power(found.logSum)}`, ""]], share: found.probability, all: `all ${found.count.toLocaleString("en")} tokens` };
   const [[logit], [raised], [share]] = reckoned.numbers;
   if (isNarrow) {
     drawList(camera, found, place, chosen, alpha);
-    return drawLines(camera, place, [["in all ", logit, "logit"], [`e to the ${logit} = `, raised, ""], [`${raised} ÷ ${power(found.logSum)} = `, share, "probability"]], alpha);
+    return drawLines(camera, place, [["total ", logit, "logit"], [`e to the ${logit} = `, raised, ""], [`${raised} ÷ ${power(found.logSum)} = `, share, "probability"]], alpha);
   }
   drawSteps(camera, found, place, chosen, alpha);
   const own = place.boxes[found.own];
@@ -95,11 +95,11 @@ function drawLayers(camera, steps, { x, each, y }, quiet) {
 function drawList(camera, { steps, own }, { each, shown }, chosen, alpha) {
   const { W, s, m, colours } = camera, x = W * 0.38, room = W * 0.42, others = steps.filter((_, n) => !shown.includes(n));
   const rest = others.reduce((sum, { value }) => sum + value, 0), lines = shown.map((n) => steps[n] ?? { name: `${others.length} others`, value: rest });
-  const most = Math.max(...lines.map(({ value }) => Math.abs(value)), 1e-9);
+  const values = lines.map(({ value }) => value), least = Math.min(0, ...values), scale = room / Math.max(Math.max(0, ...values) - least, 1e-9), zero = x - least * scale;
   lines.forEach(({ name, value }, at) => {
     const y = each * (at + 0.5), isOn = steps[shown[at]] && (shown[at] === own || shown[at] === chosen);
     camera.text(name, 0, y, { px: m, weight: isOn ? 650 : 400, colour: shown[at] === own ? colours.selected : colours.ink, alpha, most: x - 8 });
-    camera.fill({ x, y: y - each * 0.33, w: Math.max(2, (room * Math.abs(value)) / most), h: each * 0.66 }, colourOf(camera, value), alpha, 2);
+    camera.fill({ x: zero + Math.min(0, value * scale), y: y - each * 0.33, w: Math.max(2, Math.abs(value) * scale), h: each * 0.66 }, colourOf(camera, value), alpha, 2);
     camera.text(`${value >= 0 ? "+" : ""}${two(value)}`, W, y, { px: s, align: "right", weight: isOn ? 650 : 400, colour: colours.soft, alpha });
   });
 }

@@ -54,7 +54,7 @@ const raised = (exponent) => [...String(exponent)].map((digit) => DIGITS[digit])
 export function power(score) {
   const value = Math.exp(score);
   if (value >= SMALL && value < LARGE) {
-    if (value >= 100) return Math.round(value).toLocaleString("en");
+    if (value >= 100) return Number(value.toPrecision(3)).toLocaleString("en");
     return value >= 10 ? value.toFixed(1) : value >= 0.01 ? value.toFixed(2) : value.toPrecision(1);
   }
   const decimal = score / Math.LN10;
@@ -66,4 +66,5 @@ export function power(score) {
 const fixed = (digits) => (value) => minus(value.toFixed(digits).replace(/^-(0\.?0*)$/, "$1"));
 export const one = fixed(1);
 export const two = fixed(2);
+export const three = fixed(3);
 export const signed = (value) => (value >= 0.05 ? `+${one(value)}` : one(value));

@@ -133,8 +133,8 @@ function ofAdds(state) {
   const { logit, steps, own } = addsOf(state), most = steps.reduce((best, { value }, at) => (value > steps[best].value ? at : best), 0), { name: largest, value } = steps[most];
   const start = ["The logit of ", word, ` is ${one(logit)}, a sum of ${steps.length} parts. `];
   if (value <= 0) return [...start, "None of them adds to it."];
-  if (own === most) return [...start, name(largest), ", this head, adds most: ", `${one(value)}.`];
-  return [...start, name(largest), " adds most: ", one(value), own < 0 ? "." : `; this head, ${steps[own].name}, ${one(steps[own].value)}.`];
+  if (own === most) return [...start, name(largest), ", this head, adds the most: ", `${one(value)}.`];
+  return [...start, name(largest), " adds the most: ", one(value), own < 0 ? "." : `; this head, ${steps[own].name}, ${one(steps[own].value)}.`];
 }
 
 function ofRow(state) {

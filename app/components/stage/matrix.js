@@ -134,6 +134,8 @@ export function drawMatrix(state, camera, box, alpha) {
   drawCells(state, camera, box, alpha, alpha);
   drawRowNames(state, camera, { ...box, x: place.x }, alpha);
   drawKeyNames(state, camera, box.x, box.w / part.columns, alpha);
+  const words = state.rowsAre();
+  if (words) camera.text(words.startsWith("just") ? "just read ↓" : "writing ↓", place.x - camera.s * 0.6, place.y - camera.m * 0.85, { align: "right", colour: colours.pale, alpha, most: place.x - camera.s * 0.6 });
   const row = state.row();
   camera.box({ x: box.x, y: box.y + row * high, w: box.w, h: high }, alpha, -0.5, 2);
   if (state.key >= 0)

@@ -10,7 +10,7 @@ import { matrixPlace, rowPlace } from "./layout.js";
 export const LITTLE = 0.03; // a weight whose bar has no colour
 export const SMALL = 0.005; // an effect that is hardly there
 const APART = 1e-3; // of the model's weights from the softmax of its scores
-const SPREAD = 3; // of a value, from which on its colour is that of the largest
+export const SPREAD = 3; // of a value, from which on its colour is that of the largest
 
 /** The row in numbers: {raw, scaled, weights, output, …} of arithmetic.js; null until they have come. */
 export function numbersOf(state, isScaled = state.isScaled) {

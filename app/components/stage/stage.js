@@ -17,10 +17,10 @@ import { cellAt, drawHead } from "./matrix.js";
 import { drawDive, drawModel } from "./model.js";
 import { neededAt } from "./needs.js";
 import { lineAt } from "./lying.js";
-import { barAt } from "./row.js";
+import { barAt, SPREAD } from "./row.js";
 import { addsOf, spokenStep, stepAt } from "./adds.js";
 import { numberAt, spokenTerm, termOf, wayOf } from "./number.js";
-import { DEPTHS, HEAD, HEADS, MODEL, NUMBER, NUMBERS, ORDERS, ROW, StageState, VIEWS, WHY, WORD } from "./state.js";
+import { DEPTHS, HEAD, HEADS, MIX, MODEL, NUMBER, NUMBERS, ORDERS, ROW, StageState, VIEWS, WHY, WORD } from "./state.js";
 import { drawUnder, drawWords } from "./words.js";
 import { branchOf, drawWrite, foundOf, instead, spokenWrite, stepWritten, wordAt, writeFinding, writeNames, writtenAt } from "./write.js";
 
@@ -35,10 +35,10 @@ const HERE = ""; // path of the page
 const VIEW_NAMES = { maps: "Maps", after: "After each layer", needs: "Needs", layer: "By layer", habit: "By habit", effect: "By effect", matrix: "Matrix", lines: "Lines", best: "Best heads", order: "In order", largest: "Largest first", why: "Why" };
 const HINTS = [
   ["Click a head to enlarge it.", "Click a column, or press ← →: another word.", "Click a word to hide it. ← →: what another word needs."],
-  "Click a head to enlarge it.", "Click a row, and again to see how its weights arise.", "Click a bar, and again to see its numbers. ↑ ↓: another row.",
+  "Click a head to enlarge it.", "Click a row to select it, again to see how its weights arise.", "Click a bar to select it, again to see its numbers. ↑ ↓: another row.",
   "← →: another product. With Shift: another key. ↑ ↓: another query."];
-const TOUCHED = [["Tap a head.", "Tap a row.", "Tap a word to hide it."], "Tap a head.", "Tap a row, and again.", "Tap a bar, and again.", "Tap a product."]; // the same on a phone
-const WRITTEN = ["← →: another word. Click another token or text to go on from it. Space: play.", "← →: the words of another column. Dashed: greedy decoding.", "↑ ↓: from text to text. Blue: what greedy decoding does not say."];
+const TOUCHED = [["Tap a head.", "Tap a row.", "Tap a word to hide it."], "Tap a head.", "Tap a row twice to open it.", "Tap a bar twice to open it.", "Tap a product."]; // the same on a phone
+const WRITTEN = ["← →: another word. Click another token or text to go on from it. Space: play.", "← →: another column. Dashed: greedy decoding.", "↑ ↓: from text to text. Blue: what greedy decoding does not say."];
 const TAPPED = ["Tap another token or text.", "Tap a column. Dashed: greedy decoding.", "Blue: not in the greedy text."]; // the same on a phone
 const PENCIL = "✎", PLAY = "▶";
 const POWER = "M8 1.5v6M4.2 4a5.6 5.6 0 1 0 7.6 0"; // the sign of a switch
@@ -564,7 +564,7 @@ export class Stage {
     const { depth, seen } = this.state, hints = this.camera.isNarrow ? TOUCHED : HINTS;
     if (this.state.isWriting) return (this.camera.isNarrow ? TAPPED : WRITTEN)[this.state.write];
     if (depth === NUMBER && this.state.number === WHY) return this.camera.isNarrow ? "" : "← →: another key. ↑ ↓: another query.";
-    if (this.state.isAdding) return this.camera.isNarrow ? "Tap a head." : "Click a step to select its head. ↑ ↓: another row. Shift ← →: from step to step.";
+    if (this.state.isAdding) return this.camera.isNarrow ? "Tap a head." : "Click a step to select its head. ↑ ↓: another row. Shift and ← →: another step.";
     if (depth !== MODEL) return hints[depth];
     return seen && this.run.answers.rows.length === 1 ? "" : hints[MODEL][seen];
   }
@@ -689,7 +689,7 @@ export class Stage {
     state.ink = style.color;
     this.camera.size(["--s", "--m", "--l"].map((name) => parseFloat(style.getPropertyValue(name))), style.color, state.look.palette);
     const stops = stopsOf(state.look.palette, style.color);
-    this.parts.legend.querySelector("i").style.background = `linear-gradient(to right, ${stops.join()})`;
+    this.scales = [stops, stopsOf(state.look.differences, style.color)].map((each) => `linear-gradient(to right, ${each.join()})`);
     if (draws && state.isSeen) this.all();
   }
 
@@ -723,8 +723,11 @@ export class Stage {
     this.drawViews();
     this.drawTools();
     const [hint, axes, scale] = this.parts.legend.children;
-    scale.hidden = state.isWriting || state.isAdding;
-    scale.firstChild.textContent = this.state.depth === MODEL && this.state.seen === 1 ? "probability" : "attention";
+    const isMix = state.depth === ROW && state.stopped === MIX, [name, from, colours, to] = scale.childNodes;
+    scale.hidden = state.isWriting || state.isAdding || (state.depth === ROW && state.stopped < 2);
+    name.textContent = isMix ? "value" : state.depth === MODEL && state.seen === 1 ? "probability" : "attention";
+    [from.textContent, to.textContent] = isMix ? [`−${SPREAD}`, `${SPREAD}`] : ["0%", "100%"];
+    colours.style.background = this.scales?.[Number(isMix)];
     hint.textContent = this.hint();
     this.toldPart = "null";
     axes.textContent = state.isWriting ? "" : [() => this.sums(), () => this.reds(), () => this.axes(), () => (state.isAdding ? "blue: adds · red: subtracts · lighter: no head" : ""), () => this.signs()][state.depth]();

@@ -67,7 +67,7 @@ export function drawWords(stage) {
  * room already. */
 function drawWritten(stage, box, replaces) {
   const { state, parts: { written } } = stage, found = state.write === 0 ? foundOf(state) : null, at = found?.steps?.length ? wordAt(state, found) : -1;
-  stage.player.hidden = !state.look.write;
+  stage.player.hidden = !state.look.write || Boolean(state.look.lesson && !state.isWriting);
   stage.player.setAttribute("aria-pressed", String(state.isWriting));
   written.hidden = at < 0;
   box.hidden = replaces && at >= 0;

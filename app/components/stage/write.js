@@ -66,13 +66,13 @@ const COUNTS = ["", "", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight",
 
 function ofBeams({ width, found, greedy, is_same: isSame }) {
   const start = `${COUNTS[width] ?? width} beams find `;
-  if (isSame) return [start, `the greedy text (${ofText(found.probability)}).`];
+  if (isSame) return [start, `the same text as greedy decoding (${ofText(found.probability)}).`];
   return [start, [short(found.text, HALF) || "nothing", "done"], ` (${ofText(found.probability)}); greedy writes `, name(short(greedy.text, HALF) || "nothing"), ` (${ofText(greedy.probability)}).`];
 }
 
 function ofSampled({ temperature, text, same }) {
   const count = same === text.length ? `all ${same} texts are` : same ? `${same} of ${text.length} texts ${same === 1 ? "is" : "are"}` : `none of ${text.length} texts is`;
-  return [`Drawn at temperature ${temperature}, ${count} the greedy one.`];
+  return [`At temperature ${temperature}, ${count} the greedy one.`];
 }
 
 export function drawWrite(state, camera, alpha) {
@@ -156,7 +156,7 @@ function drawWord(state, camera, found, { at, top, best }, alpha) {
 /** The text, and others below it, in each of which what is new has the colour of what was done. */
 function drawTexts(state, camera, { text }, { texts, high }, alpha) {
   const { s, m, l, isNarrow, colours } = camera, number = camera.width("<0.1%", m, 650) + s * 0.8, hasTitle = text.length > 1;
-  if (hasTitle) camera.text(isNarrow ? "and where else it could have gone" : "The whole text, and others that one other word leads to", 0, texts - m * 0.7, { colour: colours.soft, alpha });
+  if (hasTitle) camera.text("This text, and others one choice away", 0, texts - m * 0.7, { colour: colours.soft, alpha });
   text.forEach((line, nth) => {
     const y = texts + high * (nth + 0.5), px = isNarrow ? s : Math.max(s, Math.min(l, high * 0.62)), isOn = state.other?.line === nth;
     camera.text(ofText(line.probability), number - s * 0.8, y, { px: isNarrow ? LEAST : m, align: "right", weight: nth ? 400 : 650, colour: nth ? colours.soft : colours.ink, alpha });
