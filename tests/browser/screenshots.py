@@ -186,7 +186,7 @@ def film(browser, address: str) -> None:
         film.show(700)
         film.point_at(stage.locator(".w", has_text="never").first)
         film.click(400)
-        film.point_at(page.get_by_role("button", name="Hide H"))
+        film.point_at(page.get_by_role("button", name="Hide H", exact=True))
         page.wait_for_timeout(900)
         film.show(1200)
         film.click(1500)

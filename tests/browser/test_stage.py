@@ -171,7 +171,7 @@ def test_a_row_leads_to_the_logit_of_its_word(visit):
     expect(finding(visit)).to_have_text(f"{logit}; this head, cross 3.4, 1.2.")
     assert "stop=word" in page.url and "depth=row" in page.url
     press(visit, "ArrowLeft")
-    expect(finding(visit)).to_contain_text("The output is")
+    expect(finding(visit)).to_contain_text("of the effect on")
     visit.expect_well()
 
 
@@ -233,13 +233,13 @@ def test_the_selection_is_one_on_the_stage_and_on_other_pages(visit):
     visit.page.reload()
     visit.open("?model=en-fr&depth=row&cell=cross.2.1.4&stop=output")
     expect(visit.page.locator(f"{PLACE} .rail")).to_contain_text("cross 2.1")
-    expect(finding(visit)).to_contain_text("The output is")
+    expect(finding(visit)).to_contain_text("of the effect on")
 
 
 def test_acts_stand_in_the_sentence_and_are_undone_there(visit):
     visit.open(MA)
     visit.page.locator(f"{PLACE} .w", has_text="never").click()
-    visit.page.get_by_role("button", name="Hide H").click()
+    visit.page.get_by_role("button", name="Hide H", exact=True).click()
     visit.settle()
     expect(finding(visit)).to_contain_text("“never” hidden")
     expect(visit.page.locator(f"{PLACE} .w.lost").first).to_be_visible()
@@ -274,7 +274,8 @@ def test_nothing_is_seen_where_the_server_covers_it(visit):
         visit.settle()
         if said:
             expect(page.locator(".st-key-stage_body").get_by_text(said).first).to_be_visible()
-            expect(finding(visit)).to_be_hidden()
+            if "lesson" not in address:  # whose question stands there
+                expect(finding(visit)).to_be_hidden()
     page.evaluate(OPEN, "/?model=en-fr&source=&line=")
     visit.settle()
     page.get_by_role("textbox", name="Sentence").fill("A dog runs.")
@@ -291,6 +292,7 @@ def test_screen_readers_and_small_windows(visit, scheme):
     visit.open(MA)
     for size in ((1280, 720), (390, 844)):
         page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
+        page.locator(f"{PLACE} canvas").focus()
         for view in ("1", "2", "3", "4", " ", "beams", "Sampled"):
             if len(view) == 1:
                 press(visit, view)

@@ -590,7 +590,7 @@ export class Stage {
     const isFree = !from.closest?.("button, a, input") || from === this.parts.canvas;
     // In the plan for a class they are the remote's, but in the picture itself.
     const isOurs = from === this.parts.canvas || !globalThis.headlight?.remote;
-    if (dx && from.matches?.(".w, .views button")) return this.beside(from, dx);
+    if (dx && from.matches?.(".w, .views button, .rail button")) return this.beside(from, dx);
     if (state.isWriting) return isOurs && this.keyWrite(key, [dx, dy], isFree);
     if (key === " " && isFree && state.look.write) return (this.openWrite(0), true);
     if (dx || dy) return isFree && isOurs && this.step(dx, dy, shiftKey);
@@ -612,10 +612,10 @@ export class Stage {
     return true;
   }
 
-  /** A text is one stop of the Tab key, and so are the views; the arrows go from one to the next. */
+  /** A text is one stop of the Tab key, and so are depths and views; the arrows go from one to the next. */
   beside(from, by) {
-    const all = from.matches(".w") ? this.parts.words.querySelectorAll("button.w:not([hidden])") : from.parentElement.children;
-    [...all][[...all].indexOf(from) + by]?.focus();
+    const all = [...(from.matches(".w") ? this.parts.words.querySelectorAll("button.w:not([hidden])") : from.parentElement.querySelectorAll("button"))];
+    all[all.indexOf(from) + by]?.focus();
     return true;
   }
 
@@ -688,8 +688,6 @@ export class Stage {
     const style = getComputedStyle(this.root);
     state.ink = style.color;
     this.camera.size(["--s", "--m", "--l"].map((name) => parseFloat(style.getPropertyValue(name))), style.color, state.look.palette);
-    const stops = stopsOf(state.look.palette, style.color);
-    this.scales = [stops, stopsOf(state.look.differences, style.color)].map((each) => `linear-gradient(to right, ${each.join()})`);
     if (draws && state.isSeen) this.all();
   }
 
@@ -727,7 +725,7 @@ export class Stage {
     scale.hidden = state.isWriting || state.isAdding || (state.depth === ROW && state.stopped < 2);
     name.textContent = isMix ? "value" : state.depth === MODEL && state.seen === 1 ? "probability" : "attention";
     [from.textContent, to.textContent] = isMix ? [`−${SPREAD}`, `${SPREAD}`] : ["0%", "100%"];
-    colours.style.background = this.scales?.[Number(isMix)];
+    if (state.ink) colours.style.background = `linear-gradient(to right, ${stopsOf(isMix ? state.look.differences : state.look.palette, state.ink).join()})`;
     hint.textContent = this.hint();
     this.toldPart = "null";
     axes.textContent = state.isWriting ? "" : [() => this.sums(), () => this.reds(), () => this.axes(), () => (state.isAdding ? "blue: adds · red: subtracts · lighter: no head" : ""), () => this.signs()][state.depth]();
@@ -771,11 +769,13 @@ export class Stage {
     }
     const part = state.part(), key = state.isCovered(part, state.tileOf(part), state.row()) ? "?" : state.keyNames()[state.column()];
     const names = ["Model", "Heads", state.name(), state.rowNames()[state.row()], key].slice(0, state.deepest + 1);
+    const hadFocus = rail.contains(rail.getRootNode().activeElement);
     rail.replaceChildren(...names.flatMap((name, depth) => {
-      const place = button(name, depth === state.depth ? { "aria-current": "true" } : {});
+      const place = button(name, depth === state.depth ? { "aria-current": "true" } : { tabindex: "-1" });
       place.onclick = () => this.go(depth);
       return depth ? [element("i", { "aria-hidden": "true" }, "›"), place] : [place];
     }));
+    if (hadFocus) rail.querySelector("[aria-current]")?.focus();
   }
 
   /** What a class or a lesson says in the place of a finding, after some acts; whether it says anything. */
