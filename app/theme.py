@@ -396,7 +396,6 @@ STYLE = f"""
 /* Plotly's toolbar stands above its figure, on nothing that is to be read. */
 .stElementContainer:has(.stPlotlyChart) {{ padding-top: {TOOLBAR}px; box-sizing: content-box; }}
 /* So does a table's, where words stand close above it. */
-.st-key-alignment_table,
 .st-key-panel .stElementContainer:has(.stDataFrame) {{
   padding-top: {TABLE_TOOLBAR}px;
 }}

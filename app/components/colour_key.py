@@ -8,7 +8,6 @@ from html import escape
 import streamlit as st
 
 from headlight.app import theme
-from headlight.app.theme import FOCUS
 
 PRIMARY_COLOUR = f"light-dark({theme.PRIMARY['light']}, {theme.PRIMARY['dark']})"
 
@@ -44,14 +43,6 @@ class Swatch:
     def html(self) -> str:
         paint = f"border: 2px {self.border}" if self.border else "background:"
         return f'<i style="{paint} {self.colour}"></i> {escape(self.name)}'
-
-
-LINE_SWATCH = Swatch("line: the bolder, the larger the weight", PRIMARY_COLOUR)
-POINTED = Swatch("the word you point at or click, and its lines (others pale)", FOCUS)
-
-
-def weight_scale(palette: theme.Palette) -> Scale:
-    return Scale("weight", palette, "0%", "100%")
 
 
 def colour_key(*entries: Scale | Swatch) -> None:

@@ -17,7 +17,7 @@ from headlight.app.lessons.question_types.decoding import WithoutType
 from headlight.app.lessons.question_types.masks import PAINTABLE_MASKS
 from headlight.app.lessons.question_types.statements import ABOUT, conditions_of
 from headlight.app.lessons.sentence_run import HEADS, WORD_CONDITIONS
-from headlight.app.state.options import PLACES
+from headlight.app.state.options import FORMER_VIEWS, PLACES
 from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import SETTINGS
 from headlight.model.analysis.head_metrics import RULES
@@ -212,7 +212,7 @@ class _Reader:
         for key, value in view.items():
             self.known(key, [*OWN_VIEW, *PLACES, *SETTINGS], line, "setting")
             if key == "page":
-                self.known(value, PAGES, line, "page")
+                self.known(FORMER_VIEWS.get(str(value), view)["page"], PAGES, line, "page")
             elif key == "head":
                 self.known(value, HEADS, line, "head")
             elif key in PLACES:

@@ -1,4 +1,4 @@
-"""Words: alignment between source and target, attribution of a prediction."""
+"""Words: what a prediction needs of them, what each adds to it, and why."""
 
 import re
 from dataclasses import dataclass
@@ -8,14 +8,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from headlight.app.results.memoize import CORES, SMALL_RESULT, cached, memoize, memoize_pass
+from headlight.app.results.memoize import CORES, SMALL_RESULT, cached, memoize
 from headlight.app.results.shown import Shown
 from headlight.app.results.sweep_results import check_removals
 from headlight.app.state import catalog
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.progress import reporting
-from headlight.model.analysis import alignment
-from headlight.model.analysis.alignment import HeadAlignment, WordWeights
+from headlight.model.analysis.alignment import ordinary_words
 from headlight.model.analysis.attribution import Attribution, attribution, source_kind
 from headlight.model.analysis.decomposition import (
     Carried,
@@ -28,7 +27,6 @@ from headlight.model.analysis.residual import row_shares
 from headlight.model.analysis.why import Why, why
 from headlight.model.probing import sweeps
 from headlight.model.probing.changes import Hidden, Scope
-from headlight.model.probing.run import FINAL
 from headlight.model.probing.sites import device_of
 from headlight.model.probing.sweeps import Score
 from headlight.model.probing.trace import read_of
@@ -37,34 +35,6 @@ WHOLE_WORD = re.compile(r"[^\W\d_]{2,}")
 SAME_BEGINNING = 3  # letters that the forms of one word share
 WORDS_OF_WHY = 5  # of each side of a score, with a row or a column
 REMOVALS = "Removing one source token at a time"
-
-
-@cached(lambda result: result.weights.nbytes)
-def word_weights_of(shown: Shown) -> WordWeights:
-    """Attention between the words of both texts (model/analysis/alignment.py)."""
-    return alignment.of_trace(shown.whole)
-
-
-@cached(lambda result: SMALL_RESULT + result.weights.nbytes, CORES)
-def influence_of(shown: Shown) -> WordWeights:
-    """How much log-probability each target word loses without each source word. Raises CannotRead
-    and CannotChange."""
-    check_removals(shown)
-    with reporting(REMOVALS):
-        return alignment.of_influence(shown.view.model, shown.run, shown.given)
-
-
-def alignment_of(shown: Shown) -> HeadAlignment | None:
-    """The heads that align words, from the model's card or measured on this run; None if the run
-    has no words."""
-    if shown.view.checkpoint.lacks:
-        kind = alignment.aligning_kind(shown.view.model.sites(), shown.view.model.sides())
-        sites = [site for site in shown.view.model.sites() if site.kind == kind]
-        return HeadAlignment.unmeasured(len(sites), sites[0].n_heads)
-    if (known := shown.view.checkpoint.alignment) and shown.view.step == FINAL:
-        return known
-    both = [word_weights_of(shown)], [influence_of(shown)]
-    return memoize_pass(shown, "alignment", lambda: alignment.measured(*both))
 
 
 @cached()
@@ -128,7 +98,7 @@ def needs_of(shown: Shown, row: int) -> Needs:
     text = trace.texts[key.name]
     if query == key and query.predicts == "next token":
         text = text.take(range(min(row + 1, len(text.ids))))
-    spans = alignment.ordinary_words(text)
+    spans = ordinary_words(text)
     kinds = dict.fromkeys(site.kind for site in model.sites() if site.key_side == key.name)
     hidden = [[Hidden(Scope(one), tuple(range(*tokens))) for one in kinds] for tokens, _ in spans]
     with reporting(REMOVALS):

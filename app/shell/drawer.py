@@ -71,7 +71,7 @@ def draw(page: Page, logo: str) -> None:
 
 
 def _draw_numbers() -> None:
-    with _part("Numbers"), errors.errors_as_messages():
+    with _part("Numbers"), errors.errors_as_messages("_numbers"):
         head_numbers.draw()
         if not session.context().lacks:  # which weights alone do not tell
             effect_numbers.draw()

@@ -30,13 +30,13 @@ def memory_errors_as_messages() -> Iterator[None]:
 
 
 @contextmanager
-def errors_as_messages() -> Iterator[None]:
-    """Turns errors of a page into messages."""
+def errors_as_messages(part: str = "") -> Iterator[None]:
+    """Turns errors of a page, or of a `part` beside it, into messages."""
     try:
         with memory_errors_as_messages():
             yield
     except Stopped:
-        progress.stopped_line(notices.STOPPED, "go_on", go_on)
+        progress.stopped_line(notices.STOPPED, f"go_on{part}", go_on)
     except NothingToShow:
         pass
     except catalog.UnreadableModel as error:
@@ -46,4 +46,4 @@ def errors_as_messages() -> Iterator[None]:
     except CannotChange as error:
         where = " Fix it under “What if”." if context().can_change else ""
         show_message(f"{error}{where}")
-        st.button("Keep the valid changes", on_click=keep_valid_changes, key="keep_readable")
+        st.button("Keep the valid changes", on_click=keep_valid_changes, key=f"keep_readable{part}")

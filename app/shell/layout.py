@@ -8,7 +8,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from headlight.app.state import session, widgets
-from headlight.app.state.options import OF_LAYER, SELECTED
 from headlight.app.state.pages import HOME, Page
 from headlight.app.state.settings import SETTINGS
 
@@ -56,12 +55,6 @@ def is_embedded() -> bool:
 def is_picture_alone() -> bool:
     """Whether bar and panel are hidden: in Present, and in a frame."""
     return session.values()["projector"] or is_embedded()
-
-
-def shows_head(page: Page) -> bool:
-    """Whether the page is about the selected head: Alignment only where that is what aligns."""
-    by = session.values().get("aligned_by")
-    return page.head and (page.key != "alignment" or by in (SELECTED, OF_LAYER))
 
 
 def head_label() -> str:

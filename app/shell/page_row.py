@@ -16,7 +16,6 @@ from headlight.app.shell.layout import (
     head_label,
     menu,
     row,
-    shows_head,
 )
 from headlight.app.state import catalog, messages, session, widgets
 from headlight.app.state.options import ABLATION, CLEAREST_ROW, LARGEST_WEIGHT, PATCHING
@@ -71,7 +70,7 @@ def draw_picker(page: Page, **options) -> DeltaGenerator | None:
     """Kind of attention, layer and head in one menu, named by what is selected; `options` of its
     widgets. On a page without a panel it says as well whether the head is important. Returns the
     place in it for what else is said of the head, None while it is closed."""
-    if not shows_head(page):
+    if not page.head:
         return None
     badge = panel.importance_badge() if page.alone else ""
     with menu(head_label() + badge, "head_picker") as picker:

@@ -26,7 +26,7 @@ from headlight.app.shell import (
     stage,
 )
 from headlight.app.shell.bar import draw_menu, draw_texts
-from headlight.app.shell.layout import is_picture_alone, row, shows_head
+from headlight.app.shell.layout import is_picture_alone, row
 from headlight.app.shell.output import draw_not_finite
 from headlight.app.shell.state_strip import draw_state
 from headlight.app.state import catalog, session, widgets
@@ -127,7 +127,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                         page_row.draw_what_if(page)
                     with line.row:
                         page_row.draw_display(page)
-                    if shows_head(page):
+                    if page.head:
                         draw_head(page, places, line.picker)
             widgets.draw_opened()
 

@@ -17,7 +17,6 @@ from headlight.app.shell.layout import (
     head_label,
     is_embedded,
     is_picture_alone,
-    shows_head,
 )
 from headlight.app.shell.output import draw_output
 from headlight.app.state import catalog, session, widgets
@@ -79,7 +78,7 @@ def names_head(page: Page) -> bool:
     """In Present and in frames, where the picker is hidden. On Attention the sentence above the
     picture does, if it does not say what a change did."""
     is_said = page.key == MATRIX and not concerns("shows")
-    return is_picture_alone() and not is_said and shows_head(page)
+    return is_picture_alone() and not is_said and page.head
 
 
 def _draw_steps() -> None:

@@ -51,13 +51,6 @@ LAB = (
     "Other encodings",
     "Swap two words",
 )
-BEST_HEADS, SELECTED, OF_LAYER, INFLUENCE = ALIGNED_BY = (
-    "Best heads",
-    "Selected head",
-    "Mean of the layer",
-    "Influence",
-)
-AT_ROWS = ("automatic", "word just read", "word about to be written")
 BERTVIZ = ("head", "model", "neuron")
 DRAWN_AT_ONCE = 40  # tokens up to which BertViz draws at once
 ALL, ONE = "all heads", "selected head"

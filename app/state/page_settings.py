@@ -1,6 +1,6 @@
 """The settings that pages draw themselves, by page; those of the bar are in settings.py."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from headlight.app.state import options
 from headlight.app.state.setting import MAX_POSITION, Context, Setting
@@ -58,36 +58,9 @@ ATTENTION_CONTROLS = (
 )
 
 
-def _known(among: Sequence[str], *taking: str) -> Callable[[Context], Sequence[str]]:
-    """Options, of which some take a model of which everything is known."""
-    return lambda context: [one for one in among if not (context.lacks and one in taking)]
-
-
-# Which heads are best, and the influence of a word, take a model of ours to find out.
-_ways_to_align = _known(options.ALIGNED_BY, options.BEST_HEADS, options.INFLUENCE)
-
-ALIGNMENT_CONTROLS = (
-    Setting(
-        "aligned_by",
-        "Align by",
-        options.BEST_HEADS,
-        "select",
-        "Heads: the source word with the largest weight. Influence: the source word without "
-        "which the target word's log-probability falls most.",
-        options=_ways_to_align,
-        among=options.ALIGNED_BY,
-        opens=lambda context: _ways_to_align(context)[0],
-    ),
-    Setting(
-        "aligned_at",
-        "Match",
-        options.AT_ROWS[0],
-        "select",
-        "A decoder row has just read one word and is about to write the next. Some heads "
-        "attend for the token just read, others for the one predicted.",
-        options=options.AT_ROWS,
-    ),
-)
+def _bertviz(context: Context) -> Sequence[str]:
+    """Neuron shows queries and keys, which weights alone do not tell."""
+    return [view for view in options.BERTVIZ if not (context.lacks and view == "neuron")]
 
 
 def _sweeps(context: Context) -> Sequence[str]:
@@ -288,7 +261,7 @@ BERTVIZ_CONTROLS = (
         "segmented",
         "Head: one layer, all heads overlaid. Model: every head, small. Neuron: how queries "
         "and keys produce one head's weights.",
-        options=_known(options.BERTVIZ, "neuron"),  # which shows queries and keys
+        options=_bertviz,
         among=options.BERTVIZ,
     ),
     Setting(

@@ -97,17 +97,6 @@ MENU = (
         settings=page_settings.ATTENTION_CONTROLS,
     ),
     Page(
-        title="Alignment",
-        group=ATTENTION,
-        view="Alignment",
-        module="alignment",
-        path="alignment",
-        picture=".st-key-word_lines",
-        head=True,
-        weights=True,
-        settings=page_settings.ALIGNMENT_CONTROLS,
-    ),
-    Page(
         title="Inside a head",
         group=INSIDE,
         view="All steps",
@@ -238,6 +227,7 @@ ALIASES = {name: page.key for name, page in _titles.items() if name != page.path
 FORMER_PLACES = {  # path of a former page, and its picture where one is meant → place of the stage
     ("row", ""): {"depth": "row"},
     ("lines", ""): {"depth": "head", "view": "lines"},
+    ("alignment", ""): {"depth": "head", "view": "best"},
     ("heads", ""): {"depth": "heads", "heads": "habit"},
     ("ablation", ""): {"depth": "heads", "heads": "effect"},
     ("model", ""): {"depth": "model"},

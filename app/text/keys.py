@@ -8,12 +8,6 @@ EVERYWHERE: Keys = (
     ("B, P", "in Present: show the bar, show the panel"),
     ("?", "this list"),
 )
-WORDS: Keys = (
-    ("← →", "point at the words of a row"),
-    ("↑ ↓", "change the row"),
-    ("Enter", "keep the word"),
-    ("Esc", "clear it"),
-)
 BY_PAGE: dict[str, Keys] = {
     "attention": (
         ("arrows", "on the small maps: another head; with Shift another cell"),
@@ -26,7 +20,6 @@ BY_PAGE: dict[str, Keys] = {
         ("+ −", "more or less weight for the cell"),
         ("U, Y, X", "undo, redo, back to the model as trained"),
     ),
-    "alignment": WORDS,
     "stage": (
         ("1, 2, 3, 4, 5", "the model, all heads, one head, one row, one number"),
         ("Enter, Esc", "one step deeper, one step back"),

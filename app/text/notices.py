@@ -22,7 +22,7 @@ STOPPED = "You stopped this computation."
 
 def needs_more(lacks: str) -> str:
     """Shown in place of a page that looks inside the model; `lacks`: see Checkpoint.lacks."""
-    pages = "Heads, Matrix, Alignment, BertViz and Export"
+    pages = "Heads, Matrix, BertViz and Export"
     return f"This page looks inside the model. {lacks} See {pages}."
 
 

@@ -1,8 +1,13 @@
-"""What two addresses say differently."""
+"""What two addresses say differently, and where those of former pages lead."""
+
+import re
 
 import pytest
+from streamlit.util import calc_hash
 
 from headlight.app.state import address
+from headlight.app.state.pages import FORMER_PLACES
+from tests.app.common import components
 
 
 @pytest.mark.parametrize(
@@ -20,3 +25,15 @@ from headlight.app.state import address
 )
 def test_keys_with_other_texts(before, now, keys):
     assert address.differences(before, now) == address.differences(now, before) == keys
+
+
+@pytest.mark.parametrize(("path", "picture"), FORMER_PLACES)
+def test_a_former_page_opens_its_place_of_the_stage(page, path, picture):
+    kept = {"model": "uneven", "source": "the dog"}
+    page.query_params.update(kept | ({"picture": picture} if picture else {}))
+    page._page_hash = calc_hash(path)
+    page.run()
+    assert components(page, "stage_look") and not page.exception
+    place = FORMER_PLACES[path, picture]
+    assert (kept | place).items() <= page.query_params.items()
+    assert all(re.fullmatch(address.PLACE[name], where) for name, where in place.items())

@@ -236,6 +236,12 @@ def test_of_a_line_that_cannot_be_followed_the_rest_is_kept_when_the_user_agrees
     assert page.session_state["changes"] == "cross.1.1=off; encoder=hide:2"
 
 
+def test_it_is_said_on_the_stage_and_in_its_drawer(page):
+    page.query_params.update(model="uneven", source="the dog", changes="cross.9=off")
+    unfold(page)
+    assert len(page.error) == 2 and not page.exception
+
+
 @pytest.mark.parametrize(
     "what", [{"line": "decoder=uniform"}, {"causal": "false"}], ids=["a change", "a mask"]
 )

@@ -13,7 +13,6 @@ from headlight.app.state.pages import PAGES
 
 TEXT = "A dog runs."
 NAMED = {  # page → what its line above the picture says
-    "alignment": "the bolder, the larger the weight",
     "inside": "q·k",
     "lookup": "query",
 }

@@ -24,7 +24,7 @@ TEXT = "the dog sees the cat and the cat sees the dog"
 # These need the weights of all heads at once.
 WHOLE = {
     "gpt2": ("bertviz", "take-away"),
-    "en-de": ("alignment", "compare", "bertviz", "take-away"),
+    "en-de": ("compare", "bertviz", "take-away"),
 }
 
 

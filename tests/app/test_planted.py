@@ -247,12 +247,12 @@ def test_what_is_not_planted_is_absent():
 
 
 def test_a_module_without_a_row_is_named_and_a_row_without_a_module():
-    page = PAGES["alignment"]
-    check_modules([page], [Path("alignment.py")])
+    page = PAGES["tokenizer"]
+    check_modules([page], [Path("tokenizer.py")])
     with pytest.raises(ValueError, match=r"token_count\.py has no row in MENU") as error:
-        check_modules([page], [Path("alignment.py"), Path("token_count.py")])
+        check_modules([page], [Path("tokenizer.py"), Path("token_count.py")])
     assert "\n" not in str(error.value) and len(str(error.value)) <= 300
-    with pytest.raises(ValueError, match=r"names app/views/alignment\.py, which does not exist"):
+    with pytest.raises(ValueError, match=r"names app/views/tokenizer\.py, which does not exist"):
         check_modules([page], [])
 
 

@@ -11,7 +11,7 @@ import transformers as tf
 
 from headlight import record, save
 from headlight.app.state import dropped
-from headlight.app.state.options import ALIGNED_BY, BERTVIZ, MEASURED_ON
+from headlight.app.state.options import BERTVIZ, MEASURED_ON
 from headlight.app.state.pages import HOME, PAGES
 from headlight.app.text import notices
 from headlight.app.views import export
@@ -63,7 +63,6 @@ WAYS = {  # page → what it draws otherwise, by its settings
         {"order": "ablation", "other": "x", "pattern": "broad", "numbers": True, "zoom": True},
     ],
     HOME: [{"all_heads": True, "measured_on": on} for on in MEASURED_ON],
-    "alignment": [{"aligned_by": by} for by in ALIGNED_BY],
     "bertviz": [{"bertviz": view, "draw": True} for view in BERTVIZ],
 }
 
@@ -96,9 +95,7 @@ def test_every_page_shows_it_or_says_what_it_lacks(new_page, models, name):
         app = drawn(new_page(), name, key, {})
         said = [plain_text(info.value) for info in app.info]
         assert (notices.needs_more(NO_MODEL) in said) != page.weights, (key, said)
-        aligns = key != "alignment" or name in ("bart", "marian")
-        assert shows(app, page.picture) == (page.weights and aligns), key
-        assert aligns or "align" in said[0]
+        assert shows(app, page.picture) == page.weights, key
         assert not [menu for menu in app.get("popover") if menu.proto.popover.label == "What if"]
 
 
@@ -171,7 +168,7 @@ def test_a_dropped_recording_is_one_sessions_own(new_page, models, monkeypatch):
     assert name not in options(other) and other.settings["model"] != name
     other.query_params.update(model=name)
     assert other.run().settings["model"] != name
-    for key in (HOME, "attention", "alignment", "bertviz"):
+    for key in (HOME, "attention", "bertviz"):
         app.switch_page(key).run()
         assert not app.exception and not app.error and app.settings["model"] == name
     pack = export_of(app, monkeypatch)["Evidence pack (ZIP)"]()

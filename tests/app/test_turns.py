@@ -392,7 +392,7 @@ def works(view):
     changed = Shown(view, view.checkpoint.run(SENTENCE, changes=changes))
     score = Score(2, 40)
     return {
-        "influence": lambda: word_results.influence_of(shown).weights,
+        "needs": lambda: word_results.needs_of(shown, 2).probability,
         "attribution": lambda: np.stack(
             [*word_results.attribution_of(changed, score, (0, 1)).values.values()]
         ),
@@ -428,7 +428,7 @@ def test_interrupted_passes_give_the_same_bits(always, monkeypatch):
         assert np.array_equal(alone[name], together[name]), name
 
 
-@pytest.mark.parametrize("name", ["influence", "attribution", "beams", "sweep", "trace", "target"])
+@pytest.mark.parametrize("name", ["needs", "attribution", "beams", "sweep", "trace", "target"])
 def test_what_is_left_half_made_leaves_no_trace(name, monkeypatch):
     """Its asker is gone at some pause: no hook stays, nothing is kept, and it can be made anew."""
     monkeypatch.setattr(memoize, "LONG_PASS", 0)

@@ -24,7 +24,6 @@ STILL = """
 SCROLLED = "scrollY + document.querySelector('.stMain').scrollTop"
 OTHERWISE = "shows=Other+run"
 UNTRAINED, PRE_NORM = "model=paper%2C+untrained", "pre_norm%2C+untrained"
-ONE_HEAD, BY_INFLUENCE = "aligned_by=Selected+head", "aligned_by=Influence"
 OTHER_RUN = ("other", "other_model", "other_step", "other_masks")
 OF_A_HEAD = ("kind", "layer", "head")
 READING = ("pattern", "show", "scale", "colours", "order", "average", "special", "words", "least")
@@ -87,17 +86,6 @@ MATTERS = {
     | SCORED
     | {"projector": ("", True)},
     HOME: {},  # they stand in its drawer
-    "alignment": of_a_run(
-        kind=(ONE_HEAD, "encoder"),
-        layer=(ONE_HEAD, 3),
-        head=(ONE_HEAD, 3),
-        step=(ONE_HEAD, "16"),
-        pad_to=(f"memory_padding=false&{BY_INFLUENCE}", 30),  # what is masked moves no line
-        src_padding=(f"pad_to=30&{BY_INFLUENCE}", False),
-        memory_padding=(f"pad_to=30&{BY_INFLUENCE}", False),
-        aligned_by=("", "Influence"),
-        aligned_at=(ONE_HEAD, "word about to be written"),
-    ),
     "inside": of_a_run("at=Softmax", at=("", "Values"), without=("", ["scaling"])),
     "lookup": {"scaled": ("", False)},
     "positions": {

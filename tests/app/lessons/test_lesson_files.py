@@ -129,6 +129,12 @@ def test_the_good_one_is_read(tmp_path):
     assert [LINES[step.line - 1][:3] for step in lesson.steps] == ["# r", "# c", "# c"]
 
 
+def test_a_step_on_a_former_page_stands_on_the_stage(tmp_path):
+    (tmp_path / "former.md").write_text(GOOD.replace("page: stage", "page: alignment"), "utf-8")
+    step = load_lesson(tmp_path / "former.md").steps[0]
+    assert (step.page, step.place) == ("stage", {"depth": "head", "view": "best"})
+
+
 @pytest.mark.parametrize("case", BROKEN, ids=lambda case: case[0])
 def test_what_is_wrong_is_said_with_its_line(tmp_path, case):
     _, replaced, by, line, word = case
