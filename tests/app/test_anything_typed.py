@@ -86,8 +86,9 @@ def test_offsets_lie_in_the_text_and_cover_it(text):
     for token, (start, end) in zip(encoding.tokens, encoding.offsets, strict=True):
         assert 0 <= start <= end <= len(text) and token
         covered |= {*range(start, end)}
-    assert covered >= {i for i, letter in enumerate(text) if letter != " "}
-    assert TINY.tokenizer.decode(encoding.ids) == text
+    plain = text.replace("\xa0", " ")  # a space that keeps words together is read as any other
+    assert covered >= {i for i, letter in enumerate(plain) if letter != " "}
+    assert TINY.tokenizer.decode(encoding.ids) == plain
 
 
 @HALF
