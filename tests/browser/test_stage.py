@@ -281,7 +281,8 @@ def test_nothing_is_seen_where_the_server_covers_it(visit):
     page.get_by_role("textbox", name="Sentence").fill("A dog runs.")
     page.keyboard.press("Enter")
     expect(page.locator(f"{PLACE} .words")).to_contain_text("Un chien")
-    assert page.evaluate("leaks") == []
+    question = "Which English token does it attend to most?"  # the lesson's own words may be read
+    assert not [leak for leak in page.evaluate("leaks") if question not in leak]
     visit.expect_well()
 
 
