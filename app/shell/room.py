@@ -53,8 +53,9 @@ def draw(page: Page, panel: DeltaGenerator) -> None:
         if is_region and (
             room_acts.lesson_question() != running_lesson.memo().in_room  # what is covered changes
             or room_acts.is_led() != session.memo().is_led  # what else is there changes
-            or not session.shows_all_but(())  # with an act in one message it is drawn alone
             or (page.stage and room_acts.finding() != session.memo().room_said)
+            # With an act in one message Streamlit (1.67) draws it alone.
+            or (page.stage and not session.shows_all_but(()))
         ):
             st.rerun()
         with row("room_line"):
