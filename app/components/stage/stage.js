@@ -38,8 +38,8 @@ const HINTS = [
   "Click a head to enlarge it.", "Click a row to select it, again to see how its weights arise.", "Click a bar to select it, again to see its numbers. ↑ ↓: another row.",
   "← →: another product. With Shift: another key. ↑ ↓: another query."];
 const TOUCHED = [["Tap a head.", "Tap a row.", "Tap a word to hide it."], "Tap a head.", "Tap a row twice to open it.", "Tap a bar twice to open it.", "Tap a product."]; // the same on a phone
-const WRITTEN = ["← →: another word. Click another token or text to go on from it. Space: play.", "← →: another column. Dashed: greedy decoding.", "↑ ↓: from text to text. Blue: what greedy decoding does not say."];
-const TAPPED = ["Tap another token or text.", "Tap a column. Dashed: greedy decoding.", "Blue: not in the greedy text."]; // the same on a phone
+const WRITTEN = ["← →: another word. Click another token or text to go on from it. Space: play.", "← →: another column.", "↑ ↓: another text. Blue: not in the greedy text."];
+const TAPPED = ["Tap another token or text.", "Tap a column.", "Blue: not in the greedy text."]; // the same on a phone
 const PENCIL = "✎", PLAY = "▶";
 const POWER = "M8 1.5v6M4.2 4a5.6 5.6 0 1 0 7.6 0"; // the sign of a switch
 
@@ -562,7 +562,10 @@ export class Stage {
 
   hint() {
     const { depth, seen } = this.state, hints = this.camera.isNarrow ? TOUCHED : HINTS;
-    if (this.state.isWriting) return (this.camera.isNarrow ? TAPPED : WRITTEN)[this.state.write];
+    if (this.state.isWriting) {
+      const isDashed = this.state.write === 1 && foundOf(this.state)?.is_same === false;
+      return `${(this.camera.isNarrow ? TAPPED : WRITTEN)[this.state.write]}${isDashed ? " Dashed: greedy decoding." : ""}`;
+    }
     if (depth === NUMBER && this.state.number === WHY) return this.camera.isNarrow ? "" : "← →: another key. ↑ ↓: another query.";
     if (this.state.isAdding) return this.camera.isNarrow ? "Tap a head." : "Click a step to select its head. ↑ ↓: another row. Shift and ← →: another step.";
     if (depth !== MODEL) return hints[depth];

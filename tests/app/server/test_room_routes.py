@@ -190,7 +190,7 @@ def start(client) -> tuple[str, str]:
     answer = client.post("/room")
     cookie = answer.headers["set-cookie"]
     code, key = re.match(r"headlight_teacher_(\w+)=([^;]+);", cookie).groups()
-    assert answer.status_code == 303 and answer.headers["location"] == f"/attention?room={code}"
+    assert answer.status_code == 303 and answer.headers["location"] == f"/?room={code}"
     assert "HttpOnly" in cookie and "SameSite=lax" in cookie
     return code, key
 
