@@ -125,10 +125,9 @@ def test_a_live_page_reads_writes_and_changes_without_a_network(chromium, tmp_pa
     def expect_trace(text, changes=""):
         expect_answer()
         trace = copy.trace(text, changes=changes)
-        for side, text in zip(
-            page.locator(".side:not(.written)").all(), (trace.src, trace.tgt), strict=True
-        ):
-            words = [token for token, role in zip(text.tokens, text.roles, strict=True) if not role]
+        sides = page.locator(".side:not(.written)").all()
+        for side, own in zip(sides, (trace.src, trace.tgt), strict=True):
+            words = [token for token, role in zip(own.tokens, own.roles, strict=True) if not role]
             expect(side.locator("button:not([hidden])")).to_have_text(words)
         assert copy.translate(text, changes=changes).text == trace.tgt.text
 
