@@ -129,7 +129,7 @@ def test_a_live_page_reads_writes_and_changes_without_a_network(chromium, tmp_pa
         for side, own in zip(sides, (trace.src, trace.tgt), strict=True):
             words = [token for token, role in zip(own.tokens, own.roles, strict=True) if not role]
             expect(side.locator("button:not([hidden])")).to_have_text(words)
-        assert copy.translate(text, changes=changes).text == trace.tgt.text
+        assert copy.translate(text, changes=changes).text == " ".join(words)  # of the last side
 
     expect_answer()  # to what it opens with
     page.get_by_role("button", name="Type another sentence").click()
