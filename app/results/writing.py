@@ -142,7 +142,7 @@ def _written(shown: Shown, beginning: Sequence[int] = (), how: How = Greedy()) -
 
 
 def _labels(shown: Shown, path: Sequence[int], ids: Sequence[int]) -> list[str]:
-    """The names of tokens behind a `path`."""
+    """Labels of tokens that may follow a `path`."""
     alone = len(shown.view.model.sides()) == 1
     before = [*(shown.run.texts[0].ids if alone else ()), *path][-1:] or [None]
     return shown.view.checkpoint.outputs(ids, before * len(ids))

@@ -116,7 +116,7 @@ def keep_answers() -> None:
 
 
 def draw_cover(page: Page) -> None:
-    """In place of a page that would give the answer away: why."""
+    """Say why a page is covered: it would give the answer away."""
     st.info(NO_EXPORT if page.key == EXPORT else COVERED, icon=":material/visibility_off:")
 
 
@@ -272,7 +272,7 @@ def _marked(now: Running) -> tuple[Mark, Any]:
 
 
 def _reveal(now: Running) -> str:
-    """What is said once the answer is given, whatever it was."""
+    """The text after an answer, right or wrong."""
     assert now.given is not None
     return now.asked.reveal_after(None if now.given.shown else _marked(now)[1])
 

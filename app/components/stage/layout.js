@@ -38,7 +38,7 @@ export function shownColumns(state) {
 }
 
 /** Where the bars stand: the columns that have one, the width of each, and the room for their names
- * `below` them, which slant where they are wide. On a phone they lie: see lyingPlace. */
+ * `below` them, which slant where they are wide. On a phone bars are horizontal: see lyingPlace. */
 export function rowPlace(state, camera) {
   const place = matrixPlace(state, camera), columns = shownColumns(state), { W, s } = camera;
   const { x } = place, room = W - x - s * SIDE, each = room / columns.length;
