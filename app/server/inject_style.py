@@ -9,10 +9,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headlight.app.server.first_screen import first_screen
 from headlight.app.server.manifest import MANIFEST_PATH
-from headlight.app.theme import DOCUMENT_STYLE, EMBED_STYLE
+from headlight.app.theme import DOCUMENT_STYLE
 
 STYLE = f"<style>{DOCUMENT_STYLE}</style>".encode()
-IN_A_FRAME = f"<style>{EMBED_STYLE}</style>".encode()
 SCRIPT = (Path(__file__).parent / "translation.js").read_bytes()
 # The language of the page, as Streamlit says it (1.67).
 LANGUAGE = b'<html lang="en"'
@@ -36,7 +35,6 @@ class InjectStyle:
         if not reads or "text/html" not in Headers(scope=scope).get("accept", ""):
             await self.app(scope, receive, send)
             return
-        style = STYLE + IN_A_FRAME * (b"embed=true" in scope.get("query_string", b"").split(b"&"))
         first = first_screen(scope.get("path", ""), scope.get("query_string", b""))
         start, body = None, b""
 
@@ -57,7 +55,7 @@ class InjectStyle:
                 body = body.replace(LANGUAGE, LANGUAGE + b' translate="no"', 1)
                 body = body.replace(HEAD_END, MANIFEST + HEAD_END, 1)
                 body = body.replace(
-                    ROOT, style + b"<script>" + SCRIPT + b"</script>" + first + ROOT, 1
+                    ROOT, STYLE + b"<script>" + SCRIPT + b"</script>" + first + ROOT, 1
                 )
                 headers = MutableHeaders(raw=start["headers"])
                 headers["content-length"] = str(len(body))

@@ -1,37 +1,41 @@
-"""The drawer of the stage: everything that is chosen and does not stand beside what it acts on. It
+"""The drawer of the header: everything that is chosen and does not stand beside what it acts on. It
 is drawn while it is open."""
 
+import random
 from contextlib import contextmanager
 
 import pandas as pd
 import streamlit as st
 
 from headlight.app import selection
+from headlight.app.components.controls import player
+from headlight.app.components.page_links import page_links
 from headlight.app.results import layer_results, word_results
+from headlight.app.server import lan
 from headlight.app.shell import (
-    bar,
+    edits,
     effect_numbers,
     errors,
     head_numbers,
+    masks,
+    more_changes,
     output,
-    page_row,
-    panel,
     running_lesson,
     stage,
-    state_strip,
     sweeps,
 )
 from headlight.app.shell.layout import concerns, draw_settings
-from headlight.app.state import session, widgets
-from headlight.app.state.pages import Page
+from headlight.app.state import catalog, session, widgets
+from headlight.app.state.pages import ELSEWHERE, PAGES, Page
 from headlight.app.text import formats
 from headlight.model.analysis.attribution import source_kind
 
 TABLE = "Every token after each layer, in numbers"
 WORDS = "Each word, by every method, in numbers"
+ANY = "Random example"
 
 
-def draw(page: Page, logo: str) -> None:
+def draw(page: Page) -> None:
     """All of it, in a container of its own."""
     with st.container(key="drawer", gap="small"):
         st.button(
@@ -42,32 +46,104 @@ def draw(page: Page, logo: str) -> None:
             on_click=stage.close_drawer,
             type="tertiary",
         )
-        bar.draw_menu(logo, page)
-        page_row.draw_views(page)
+        links = [(each.view or each.title, each.path, each == page) for each in PAGES.values()]
+        page_links("menu", [one for one in links if one[1] not in ELSEWHERE], page.path)
         with _part("Sentence"):
             draw_settings(("source", "line"), label_visibility="collapsed")
-            bar.draw_examples()
+            _draw_examples()
             if session.context().structure is None:
                 return
-            output.draw_output(is_on_page=True)
+            output.draw_output()
         with _part("Model"):
             draw_settings(("model",), label_visibility="collapsed")
-            draw_settings(("step",))
+            if concerns("step"):
+                _draw_steps()
         if concerns("causal"):
             with _part("Masks and padding"):
-                panel.draw_masks()
+                masks.draw()
         if session.context().can_change:
             with _part("More changes"):
-                page_row.draw_changes(page)
+                more_changes.draw_changes(page)
             with st.container(horizontal=True):
-                state_strip.draw_undo()
+                _draw_undo()
         with _part("Picture"):
             widgets.draw("colours")
         if not (running_lesson.veils() or running_lesson.veils_ahead()):
             _draw_numbers()
-        with st.container(horizontal=True):
-            bar.draw_share()
-            bar.draw_more()
+        with _part("Here"):
+            _draw_here()
+
+
+def _draw_examples() -> None:
+    """The example sentences of the selected model."""
+    known = catalog.examples(session.values()["model"])
+    if len(known) > 1:
+        st.menu_button(
+            "",
+            [*known, ANY],
+            icon=":material/menu_book:",
+            help="Example sentences",
+            key="example",
+            on_click=_take_example,
+            args=(known,),
+            format_func=formats.escaped,
+            type="tertiary",
+        )
+
+
+def _take_example(known: list[str]) -> None:
+    chosen = st.session_state["example"]
+    if chosen == ANY:
+        chosen = random.choice([text for text in known if text != session.values()["source"]])
+    if chosen:
+        session.choose(source=chosen, target="")
+
+
+def _draw_steps() -> None:
+    chosen = session.values()
+    steps = list(catalog.steps(chosen["model"]))
+    player(steps, chosen["step"], on_step=lambda step: session.choose(step=step))
+    widgets.draw("step", widget_options={"width": 130, "label_visibility": "collapsed"})
+
+
+def _draw_undo() -> None:
+    for by, what, key in ((-1, "undo", "u"), (1, "redo", "y")):
+        st.button(
+            "",
+            icon=f":material/{what}:",
+            on_click=edits.undo_or_redo,
+            args=(by,),
+            disabled=not session.history().can(by),
+            help=f"{what.capitalize()} ({key.upper()})",
+            shortcut=key,
+            key=what,
+        )
+    changed = session.changed_settings()
+    st.button(
+        "",
+        icon=":material/restart_alt:",
+        on_click=session.reset,
+        args=changed,
+        disabled=not changed,
+        help="Back to the model as trained (X)",
+        shortcut="x",
+        key="as_trained",
+    )
+
+
+def _draw_here() -> None:
+    """The keys, the device, the address for a class, and what each model is."""
+    st.button("Keys", key="keys", icon=":material/keyboard:")
+    widgets.draw("device")
+    if address := lan.class_address():
+        st.markdown(f"Address for the class: **{address}**")
+        st.image(lan.qr_code(address), width=260)
+    cards, chosen = catalog.cards(), session.values()["model"]
+    if chosen in cards:
+        st.markdown(f"**{formats.escaped(chosen)}**: {cards.pop(chosen)}")
+    with st.expander("Other models"):
+        for name, card in cards.items():
+            st.markdown(f"**{formats.escaped(name)}**: {card}")
 
 
 def _draw_numbers() -> None:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from headlight.app import selection
 from headlight.app.results import sweep_results
-from headlight.app.shell import edits, panel, sweeps
+from headlight.app.shell import edits, head_numbers, sweeps
 from headlight.app.state import session, widgets
 from headlight.app.state.options import SWEEPS
 from headlight.app.text import formats, part_names
@@ -53,7 +53,7 @@ def _draw_effects() -> None:
             trace,
             score,
             view.checkpoint.outputs,
-            panel.over_all(),
+            head_numbers.over_all(),
         )
         is_off = edits.is_off(session.focus())
         st.markdown(f"{title} is off." if is_off else formats.as_markdown(of_head))

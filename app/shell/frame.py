@@ -1,6 +1,5 @@
-"""The regions of every page: its own controls, its finding, the hero picture, and beside it a panel
-that explains, changes and counts. A page draws its picture where it is called and asks here for
-the other regions."""
+"""The regions of every page below its header: its own controls, its picture, what explains it, and
+numbers. A page draws its picture where it is called and asks here for the other regions."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -18,61 +17,32 @@ from headlight.app.text.exercises import Exercise
 
 @dataclass(frozen=True)
 class Frame:
-    """The containers of one script run, and `effect`: what was changed did to the output, which
-    is measured once, when the page or the screen first asks for it."""
+    """The containers of one script run; `said`: the page's finding; and `effect`: what was changed
+    did to the output, which is measured once, when the page or the screen first asks for it."""
 
     controls: DeltaGenerator
-    finding: DeltaGenerator
     hero: AbstractContextManager
-    lesson: DeltaGenerator | None
-    room: DeltaGenerator | None
     notices: DeltaGenerator
     explain: DeltaGenerator
-    change: DeltaGenerator
-    numbers: DeltaGenerator | None
-    drawn_by_head: list[Callable[[], None]] = field(default_factory=list)  # see of_selected_head
+    numbers: DeltaGenerator
+    said: list[str] = field(default_factory=list)
     effect: Callable[[], Effect] = field(default_factory=lambda: cache(shell_effect.effect))
 
-
-EXPLAINS = "What this picture shows"
 
 _frame: ContextVar[Frame] = ContextVar("frame")
 
 
-def make(
-    controls: DeltaGenerator,
-    body: DeltaGenerator,
-    lesson: bool = False,
-    room: bool = False,
-    presented: bool = False,
-    above: DeltaGenerator | None = None,
-) -> Frame:
-    """The regions of a run; the page's own controls are in the bar, all others in `body`. What
-    a `room` asks and the `lesson` that runs, if any, stand at the top of the panel, or,
-    `presented`, where the finding is. What explains and changes the picture stands in the panel, or
-    in the line `above`."""
+def make(body: DeltaGenerator) -> Frame:
+    """The regions of a run, from top to bottom: notices, the page's own controls, its picture, what
+    explains it, and numbers."""
     with body:
-        content = st.container(key="content", gap="small")
-        panel = st.container(key="panel", gap="small")
-    step = asked = None
-    with content if presented else panel:
-        if room:
-            asked = st.container(key="room_region", gap="xsmall")
-        if lesson:
-            step = st.container(key="lesson_region", gap="xsmall")
-    with content:
-        finding, hero = st.container(key="finding"), st.container(key="hero", gap="small")
-    with panel:
-        notices = st.container(key="notices", gap="xsmall")
-    with above or panel:
-        if above:
-            explain = st.popover("", key="explained", icon=":material/help:", help=EXPLAINS)
-        else:
-            explain = st.container(key="explain", gap="xsmall")
-        change = st.container(key="switches", gap="xsmall")
-    with panel:
+        with st.container(key="content", gap="small"):
+            notices = st.container(key="notices", gap="xsmall")
+            controls = st.container(key="controls", horizontal=True, vertical_alignment="center")
+            hero = st.container(key="hero", gap="small")
+        explain = st.container(key="explain", gap="xsmall")
         numbers = st.container(key="numbers_panel", gap="xsmall")
-    return Frame(controls, finding, hero, step, asked, notices, explain, change, numbers)
+    return Frame(controls, hero, notices, explain, numbers)
 
 
 @contextmanager
@@ -92,38 +62,23 @@ def controls() -> DeltaGenerator:
 
 
 def notices() -> DeltaGenerator:
-    """The place of notices, above the panel: they move nothing."""
+    """The place of notices, above the picture."""
     return _frame.get().notices
 
 
 def numbers() -> DeltaGenerator:
-    """The place of numbers, in the panel, or in the menu of heads on a page without one."""
-    place = _frame.get().numbers
-    assert place is not None
-    return place
-
-
-def shows_numbers() -> bool:
-    """Whether there is such a place: a closed menu has none."""
-    return _frame.get().numbers is not None
+    """The place of numbers, below the picture."""
+    return _frame.get().numbers
 
 
 def explanation() -> DeltaGenerator:
-    """The place of what explains the picture, in the panel."""
+    """The place of what explains the picture, below it."""
     return _frame.get().explain
 
 
-def of_selected_head(draw: Callable[[], None]) -> None:
-    """What the page draws of the selected head by itself: all that selecting another head changes
-    on the page, apart from its picture. It is drawn after the page, in a region of its own, and
-    again whenever another head is selected; see regions.py. `draw` is defined in the page's file
-    and takes nothing from the run. Called last: a run that was cut short has no region."""
-    _frame.get().drawn_by_head.append(draw)
-
-
 def finding(text: str) -> None:
-    """One sentence on what the picture shows, in Markdown."""
-    _frame.get().finding.markdown(text)
+    """One sentence on what the picture shows, in Markdown; in place of one said before."""
+    _frame.get().said[:] = [text]
 
 
 def effect() -> Effect:
@@ -132,8 +87,8 @@ def effect() -> Effect:
 
 
 def explain(text: str, exercise: Exercise | None = None) -> None:
-    """What one sees, in the panel, and what to try. A browser may translate the text: it must quote
-    no word of the model."""
+    """What one sees, below the picture, and what to try. A browser may translate the text: it must
+    quote no word of the model."""
     explanation().markdown(f'<div translate="yes">\n\n{text}\n\n</div>', unsafe_allow_html=True)
     if exercise:
         with explanation():

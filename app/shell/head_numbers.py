@@ -21,11 +21,12 @@ from headlight.app.results.head_table import (
     surveyed_on,
 )
 from headlight.app.results.shown import Shown
-from headlight.app.shell import panel, sweeps
+from headlight.app.shell import running_lesson, sweeps
 from headlight.app.state import catalog, session, widgets
 from headlight.app.state.options import EXAMPLES, SURVEY, THIS_SENTENCE
 from headlight.app.text import formats, head_card, part_names
 from headlight.model.analysis.head_metrics import THRESHOLD, Measured
+from headlight.model.probing.sites import Place
 from headlight.model.rounding import percent
 from headlight.model.surveys.clearest import nearest_habit, surveyed_habit
 from headlight.model.surveys.survey import Survey
@@ -103,7 +104,7 @@ def _draw_card(shown: Shown, survey: Survey | None) -> None:
     st.markdown(head_card.PRUNED if gone else f"*In this sentence*: {card}")
     if survey:
         st.markdown(head_card.in_all_sentences(survey, numbered))
-        panel.draw_importance(is_whole=True)
+        _draw_importance()
 
 
 def _draw_heads(rows: Sequence[Mapping], measured_on: str, survey: Survey | None) -> None:
@@ -215,3 +216,24 @@ def _draw_sentences(shown: Shown, measured: Mapping[str, Measured], survey: Surv
         alt=f"Sentences that show the selected head's pattern best, {habit.name}",
     )
     st.caption(sentences_explained(habit.name, selection.MOST_LINES))
+
+
+def _surveyed() -> tuple[Survey, Place] | None:
+    """A survey of the model and the selected head in it; None without one, or while a lesson asks
+    something."""
+    survey, *_ = head_results.survey_of(selection.view())
+    if running_lesson.veils() or not survey:
+        return None
+    return survey, session.focus()._replace(layer=session.values()["layer"] - 1)
+
+
+def over_all() -> str:
+    """What a survey found of the selected head, as the end of a sentence; or ""."""
+    return head_card.over_all(*place) if (place := _surveyed()) else ""
+
+
+def _draw_importance() -> None:
+    """Whether the selected head is important, if that is known, and by how much."""
+    verdict, change = head_card.importance(*place) if (place := _surveyed()) else ("", "")
+    if verdict:
+        st.caption(f"{verdict} {change}")

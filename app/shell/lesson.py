@@ -1,14 +1,12 @@
-"""The step of a lesson: its question in the place of the stage's finding, what one answers with and
-the way on at the foot. On other pages all of it stands at the top of the panel, or in Present in
-the place of the finding."""
+"""The step of a lesson: its question in the place of the finding, what one answers with and
+the way on at the foot."""
 
-from contextlib import nullcontext
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import streamlit as st
 
-from headlight.app.components.browser import follow_link, lesson_offer, local_storage
+from headlight.app.components.browser import follow_link, local_storage
 from headlight.app.components.paint import paint
 from headlight.app.export.assignment import students_zip
 from headlight.app.export.view import permalink
@@ -120,39 +118,20 @@ def draw_cover(page: Page) -> None:
     st.info(NO_EXPORT if page.key == EXPORT else COVERED, icon=":material/visibility_off:")
 
 
-def draw_offer() -> None:
-    """One line on the first page, which goes away for good once it is answered."""
-    if session.values()["lesson"] or room_acts.code():
-        return
-    first = next(iter(running_lesson.lessons().values()), None)
-    if first:
-        lesson_offer(first.title, first.minutes, lambda: running_lesson.start(first.name))
-
-
 def _draw_step(now: Running, page: Page) -> None:
-    """On the stage, which has the text in the place of its finding, what one answers with and the
-    way on, in a line; in Present on other pages, too, so that the picture keeps its place."""
-    if not page.stage:
-        steps = len(now.lesson.steps)
-        st.caption(f"*{now.lesson.title}* · step {now.step.number} of {steps}")
-        if not session.values()["projector"]:
-            st.markdown(f"**{formats.escaped(now.step.title)}**")
-        if said := finding():
-            st.markdown(said["text"])
+    """What one answers with, and the way on, in a line; the text stands in the place of the
+    finding."""
     _draw_place(now, page)
-    is_over, is_line = _is_over(now), page.stage or session.values()["projector"]
-    width = "content" if is_line else "stretch"
-    with nullcontext() if page.stage else st.container(horizontal=is_line, gap="small"):
-        if now.is_open and not now.in_room:
-            _draw_question(now, width)
-        elif now.given:
-            _draw_painted(now)
-            _draw_again(now)
-        if is_over:
-            with st.popover("Your answers", type="tertiary", key="lesson_files"):
-                _draw_exercise(now.lesson.source.front.get("write"))
-                draw_download(now.lesson.name)
-        _draw_ways(now, is_over or now.waits, width)
+    if now.is_open and not now.in_room:
+        _draw_question(now)
+    elif now.given:
+        _draw_painted(now)
+        _draw_again(now)
+    if is_over := _is_over(now):
+        with st.popover("Your answers", type="tertiary", key="lesson_files"):
+            _draw_exercise(now.lesson.source.front.get("write"))
+            draw_download(now.lesson.name)
+    _draw_ways(now, is_over or now.waits)
 
 
 def _draw_place(now: Running, page: Page) -> None:
@@ -181,13 +160,11 @@ def _draw_place(now: Running, page: Page) -> None:
         )
 
 
-def _draw_question(now: Running, width: Literal["content", "stretch"]) -> None:
+def _draw_question(now: Running) -> None:
     step = f"{now.lesson.name} {now.step.number} {now.attempt}"
     question = now.asked
     if question.kind == CHOOSE:
-        with st.container(
-            horizontal=width == "content", width=width, gap="small", key="lesson_choices"
-        ):
+        with st.container(horizontal=True, width="content", gap="small", key="lesson_choices"):
             for i, choice in enumerate(question.choices):
                 if now.first and choice == now.first.answer:
                     continue
@@ -196,13 +173,12 @@ def _draw_question(now: Running, width: Literal["content", "stretch"]) -> None:
                     on_click=running_lesson.answer,
                     args=(choice,),
                     key=f"choice {i} {step}",
-                    width=width,
                 )
     elif question.kind == NUMBER:
         box = f"number {step}"
         with (
-            st.form(f"form {step}", border=False, width=width),
-            st.container(horizontal=True, width=width),
+            st.form(f"form {step}", border=False, width="content"),
+            st.container(horizontal=True, width="content"),
         ):
             st.text_input("Your answer", key=box, label_visibility="collapsed", width=120)
             st.form_submit_button(
@@ -217,7 +193,6 @@ def _draw_question(now: Running, width: Literal["content", "stretch"]) -> None:
             on_click=running_lesson.answer,
             args=((focus.kind, focus.layer, focus.head),),
             key=f"find {step}",
-            width=width,
         )
     elif question.kind == DO:
         st.caption("Waiting for your change.")
@@ -227,7 +202,7 @@ def _draw_question(now: Running, width: Literal["content", "stretch"]) -> None:
     if message := running_lesson.memo().refused:
         show_message(message, st.warning)
         running_lesson.memo().refused = ""
-    with st.container(horizontal=True, width=width, gap="small"):
+    with st.container(horizontal=True, width="content", gap="small"):
         if question.hint:
             with st.popover("Hint", type="tertiary", key="lesson_hint"):
                 st.markdown(question.hint)
@@ -331,10 +306,10 @@ def _written(now: Running, answer) -> str:
     return ""
 
 
-def _draw_ways(now: Running, is_over: bool, width: Literal["content", "stretch"]) -> None:
+def _draw_ways(now: Running, is_over: bool) -> None:
     """Back, Next, Leave."""
     name, before, after = now.lesson.name, *map(running_lesson.neighbour, (-1, 1))
-    with st.container(horizontal=True, width=width, key="lesson_ways"):
+    with st.container(horizontal=True, width="content", key="lesson_ways"):
         if before:
             st.button("Back", on_click=running_lesson.go_to, args=(name, before), key="step_back")
         if after:

@@ -53,9 +53,9 @@ def draw(page: Page, panel: DeltaGenerator) -> None:
         if is_region and (
             room_acts.lesson_question() != running_lesson.memo().in_room  # what is covered changes
             or room_acts.is_led() != session.memo().is_led  # what else is there changes
-            or (page.stage and room_acts.finding() != session.memo().room_said)
+            or room_acts.finding() != session.memo().room_said
             # With an act in one message Streamlit (1.67) draws it alone.
-            or (page.stage and not session.shows_all_but(()))
+            or not session.shows_all_but(())
         ):
             st.rerun()
         with row("room_line"):
@@ -68,12 +68,12 @@ def draw(page: Page, panel: DeltaGenerator) -> None:
                 _draw_teachers_line(page, room)
             else:
                 _draw_students_line(page, room)
-        with panel.container(key="room_panel", gap="small" if page.stage else "xsmall"):
+        with panel.container(key="room_panel", gap="small"):
             if problem := session.memo().room_problem:
                 session.memo().room_problem = ""
                 show_message(problem, st.warning)
             if room.question:
-                _draw_question(room, room.question, page.stage)
+                _draw_question(room, room.question)
 
 
 def _leave() -> None:
@@ -253,12 +253,10 @@ def _ask_poll() -> None:
     room_acts.append(rooms.ASK, about=about)
 
 
-def _draw_question(room: RoomState, question: Asked, is_said: bool) -> None:
-    """`is_said`: what is asked stands in the place of the finding."""
+def _draw_question(room: RoomState, question: Asked) -> None:
+    """What is asked stands in the place of the finding."""
     number, round_ = question.key
     st.caption(f"Question {number}" + (f", round {round_}" if round_ > 1 else ""))
-    if not is_said:
-        st.markdown(f"**{question.about['text'] or room_acts.NO_TEXT}**")
     if question.state in (SHOWN, REVEALED):
         st.html(results(question.about, question.rounds, question.truth))
     if room_acts.is_teacher(room):

@@ -8,7 +8,6 @@ import random
 import zipfile
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -47,11 +46,6 @@ from headlight.model.rounding import percent
 LONGEST_PLACE = 60  # characters of a name of a place
 NO_TEXT = "What do you think?"  # of a question without a text
 NOT_LED = *OF_ROOMS, "projector"  # settings of a page's own, wherever the class is led
-# Menus and switches that are not there while a page is led: it would be in vain to use them.
-IDLE_WHERE_LED = (
-    "switches", "switch_head", "importance", "what_if", "display", "shows", "step", "player",
-    "undo", "lesson_offer", "menus",
-)  # fmt: skip
 
 
 class Closed(NoRoom):
@@ -105,13 +99,6 @@ def finding() -> dict[str, Any] | None:
     """What the room asks, in the place of a finding; None where it asks nothing."""
     question = now.question if (now := here()) else None
     return question and {"text": question.about["text"] or NO_TEXT, "stays": True}
-
-
-def as_led(page: Page) -> Page:
-    """The page, without its menus while it is led: a quarter less work."""
-    session.memo().is_led = is_led()
-    idle = IDLE_WHERE_LED if session.memo().is_led else ()
-    return replace(page, idle=(*page.idle, *idle))
 
 
 def open_view() -> None:

@@ -38,6 +38,7 @@ from headlight.app.shell import (
 from headlight.app.shell.acts import acts
 from headlight.app.state import catalog, session
 from headlight.app.state.messages import NothingToShow
+from headlight.app.state.pages import CHECK, GROUPS, Page
 from headlight.app.state.settings import SETTINGS
 from headlight.app.text import block_texts, formats, head_card, part_names
 from headlight.model.analysis.alignment import aligning_kind
@@ -80,6 +81,33 @@ def draw(shown: Shown, former: Shown | None) -> None:
         # What the model writes now stands in the texts.
         said = list(told.rest if told.now else told.said)
         stage_said({"run": name, "said": said, "now": list(told.now)})
+
+
+def draw_header(page: Page, is_covered: bool) -> None:
+    """On another page: depths, texts and a finding, without a picture. A text that cannot be read
+    can be typed anew; why, the page says."""
+    look: dict[str, Any] = {"run": None, "covered": page.run, "types": page.run and not is_covered}
+    with suppress(CannotRead, CannotChange, NothingToShow):
+        if page.run and not is_covered:
+            shown = selection.shown() if page.changes else selection.unchanged()
+            sent = head_results.packed_of(shown, Reading())
+            if veil := _veil(shown):
+                sent = covered(sent, veil)
+            stage_run(sent)
+            look = _shown(shown) | {"run": id_of(sent), "cards": None, "write": None}
+            look["done"] = look["done"] if page.changes else []
+    views = [(each.view, each.path) for each in GROUPS.get(page.group, ())]
+    title = page.view if page.group == CHECK else page.title
+    head = {"path": page.path, "title": title, "views": views if len(views) > 1 else []}
+    _look(look | {"page": head})
+
+
+def say(page: Page, places: frame.Frame) -> None:
+    """What another page has found, below what was changed did."""
+    said = [found for text in places.said for found in formats.paragraphs(text)]
+    if page.run and page.changes and session.context().structure and not running_lesson.veils():
+        said = [*filter(None, [places.effect().said]), *said]
+    stage_said({"page": page.path, "finding": said})
 
 
 def begin() -> None:

@@ -17,14 +17,11 @@ VIEWS = Path(__file__).resolve().parent.parent / "views"
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """A page. `group`: its entry in the menu, of which it is a view; `view`: its name among the
-    group's views, "" where it is the only one; `module`: its module in app/views; `path`: its path
-    in the address; `picture`: the CSS selector of what it shows first. `head`: it shows the
-    selected head; `reading`: the display options apply; `untrained`: it shows models with random
-    weights, whichever is selected; `idle`: other controls without effect there; `weights`: of the
-    selected model it needs no more than attention weights; `alone`: its picture has the window's
-    width, and what explains and changes it stands in the line above, unless a lesson runs; `stage`:
-    it has a screen of its own.
+    """A page. `group`: what it is a view of; `view`: its name among the group's views, "" where it
+    is the only one; `module`: its module in app/views; `path`: its path in the address; `picture`:
+    the CSS selector of what it shows first. `head`: it shows the selected head; `run`: it is about
+    the model and the sentence that are chosen; `changes`: as they are changed; `weights`: of the
+    selected model it needs no more than attention weights; `stage`: it has a screen of its own.
     `settings`: those that it draws itself."""
 
     title: str
@@ -34,11 +31,9 @@ class Page:
     path: str
     picture: str = ""
     head: bool = False
-    untrained: bool = False
-    reading: bool = False
-    idle: tuple[str, ...] = ()
+    run: bool = True
+    changes: bool = True
     weights: bool = False
-    alone: bool = False
     stage: bool = False
     settings: tuple[Setting, ...] = field(default=(), compare=False)
 
@@ -52,11 +47,8 @@ class Page:
         import_module(f"headlight.app.views.{self.module}").page()
 
 
-HOME, EXPORT, MATRIX = "stage", "take-away", "attention"
-PADDING_MASKS = "src_padding", "tgt_padding", "memory_padding"
-CHANGES = "what_if", "shows"
-OUTPUT_SETTINGS = "output", "use_new_translation"  # in the state line
-ABOUT_A_RUN = ("switches", "hold", "step", "player", *OUTPUT_SETTINGS, *CHANGES)
+HOME, EXPORT = "stage", "take-away"
+ELSEWHERE = "", "learn", "lookup", "lineage", EXPORT  # paths that the header or Learn leads to
 LEARN, ATTENTION, INSIDE = "Learn", "Attention", "Inside a head"
 MODEL, CHECK, SHARE = "Model", "Check", "Share"
 
@@ -64,17 +56,17 @@ MENU = (
     Page(
         title="Learn",
         group=LEARN,
+        view="Learn",
         module="learn",
         path="learn",
         picture=".st-key-lesson_cards",
-        idle=("model", "source", "example", "line", "state", *ABOUT_A_RUN),  # a lesson has its own
+        run=False,
         weights=True,
         settings=(PICTURE,),
     ),
     Page(
         title="Heads",
         group=ATTENTION,
-        view="Heads",
         module="heads",
         path="",
         picture=".st-key-stage_place",
@@ -82,19 +74,6 @@ MENU = (
         weights=True,
         stage=True,
         settings=page_settings.STAGE_CONTROLS,
-    ),
-    Page(
-        title="Attention",
-        group=ATTENTION,
-        view="Matrix",
-        module="attention",
-        path=MATRIX,
-        picture=".st-key-head_grid",
-        head=True,
-        reading=True,
-        weights=True,
-        alone=True,
-        settings=page_settings.ATTENTION_CONTROLS,
     ),
     Page(
         title="Inside a head",
@@ -113,7 +92,7 @@ MENU = (
         module="query_key_value",
         path="lookup",
         picture=".st-key-look_up",
-        idle=("model", "source", "example", "line", "state", *ABOUT_A_RUN),
+        run=False,
         weights=True,
         settings=page_settings.LOOKUP_CONTROLS,
     ),
@@ -124,7 +103,7 @@ MENU = (
         module="tokenizer",
         path="tokenizer",
         picture=".hl-tokens",
-        idle=("causal", *PADDING_MASKS, *CHANGES),
+        changes=False,
         settings=page_settings.TOKENIZER_CONTROLS,
     ),
     Page(
@@ -134,19 +113,17 @@ MENU = (
         module="positional_encoding",
         path="positions",
         picture=".st-key-input",
-        idle=CHANGES,
+        changes=False,
         settings=page_settings.POSITIONS_CONTROLS,
     ),
     Page(
         title="From 2017 to Llama",
-        group=MODEL,
-        view="From 2017 to Llama",
+        group=LEARN,
+        view="2017 → Llama",
         module="from_2017_to_llama",
         path="lineage",
         picture=".st-key-swap_line",
-        untrained=True,
-        alone=True,
-        idle=ABOUT_A_RUN,
+        run=False,
         weights=True,
         settings=page_settings.LINEAGE_CONTROLS,
     ),
@@ -178,7 +155,7 @@ MENU = (
         module="yours",
         path=YOURS_PATH,
         picture=".st-key-yours_matrices",
-        idle=ABOUT_A_RUN,
+        run=False,
         weights=True,
     ),
     Page(
@@ -188,7 +165,6 @@ MENU = (
         path="take-away",
         picture=".st-key-files",
         head=True,
-        reading=True,
         weights=True,
         settings=page_settings.EXPORT_CONTROLS,
     ),
@@ -225,6 +201,7 @@ PAGES = {page.key: page for page in MENU if page.key != YOURS_PATH or checked_fi
 _titles = {re.sub(r"\W+", "-", page.title.lower()): page for page in PAGES.values()}
 ALIASES = {name: page.key for name, page in _titles.items() if name != page.path}
 FORMER_PLACES = {  # path of a former page, and its picture where one is meant → place of the stage
+    ("attention", ""): {"depth": "head"},
     ("row", ""): {"depth": "row"},
     ("lines", ""): {"depth": "head", "view": "lines"},
     ("alignment", ""): {"depth": "head", "view": "best"},

@@ -37,25 +37,8 @@ _mount_copy = component(
     + "span { display: block; padding-top: 0.3rem; overflow-wrap: anywhere; }",
     js=script("browser/copy_link.js"),
 )
-_mount_unframed = component(
-    "headlight_open_unframed",
-    html='<a target="_blank" rel="noopener">Open in Headlight</a>',
-    css="a { color: var(--st-primary-color); font-size: 0.85rem; white-space: nowrap; }",
-    js=script("browser/open_unframed.js"),
-)
 _mount_follow = component(
     "headlight_follow_link", html="<i></i>", js=script("browser/follow_link.js")
-)
-_mount_offer = component(
-    "headlight_lesson_offer",
-    html="""
-<p hidden>
-  New to attention? <button type="button" class="start"></button>
-  <button type="button" class="no">Not now</button>
-</p>
-""",
-    css=read("browser/lesson_offer.css"),
-    js=script("browser/lesson_offer.js"),
 )
 
 
@@ -88,19 +71,8 @@ def copy_link() -> None:
     _mount_copy(data={"longest": LONGEST}, key="copy_link", width="content")
 
 
-def open_unframed() -> None:
-    """A link that opens the page in a tab of its own, out of the frame of another page."""
-    _mount_unframed(key="open_unframed", width="content")
-
-
 def follow_link(address: str, here: str, count: int) -> None:
     """Open an address, from the app's root, on the page whose path is `here`: once for each
     `count`."""
     data = {"address": address, "here": here, "count": count}
     _mount_follow(data=data, key="follow_link", height=1)
-
-
-def lesson_offer(title: str, minutes: int, on_start: Callable[[], None]) -> None:
-    """The offer of a first lesson, which goes away for good once it is answered."""
-    data = {"title": title, "minutes": minutes}
-    _mount_offer(data=data, key="lesson_offer", on_start_change=on_start, width="content")

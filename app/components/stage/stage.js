@@ -5,7 +5,7 @@ import { fromRoot } from "../shared/address.js";
 import { stopsOf } from "../shared/colours.js";
 import { element, onRecolour, painted } from "../shared/dom.js";
 import { keysOf } from "../shared/keys.js";
-import { leadsTo } from "../shared/lead.js";
+import { lead, leadsTo } from "../shared/lead.js";
 import { shape } from "../shared/svg.js";
 import { Camera, EDGE, ease, lerp } from "./camera.js";
 import { stepsOf } from "./arithmetic.js";
@@ -31,7 +31,7 @@ const PLAYED = 650; // ms of a word, while it plays
 const STROKE = 200, CLICK = 4, CLICKED = 0.2; // px up for a whole share; px that are no stroke; what a click adds
 const LONG_TEXT = [170, 90]; // letters of a question or a text from which on they are smaller, on a phone
 const NAMED = 2; // acts in the finding; further ones are counted
-const HERE = ""; // path of the page
+const HERE = ""; // path of its own page
 const VIEW_NAMES = { maps: "Maps", after: "After each layer", needs: "Needs", layer: "By layer", habit: "By habit", effect: "By effect", matrix: "Matrix", lines: "Lines", best: "Best heads", order: "In order", largest: "Largest first", why: "Why" };
 const HINTS = [
   ["Click a head to enlarge it.", "Click a column, or press ← →: another word.", "Click a word to hide it. ← →: what another word needs."],
@@ -82,18 +82,21 @@ export class Stage {
     const views = element("div", { class: "views", role: "group", "aria-label": "View" });
     const again = element("input", { class: "again", "aria-label": "Sentence", placeholder: "Type a sentence" });
     const tools = element("div", { class: "tools" }), spoken = element("div", { class: "spoken", "aria-live": "polite" });
-    const learn = element("a", {}, "Learn"), present = button("Present"), more = button("More", { "aria-haspopup": "dialog" });
+    const learn = element("a", {}, "Learn"), share = element("a", {}, "Share"), present = button("Present"), more = button("More", { "aria-haspopup": "dialog" });
     const legend = element("div", { class: "legend", "aria-hidden": "true" }, element("span"), element("span"), element("span", { class: "scale" }, element("span"), "0%", element("i"), "100%"));
-    this.parts = { canvas, rail, words, outcome, bar, next, slider, under, finding, views, tools, spoken, present, more, legend, again, written, drawing };
+    this.parts = { canvas, rail, words, outcome, bar, next, slider, under, finding, views, tools, spoken, learn, share, present, more, legend, again, written, drawing };
+    const isFramed = new URLSearchParams(location.search).get("embed") === "true";
     this.root = element("div", { class: "stage" },
       element("header", { class: "top" }, element("b", { class: "logo", translate: "no" }, "Headlight"), rail,
-        element("div", { class: "quiet" }, learn, present, more)),
+        element("div", { class: "quiet" }, ...(isFramed ? [this.unframed()] : [learn, present, share, more]))),
       element("h1", { class: "spoken" }, "What each attention head attends to"), again, words, under,
       element("div", { class: "line" }, finding, views),
       element("div", { class: "picture" }, canvas), element("div", { class: "foot" }, tools, legend), spoken);
     this.camera = new Camera(canvas);
-    leadsTo(learn, () => `${fromRoot("learn", HERE)}${location.search}`, true);
-    learn.hidden = this.engine.hasLessons === false;
+    for (const [link, path] of [[learn, "learn"], [share, "take-away"]]) {
+      leadsTo(link, () => this.toPage(path), true);
+      link.hidden = this.engine.hasLessons === false;
+    }
     present.onclick = () => this.engine.choose({ projector: !this.state.look.projector });
     more.onclick = () => this.engine.choose({ drawer: !this.state.look.drawer, selection: this.state.isSeen ? this.state.selection() : null });
     again.onkeydown = (event) => this.hearSentence(event, again);
@@ -129,6 +132,7 @@ export class Stage {
     if (run) state.takeRun(run);
     const { isSeen } = state, isNew = isSeen && (!wasSeen || state.run !== before);
     this.root.toggleAttribute("data-covered", !isSeen);
+    this.showPage();
     for (const [name, isSo] of Object.entries({ lesson: state.look?.lesson, acts: state.look?.lesson?.acts, types: state.look?.lesson?.typed }))
       this.root.toggleAttribute(`data-${name}`, Boolean(isSo));
     if (isSeen || state.look?.covered) document.getElementById("hl-first")?.remove();
@@ -140,8 +144,9 @@ export class Stage {
     this.parts.again.hidden = isSeen || !state.look?.types;
     if (look?.types) this.parts.again.value = look.line;
     if (!isSeen) {
-      if (state.look) this.drawSlide();
-      if (state.look?.lesson) this.drawRail();
+      if (state.page) this.drawPage();
+      else if (state.look) this.drawSlide();
+      if (state.look?.lesson || state.page) this.drawRail();
       return this.camera.clear();
     }
     if (state.asked) state.goThere();
@@ -174,6 +179,59 @@ export class Stage {
     if (!this.state.isSeen) return;
     if (this.state.asked) this.state.goThere();
     this.all();
+  }
+
+  // Other pages, which have its header: depths, texts, finding
+
+  toPage(path) {
+    return `${fromRoot(path, this.state.page?.path ?? HERE)}${location.search}`;
+  }
+
+  /** In a frame of another page one link, which leads out of it, takes the place of all others. */
+  unframed() {
+    const link = element("a", { target: "_blank", rel: "noopener" }, "Open in Headlight");
+    const take = () => {
+      const address = new URL(location.href);
+      address.searchParams.delete("embed");
+      link.href = address.href;
+    };
+    take();
+    for (const event of ["pointerdown", "focus", "contextmenu"]) link.addEventListener(event, take);
+    return link;
+  }
+
+  /** On another page there is the header alone. */
+  showPage() {
+    const { page } = this.state;
+    this.root.toggleAttribute("data-page", Boolean(page));
+    for (const [link, path] of [[this.parts.learn, "learn"], [this.parts.share, "take-away"]]) {
+      if (page?.path === path) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+  }
+
+  /** Back to a place of the stage, which has the run already. */
+  leave(place) {
+    const { state } = this, address = new URL(this.toPage(""), location.href);
+    for (const [name, value] of Object.entries(place)) address.searchParams.set(name, value);
+    const to = `${address.pathname}${address.search}`;
+    state.look = { ...state.look, page: null };
+    this.showPage();
+    lead(to, false, true);
+  }
+
+  /** What another page says, and its views. */
+  drawPage(acts = []) {
+    const { state: { page, said }, parts: { finding, views } } = this;
+    const paragraphs = said?.page === page.path ? said.finding : [];
+    if (!this.drawSlide(acts))
+      finding.replaceChildren(...acts.flatMap((act) => [act, " "]),
+        ...(paragraphs.length ? paragraphs.map((parts) => element("span", { class: "paragraph" }, ...nodes(parts))) : [page.title]));
+    const drawn = JSON.stringify(page.views);
+    if (views.drawn === drawn) return; // a link that is being clicked stays
+    views.drawn = drawn;
+    views.replaceChildren(...page.views.map(([name, path]) =>
+      leadsTo(element("a", path === page.path ? { "aria-current": "page" } : {}, name), () => this.toPage(path), true)));
   }
 
   // Acts
@@ -247,6 +305,7 @@ export class Stage {
   // Where one is
 
   go(depth) {
+    if (this.state.page) return this.leave({ depth: DEPTHS[depth] });
     const to = Math.max(0, Math.min(this.state.deepest, depth)), from = this.shown;
     if (this.state.isWriting && to === this.state.depth) return this.openWrite(-1);
     this.play(false);
@@ -408,6 +467,7 @@ export class Stage {
 
   touch(side, index) {
     if (this.answerBy(side, index)) return;
+    if (this.state.page) return this.go(HEAD);
     const { state } = this, part = state.part(), { token } = state;
     state.token = token?.side === side && token.index === index ? null : { side, index };
     if (side === part.query && index - state.shift() >= 0)
@@ -416,7 +476,7 @@ export class Stage {
   }
 
   keep() {
-    if (this.state.isSeen && this.root.isConnected && this.camera.W) this.engine.keep(this.state.place());
+    if (this.state.isSeen && !this.state.page && this.root.isConnected && this.camera.W) this.engine.keep(this.state.place());
   }
 
   // Pointer and keys
@@ -588,7 +648,7 @@ export class Stage {
   key(event) {
     const { state } = this, { key, shiftKey } = event, [from] = event.composedPath();
     if (!this.root.getClientRects().length) return false; // on another page
-    if (!state.isSeen || from.matches?.("input:not([type=range]), select, textarea")) return false;
+    if (!state.isSeen || state.page || from.matches?.("input:not([type=range]), select, textarea")) return false;
     const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key] ?? [0, 0];
     const isFree = !from.closest?.("button, a, input") || from === this.parts.canvas;
     // In the plan for a class they are the remote's, but in the picture itself.
@@ -696,7 +756,7 @@ export class Stage {
 
   draw() {
     const { state, camera } = this, shown = Math.min(this.shown, state.deepest);
-    if (!state.isSeen || !camera.W) return;
+    if (!state.isSeen || state.page || !camera.W) return;
     camera.clear();
     if (state.isWriting && this.written >= 0.5) return drawWrite(state, camera, 2 * this.written - 1);
     if (this.isDiving && shown < HEAD) drawDive(state, camera, shown / HEAD);
@@ -710,6 +770,10 @@ export class Stage {
     if (!this.state.isSeen) return;
     drawWords(this);
     this.drawModels();
+    if (this.state.page) {
+      this.drawRail();
+      return this.drawFinding();
+    }
     drawUnder(this);
     this.bands();
     this.draw();
@@ -765,19 +829,19 @@ export class Stage {
 
   drawRail() {
     const { state, parts: { rail } } = this, { lesson } = state.look;
-    if (lesson && (!state.isSeen || DEPTHS[state.depth] === lesson.depth)) {
+    if (lesson && (!state.isSeen || state.page || DEPTHS[state.depth] === lesson.depth)) {
       const dots = Array.from({ length: lesson.steps }, (_, at) => element("i", { class: "dot", ...(at + 1 === lesson.step ? { "data-on": "" } : at + 1 < lesson.step ? { "data-done": "" } : {}) }));
       rail.replaceChildren(element("b", {}, lesson.title), element("span", { role: "img", "aria-label": `step ${lesson.step} of ${lesson.steps}` }, ...dots));
       return;
     }
-    const part = state.part(), key = state.isCovered(part, state.tileOf(part), state.row()) ? "?" : state.keyNames()[state.column()];
-    const names = ["Model", "Heads", state.name(), state.rowNames()[state.row()], key].slice(0, state.deepest + 1);
+    const names = state.isSeen ? state.places() : ["Model", "Heads", "Head", "Row", "Number"];
     const hadFocus = rail.contains(rail.getRootNode().activeElement);
     rail.replaceChildren(...names.flatMap((name, depth) => {
-      const place = button(name, depth === state.depth ? { "aria-current": "true" } : { tabindex: "-1" });
+      const place = button(name, depth === state.depth && !state.page ? { "aria-current": "true" } : { tabindex: "-1" });
       place.onclick = () => this.go(depth);
       return depth ? [element("i", { "aria-hidden": "true" }, "›"), place] : [place];
     }));
+    if (state.page) rail.querySelector("button").tabIndex = 0;
     if (hadFocus) rail.querySelector("[aria-current]")?.focus();
   }
 
@@ -802,6 +866,7 @@ export class Stage {
     if (branched) acts.push(actOf(branched, () => this.branch("")));
     if (done.length > NAMED) acts.push(element("span", { class: "done" }, `and ${done.length - NAMED} more`));
     const { preview } = state;
+    if (state.page) return this.drawPage(acts);
     if (this.drawSlide(state.look.lesson ? acts : [])) return;
     if (preview) {
       finding.replaceChildren(...nodes(preview.now?.length ? preview.rest : preview.said ?? [preview.why]));
@@ -823,6 +888,7 @@ export class Stage {
     const names = state.isWriting ? writeNames(state) : isRow ? ["q · k", root, "softmax", "mix", ...word] : named.map((view) => VIEW_NAMES[view]);
     const now = state.isWriting ? state.write : [state.seen, state.order, state.view, state.stopped, state.number][state.depth];
     const hadFocus = views.contains(views.getRootNode().activeElement);
+    views.drawn = null;
     views.replaceChildren(...names.map((name, at) => {
       const view = button(name, { "aria-pressed": String(at === now), tabindex: at === now ? "0" : "-1" });
       view.onclick = () => this.see(at);

@@ -122,12 +122,23 @@ export class StageState {
     return Boolean(this.run && this.look && this.look.run === this.run.id);
   }
 
+  /** The page that the stage is the header of; null on its own. */
+  get page() {
+    return this.look?.page ?? null;
+  }
+
   /** What was said of the run that is seen. */
   get effect() {
     return this.said?.run === this.look?.run ? this.said : null;
   }
 
   // Where one is
+
+  /** The names of all depths. */
+  places() {
+    const part = this.part(), key = this.isCovered(part, this.tileOf(part), this.row()) ? "?" : this.keyNames()[this.column()];
+    return ["Model", "Heads", this.name(), this.rowNames()[this.row()], key].slice(0, this.deepest + 1);
+  }
 
   /** The place in the address: kind, layer and head as they are counted on the screen, row, key. */
   place() {
