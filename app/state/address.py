@@ -9,8 +9,8 @@ import streamlit as st
 
 from headlight.app.state.settings import SETTINGS
 
-# Where one is on the stage: the browser alone writes that, and no other page has it. The cell is
-# kind, layer, head, row and key, as they are counted on the screen.
+# Where one is on the stage: the browser alone writes that, and other pages keep all but the cell,
+# which is kind, layer, head, row and key, as they are counted on the screen.
 PLACE = {
     "depth": r"model|heads|head|row|number",
     "whole": r"after|needs",
@@ -31,15 +31,15 @@ def read() -> dict[str, list[str]]:
 
 
 def write(
-    texts: Mapping[str, str | list[str]], again: bool = False, keeps_place: bool = False
+    texts: Mapping[str, str | list[str]], again: bool = False, keeps_cell: bool = False
 ) -> None:
     """Write the settings that differ from their defaults, in place of those that the address has.
     One message, in which the browser adds a step to its history, except after Back (1.67).
     `again`: even where the address has them, since the answer to an address that the browser has
-    left already may come after it. `keeps_place`: of the stage."""
+    left already may come after it. `keeps_cell`: of the stage."""
     held = {key: st.query_params.get_all(key) for key in st.query_params}
     lists = {key: [text] if isinstance(text, str) else text or [""] for key, text in texts.items()}
-    gone = () if keeps_place else PLACE
+    gone = () if keeps_cell else ("cell",)
     wanted = {key: held[key] for key in held if key not in {*SETTINGS, STAY, *gone}} | lists
     if again or wanted != held:
         st.query_params.from_dict(wanted)

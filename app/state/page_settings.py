@@ -282,13 +282,17 @@ BERTVIZ_CONTROLS = (
         f"{options.DRAWN_AT_ONCE} tokens are drawn only on request.",
     ),
 )
+BARE = {"label_visibility": "collapsed"}
 EXPORT_CONTROLS = (
+    Setting("format", "Format", "PDF", "segmented", options=options.FORMATS, look=BARE),
+    Setting("heads_of", "Heads", options.ONE, "segmented", options=options.HEADS_OF, look=BARE),
+    Setting("size", "Width", "16 cm", "segmented", options=options.SIZES, look=BARE),
     Setting(
         "weights_of",
         "Weights of",
         options.ALL,
         "segmented",
-        "As the model used them, whatever Display hides or merges.",
         options=(options.ALL, options.ONE),
+        look=BARE,
     ),
 )

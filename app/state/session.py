@@ -285,7 +285,7 @@ def write_address() -> None:
                 texts[key] = setting.as_text(here[key])
     if run := get_script_run_ctx():
         keeps = PAGES[notes.page].stage
-        address.write(texts, again=run.is_history_navigation, keeps_place=keeps)
+        address.write(texts, again=run.is_history_navigation, keeps_cell=keeps)
         notes.query = run.query_string
 
 

@@ -1,35 +1,37 @@
-"""The view as files, and one file that restores it."""
+"""What one takes along: a link, the picture, its numbers, files that work by themselves."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 
 import streamlit as st
 
 from headlight.app import selection
-from headlight.app.export import bundle, pictures, tables
-from headlight.app.export.view import View, settings_json, stem
+from headlight.app.components.browser import copy_link
+from headlight.app.export import assignment, bundle, paper, pictures, tables
+from headlight.app.export.figures import TooNarrow
+from headlight.app.export.view import View, permalink, settings_json, stem
+from headlight.app.live import build
 from headlight.app.results import memoize
 from headlight.app.shell import frame
 from headlight.app.shell.grid_display import grid_options
 from headlight.app.shell.layout import st_page
-from headlight.app.state import catalog, messages, session, widgets
+from headlight.app.state import address, catalog, messages, session, widgets
 from headlight.app.state.dropped import drop
-from headlight.app.state.options import ONE
-from headlight.app.state.pages import HOME, PAGES
+from headlight.app.state.options import ALL, ONE
+from headlight.app.state.pages import EXPORT, HOME, PAGES
 from headlight.app.state.settings import SETTINGS
 from headlight.app.text import formats
 from headlight.model.recording.recording import ENDING
 
-PICTURES = {  # label → extension, media type, writer, part of the file name
-    f"{what} as {ending.upper()}": (ending, kind, partial(make, ending=ending), name)
-    for what, make, name in (("Head", pictures.head, ""), ("All heads", pictures.grid, "all-heads"))
-    for ending, kind in (("png", "image/png"), ("svg", "image/svg+xml"), ("pdf", "application/pdf"))
-} | {"Both as a web page": ("html", "text/html", pictures.page, "page")}
+KINDS = {"PDF": "application/pdf", "SVG": "image/svg+xml", "PNG": "image/png"}
 TABLES = {
     "CSV": ("csv", "text/csv", tables.csv),
     "Parquet": ("parquet", "application/vnd.apache.parquet", tables.parquet),
     "NPZ": ("npz", "application/octet-stream", tables.npz),
 }
-PREVIEW = 420  # pixels
+NOTEBOOK = Path(__file__).resolve().parents[2] / "assets" / "headlight.ipynb"
 
 
 def take_file() -> None:
@@ -52,140 +54,182 @@ def take_file() -> None:
         notes.refused = str(error)
 
 
-def file_button(label: str, make, name: str, kind: str, **more) -> None:
+def file_button(label: str, make: Callable[[], bytes], name: str, kind: str, **more) -> None:
     """A file that is made on demand."""
+    look = {"type": "tertiary"} | more
     st.download_button(
-        label, memoize.one_at_a_time(make), name, kind, key=f"take {name}", on_click="ignore",
-        icon=":material/download:", **more,
-    )  # fmt: skip
+        label,
+        memoize.one_at_a_time(make),
+        name,
+        kind,
+        key=f"take {name}",
+        on_click="ignore",
+        **look,
+    )
+
+
+@contextmanager
+def row(title: str, said: str) -> Iterator[None]:
+    """One thing to take: its name, what it is, and the ways to take it."""
+    with st.container(gap="xsmall"):
+        st.markdown(f"**{title}**")
+        with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+            yield
+        if said:
+            st.caption(said)
 
 
 def page() -> None:
     verdict = st.container(key="verdict")
-    files, aside = st.columns([2, 1], gap="large")
-    preview, opening = aside.container(), aside.container()
-    with opening:
-        st.subheader("Open a file")
-        st.file_uploader(
-            "Evidence pack or recording",
-            ["zip", ENDING[1:]],
-            key="pack",
-            on_change=take_file,
-            max_upload_size=bundle.LARGEST_BUNDLE // 2**20,
-            label_visibility="collapsed",
-        )
-        st.caption(
-            "An evidence pack restores its view, runs the model again and reports how well the "
-            f"numbers agree. A recording ({ENDING}) of attention weights joins your list of "
-            "models. Nothing in either is stored or shown to others."
-        )
     if refused := session.memo().refused:
         messages.show_message(f"The file could not be opened. {refused}", verdict.error)
-
     shown = selection.shown()
-    model_view, trace = shown.view, shown.whole
-    focus, reading = session.focus(), session.reading()
     view = View(
-        trace,
-        session.to_share(),
-        reading,
-        grid_options(shown),
-        session.last_page(),
+        shown.whole, session.to_share(), session.reading(), grid_options(shown), session.last_page()
     )
-    model = bundle.Model(view.settings["model"], *catalog.sha256(model_view))
+    model = bundle.Model(view.settings["model"], *catalog.sha256(shown.view))
+    with verdict:
+        draw_pack(view, model)
+        draw_recording()
 
-    if pack := session.memo().pack:
-        moved = [
-            setting.name
-            for key, setting in SETTINGS.items()
-            if setting.run and view.settings[key] != pack.settings[key]
-        ]
-        with verdict:
-            if moved:
-                st.info(
-                    f"The view no longer matches the pack. Changed since: {', '.join(moved)}. "
-                    "Restore it to compare the numbers."
-                )
-                st.button(
-                    "Restore the pack's view",
-                    on_click=session.restore,
-                    args=(pack.settings, pack.page),
-                )
-            else:
-                agreement = bundle.compare(pack, trace, model)
-                text = formats.escaped(" ".join(agreement.explanation))
-                show = {"identical": st.success, "different": st.warning}.get(
-                    agreement.verdict, st.info
-                )
-                show(f"The view is restored. Numbers: **{agreement.verdict}**. {text}")
-            st.page_link(st_page(PAGES[pack.page]), label=f"Back to {PAGES[pack.page].title}")
+    preview, ways = st.columns([3, 2], gap="large")
+    with ways:
+        with row("Copy link", "Opens this head, row and change on any machine with Headlight."):
+            copy_link(permalink(view.settings, view.page), PAGES[EXPORT].path, address.PLACE)
+        with row("Picture", ""):
+            ending, of, size = (widgets.draw(key) for key in ("format", "heads_of", "size"))
+        kind, layer, head = view.head
+        printed = paper.Figure(
+            view.trace, kind, layer, head, whole=of == ALL, reading=view.reading,
+            colours=view.settings["colours"],
+        )  # fmt: skip
+        inches = 0.0 if size == "as it is" else paper.inches_of(size.replace(" ", ""))
+        name = f"{stem(view, f'{kind}-all-heads' if of == ALL else '')}.{ending.lower()}"
+        file_button(
+            f"Save {ending}", partial(printed.drawn, ending.lower(), inches), name, KINDS[ending],
+            type="primary",
+        )  # fmt: skip
+        draw_numbers(view, model)
+        draw_files(view)
+        with row(
+            "Open a file", f"An evidence pack, or a recording ({ENDING}) of a model's weights."
+        ):
+            st.file_uploader(
+                "Evidence pack or recording",
+                ["zip", ENDING[1:]],
+                key="pack",
+                on_change=take_file,
+                max_upload_size=bundle.LARGEST_BUNDLE // 2**20,
+                label_visibility="collapsed",
+            )
+    with preview, st.container(key="printed"):
+        try:
+            # it may wait long for other users' drawings, and must not hold its turn meanwhile
+            image = memoize.memoize_drawing(
+                shown,
+                ("printed", printed.place, printed.whole, inches, settings_json(view)),
+                lambda: printed.drawn("svg", inches).decode("utf-8"),
+                len,
+            )
+            st.image(image, width="stretch", alt=printed.caption())
+            st.caption(formats.escaped(printed.caption()))
+        except TooNarrow as error:
+            messages.show_message(error)
+    frame.finding("Take this picture, or the whole thing.")
 
+
+def draw_pack(view: View, model: bundle.Model) -> None:
+    """How well the numbers of an evidence pack agree with the run that it restored."""
+    if not (pack := session.memo().pack):
+        return
+    moved = [
+        setting.name
+        for key, setting in SETTINGS.items()
+        if setting.run and view.settings[key] != pack.settings[key]
+    ]
+    if moved:
+        st.info(
+            f"The view no longer matches the pack. Changed since: {', '.join(moved)}. "
+            "Restore it to compare the numbers."
+        )
+        st.button(
+            "Restore the pack's view", on_click=session.restore, args=(pack.settings, pack.page)
+        )
+        return
+    agreement = bundle.compare(pack, view.trace, model)
+    text = formats.escaped(" ".join(agreement.explanation))
+    show = {"identical": st.success, "different": st.warning}.get(agreement.verdict, st.info)
+    show(f"The view is restored. Numbers: **{agreement.verdict}**. {text}")
+    st.page_link(st_page(PAGES[pack.page]), label=f"Back to {PAGES[pack.page].title}")
+
+
+def draw_recording() -> None:
     if name := session.memo().recording:
-        with verdict:
-            st.success(f"“{formats.escaped(name)}” is in your list of models until you leave.")
-            st.page_link(st_page(PAGES[HOME]), label="See what its heads attend to")
+        st.success(f"“{formats.escaped(name)}” is in your list of models until you leave.")
+        st.page_link(st_page(PAGES[HOME]), label="See what its heads attend to")
 
-    with preview:
-        # it may wait long for other users' drawings, and must not hold its turn meanwhile
-        preview = memoize.memoize_drawing(
-            shown,
-            ("preview", focus, reading, settings_json(view)),  # the file contains all of them
-            lambda: pictures.head(view, "svg").decode("utf-8"),
-            len,
-        )
-        st.image(preview, width=PREVIEW, alt=f"Preview: {view.name}")
 
-    with files, st.container(key="files"):
-        st.subheader("Pictures")
-        with st.container(horizontal=True):
-            for label, (ending, kind, make, what) in PICTURES.items():
-                file_button(label, partial(make, view), f"{stem(view, what)}.{ending}", kind)
-        st.caption(
-            "On a white background. SVG can be scaled and edited; PDF suits a paper. Characters "
-            "missing from this machine's fonts appear as codes in PNG and PDF, such as U+4E2D. The "
-            "web page works offline, and you can hover and click as here."
-        )
-        st.subheader("Numbers")
+def draw_numbers(view: View, model: bundle.Model) -> None:
+    _, left_out, _ = bundle.contents(view)
+    said = [
+        "Weights as the model used them. The evidence pack has all of this, the settings and the "
+        "model's SHA-256: others open the same view with it and verify your numbers.",
+        *left_out,
+    ]
+    with row("Numbers", " ".join(said)):
         selected = widgets.draw("weights_of") == ONE
-        with st.container(horizontal=True):
-            name = stem(view, "" if selected else "all-heads")
-            sizes = {ending: tables.size(view, ending, selected) for ending, *_ in TABLES.values()}
-            for label, (ending, kind, make) in TABLES.items():
-                large = sizes[ending] > tables.LARGEST_FILE
-                file_button(
-                    label, partial(make, view, selected), f"{name}.{ending}", kind, disabled=large
-                )
-            settings = partial(settings_json, view)
-            file_button("Settings (JSON)", settings, f"{name}.settings.json", "application/json")
-        text = ", ".join(f"{label} {formats.size(sizes[TABLES[label][0]])}" for label in TABLES)
-        st.caption(
-            f"About {text}. Each file has the tokens. Parquet and NPZ also hold the settings; for "
-            "CSV, take the settings file. In CSV, an apostrophe precedes tokens that a spreadsheet "
-            "would read as a formula. Read it in pandas with `keep_default_na=False`."
+        name = stem(view, "" if selected else "all-heads")
+        sizes = {
+            label: tables.size(view, ending, selected) for label, (ending, *_) in TABLES.items()
+        }
+        for label, (ending, kind, make) in TABLES.items():
+            file_button(
+                f"{label} {formats.size(sizes[label])}", partial(make, view, selected),
+                f"{name}.{ending}", kind, disabled=sizes[label] > tables.LARGEST_FILE,
+            )  # fmt: skip
+        file_button(
+            "Evidence pack", partial(bundle.make, view, model), f"{stem(view)}-evidence.zip",
+            "application/zip",
+        )  # fmt: skip
+    if max(sizes.values()) > tables.LARGEST_FILE:
+        st.info(
+            f"Files above {formats.size(tables.LARGEST_FILE)} are not made here. Take only the "
+            f"{ONE}, or use `headlight trace`."
         )
-        if max(sizes.values()) > tables.LARGEST_FILE:
-            st.info(
-                f"Files above {formats.size(tables.LARGEST_FILE)} are not made here. Take only the "
-                f"{ONE}, or use `headlight trace`."
-            )
 
-        st.subheader("Evidence pack")
-        name = f"{stem(view)}-evidence.zip"
-        make = partial(bundle.make, view, model)
-        file_button("Evidence pack (ZIP)", make, name, "application/zip", type="primary")
-        _, left_out, _ = bundle.contents(view)
-        st.caption(
-            " ".join(
-                [
-                    "All of these files, the settings, a link, the model's SHA-256, the library "
-                    "versions, and a README. Others can open the same view with it and verify your "
-                    "result.",
-                    *left_out,
-                ]
-            )
-        )
-    frame.explain(
-        "The current view as files: the selected head and all heads, with your settings under "
-        "“Display”. Each file is made on demand. To see the evidence pack at work, download it, "
-        "change everything, then drop it here: the view comes back, and its numbers are checked."
+
+def draw_files(view: View) -> None:
+    said = (
+        "The live page runs this model in any browser, without internet or installation. The web "
+        "page shows this run. The notebook is a start in Python, the exercise one for a class."
     )
+    with row("To take along", said):
+        draw_live_page(view.settings["model"])
+        file_button(
+            "Web page", partial(pictures.page, view), f"{stem(view, 'page')}.html", "text/html"
+        )
+        file_button("Notebook", NOTEBOOK.read_bytes, NOTEBOOK.name, "application/x-ipynb+json")
+        file_button(
+            "Exercise", partial(assignment.students_zip, "attention"), "attention.zip",
+            "application/zip",
+        )  # fmt: skip
+
+
+def draw_live_page(name: str) -> None:
+    """The model as one HTML file, or why it cannot be one."""
+    if lacks := session.context().lacks:
+        st.caption(f"Live page: it takes a whole model. {lacks}")
+        return
+    if (folder := catalog.folders().get(name)) is None:
+        st.caption(f"Live page: {formats.escaped(name)} has random weights. Choose another model.")
+        return
+    try:
+        build.check(folder)
+    except (OSError, ValueError, LookupError) as error:
+        st.caption(f"Live page: {formats.escaped(str(error))}")
+        return
+    file_button("Live page", partial(_live_page, folder), f"{name}.html", "text/html")
+
+
+def _live_page(folder: Path) -> bytes:
+    return build.page(folder).encode("utf-8")

@@ -4,9 +4,11 @@ import streamlit as st
 
 from headlight.app.components.class_steps import StepRow, class_steps
 from headlight.app.components.lesson_cards import LessonCard, lesson_cards
+from headlight.app.components.room import room_form
 from headlight.app.lessons import covered
 from headlight.app.lessons.class_plan import plan
 from headlight.app.lessons.lesson import LiveLesson
+from headlight.app.server import lan
 from headlight.app.shell import class_remote, frame, lesson, running_lesson
 from headlight.app.shell.class_remote import IN_CLASS
 from headlight.app.state import catalog, messages, session, widgets
@@ -96,4 +98,9 @@ def draw_class_plan() -> None:
         "palette": session.palette(),
         "folded": session.values()["projector"],
     }
+    if not session.values()["room"]:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            room_form()
+            if not lan.class_address():
+                st.caption("Start the app with `make serve`, so that others can reach it.")
     class_steps(rows, class_remote.links(), session.values()["plan"], look)

@@ -1,6 +1,6 @@
 """What only the browser can do: its events, what it stores, its clipboard, and links."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import streamlit as st
 from streamlit.components.v2 import component
@@ -32,7 +32,7 @@ _mount_storage = component(
 )
 _mount_copy = component(
     "headlight_copy_link",
-    html='<button type="button">Copy link</button><span role="status"></span>',
+    html='<button type="button">Copy</button><span role="status"></span>',
     css=read("shared/button.css")
     + "span { display: block; padding-top: 0.3rem; overflow-wrap: anywhere; }",
     js=script("browser/copy_link.js"),
@@ -66,9 +66,11 @@ def local_storage(session: str, text: str | None, on_stored: Callable[[str], Non
     )
 
 
-def copy_link() -> None:
-    """A button that copies the page's address, which holds every setting."""
-    _mount_copy(data={"longest": LONGEST}, key="copy_link", width="content")
+def copy_link(view: str, here: str, place: Collection[str]) -> None:
+    """A button that copies the address of a view, from the app's root, with the words of `place`
+    that the address has of the page at the path `here`."""
+    data = {"longest": LONGEST, "view": view, "here": here, "place": [*place]}
+    _mount_copy(data=data, key="copy_link", width="content")
 
 
 def follow_link(address: str, here: str, count: int) -> None:
