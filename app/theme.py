@@ -120,6 +120,21 @@ STYLE = f"""
 
 .st-key-content {{ gap: 0.3rem; }}
 .st-key-controls {{ gap: 0.5rem; }}
+/* What is chosen from is words: the chosen one is underlined, as on the stage. */
+.stMain [data-variant="segmented_control"] {{
+  border: 0; background: none; border-radius: 0; min-height: 1.6rem; padding: 0; margin-right: 1rem;
+  color: inherit; opacity: 0.75;
+
+  &[data-selected] {{ opacity: 1; box-shadow: 0 2px 0 {FOCUS}; }}
+  &[data-selected] p {{ font-weight: 650; }}
+}}
+.stMain :is([data-testid="stPopoverButton"], .react-aria-ComboBox > div):not(
+  :hover, :focus-within, :focus-visible) {{
+  border-color: transparent; background: none;
+}}
+.st-key-printed img {{
+  background: white; padding: 0.6rem; max-height: calc(100vh - 19rem); object-fit: contain;
+}}
 .st-key-controls:empty, .st-key-notices:empty {{ display: none; }}
 .st-key-explain {{ max-width: 60rem; margin-top: 0.8rem; }}
 .st-key-explain :is(p, li, label) {{ font-size: {SMALL}; line-height: 1.42; }}

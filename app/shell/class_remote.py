@@ -10,10 +10,8 @@ from headlight.app.components.class_steps import SlideLink, remote
 from headlight.app.lessons.class_plan import ASK, Slide, plan
 from headlight.app.lessons.question import Veil
 from headlight.app.state import session
-from headlight.app.state.pages import Page
+from headlight.app.state.pages import IN_CLASS, Page
 from headlight.app.text import formats
-
-IN_CLASS = "In class"  # the view of the page Learn
 
 
 def back(at: int) -> str:

@@ -96,10 +96,22 @@ def draw_header(page: Page, is_covered: bool) -> None:
             stage_run(sent)
             look = _shown(shown) | {"run": id_of(sent), "cards": None, "write": None}
             look["done"] = look["done"] if page.changes else []
-    views = [(each.view, each.path) for each in GROUPS.get(page.group, ())]
     title = page.view if page.group == CHECK else page.title
-    head = {"path": page.path, "title": title, "views": views if len(views) > 1 else []}
+    head = {"path": page.path, "title": title, "views": _views(page)}
     _look(look | {"page": head})
+
+
+def _views(page: Page) -> list[tuple[str, str, str | None, bool]]:
+    """Those of its group: name, path, what the setting “picture” is there, whether it is shown."""
+    shown = session.values().get("picture")
+    views: list[tuple[str, str, str | None, bool]] = []
+    for each in GROUPS.get(page.group, ()):
+        if not each.pictures:
+            views.append((each.view, each.path, None, each == page))
+        for number, name in enumerate(each.pictures):
+            is_shown = each == page and shown in ((name,) if number else (name, ""))
+            views.append((name, each.path, name if number else "", is_shown))
+    return views if len(views) > 1 else []
 
 
 def say(page: Page, places: frame.Frame) -> None:

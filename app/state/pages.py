@@ -22,6 +22,7 @@ class Page:
     the CSS selector of what it shows first. `head`: it shows the selected head; `run`: it is about
     the model and the sentence that are chosen; `changes`: as they are changed; `weights`: of the
     selected model it needs no more than attention weights; `stage`: it has a screen of its own.
+    `pictures`: its own views, by what the setting “picture” calls them, the first by default.
     `settings`: those that it draws itself."""
 
     title: str
@@ -35,6 +36,7 @@ class Page:
     changes: bool = True
     weights: bool = False
     stage: bool = False
+    pictures: tuple[str, ...] = ()
     settings: tuple[Setting, ...] = field(default=(), compare=False)
 
     @property
@@ -49,6 +51,7 @@ class Page:
 
 HOME, EXPORT = "stage", "take-away"
 ELSEWHERE = "", "learn", "lookup", "lineage", EXPORT  # paths that the header or Learn leads to
+LESSONS, IN_CLASS = "Lessons", "In class"
 LEARN, ATTENTION, INSIDE = "Learn", "Attention", "Inside a head"
 MODEL, CHECK, SHARE = "Model", "Check", "Share"
 
@@ -56,7 +59,8 @@ MENU = (
     Page(
         title="Learn",
         group=LEARN,
-        view="Learn",
+        view="Lessons",
+        pictures=(LESSONS, IN_CLASS),
         module="learn",
         path="learn",
         picture=".st-key-lesson_cards",

@@ -2,8 +2,11 @@
 
 from collections.abc import Sequence
 
+from headlight.app.text.formats import escaped
 from headlight.model.sites import Side
 from headlight.model.tokenizer import Encoding
+
+MOST_NAMED = 8  # tokens of a word
 
 
 def no_merges(kind: str) -> str:
@@ -21,6 +24,17 @@ def merged(n_symbols: int, n_tokens: int, n_shown: int, n_learned: int) -> str:
         return f"The first {n_shown} of {n_symbols - n_tokens:,} merges. {learned}"
     result = "one token" if n_tokens == 1 else f"{n_tokens} tokens"
     return f"No more neighbours can be merged: {result}. {learned}"
+
+
+def finding(word: str, tokens: Sequence[str], ids: Sequence[int], n_merges: int) -> str:
+    """A sentence, in Markdown, on what becomes of a pre-token."""
+    after = f", after {n_merges} merge{'s' * (n_merges != 1)}" if n_merges else ""
+    if len(ids) == 1:
+        number = f"The model reads its number: **{ids[0]:,}**."
+        return f"**{escaped(word)}** is one token{after}. {number}"
+    parts = " · ".join(f"**{escaped(token)}**" for token in tokens[:MOST_NAMED])
+    rest = " …" if len(tokens) > MOST_NAMED else ""
+    return f"**{escaped(word)}** becomes {len(ids)} tokens{after}: {parts}{rest}"
 
 
 def token_rows(

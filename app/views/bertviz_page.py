@@ -92,9 +92,8 @@ def page() -> None:
         f"Left: query ({query.title}). Right: key ({key.title}). It opens on layer "
         f"{numbers[shown]}, head {focus.head + 1}. {ABOUT[view]}{more}"
     )
+    frame.finding("A line leads from a query to a key: the stronger, the larger the weight.")
     frame.explain(
-        "[BertViz](https://github.com/jessevig/bertviz) for this model and sentence. A line leads "
-        "from a query on the left to a key on the right. The stronger the line, the larger the "
-        "weight.",
+        "[BertViz](https://github.com/jessevig/bertviz) for this model and sentence.",
         exercises.NEURONS,
     )

@@ -113,10 +113,11 @@ def page() -> None:
     selection.tell_unchanged()
     selection.unchanged().trace  # noqa: B018  errors are reported outside of the fragment
     walkthrough()
+    name = part_names.short_name(session.focus())
+    frame.finding(f"**{name}**, from its input to the output of its layer, in eleven steps.")
     frame.explain(
-        "From the input of the attention to the output of its layer, in eleven steps. Each has its "
-        "formula, its numbers, and the lines of code that computed them. Framed: the query and the "
-        "key that you follow. Use ← and → to step."
+        "Each step has its formula, its numbers, and the lines of code that computed them. Framed: "
+        "the query and the key that you follow. Use ← and → to step."
     )
 
 

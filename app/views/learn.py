@@ -10,19 +10,15 @@ from headlight.app.lessons.class_plan import plan
 from headlight.app.lessons.lesson import LiveLesson
 from headlight.app.server import lan
 from headlight.app.shell import class_remote, frame, lesson, running_lesson
-from headlight.app.shell.class_remote import IN_CLASS
-from headlight.app.state import catalog, messages, session, widgets
+from headlight.app.state import catalog, messages, session
+from headlight.app.state.pages import IN_CLASS
 from headlight.app.text import formats
 
-LESSONS = "Lessons"
 BELOW = 48  # pixels: what is folded below the cards
 
 
 def page() -> None:
-    views = [LESSONS, IN_CLASS]
-    with frame.controls():
-        view = widgets.draw("picture", options=views, default=LESSONS)
-    if view == IN_CLASS:
+    if session.values().get("picture") == IN_CLASS:
         draw_class_plan()
     else:
         draw_lessons()

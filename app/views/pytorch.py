@@ -22,7 +22,7 @@ LOGITS_WITHIN = 1e-5  # times the largest logit, where that is above 1
 def page() -> None:
     frame.explain(
         "Our Transformer and PyTorch's, with the same weights, sentence, masks and changes. The "
-        "third picture is the first minus the second. Rows are queries, columns are keys.",
+        "third picture is the first minus the second, in full colour from the tolerance on. Rows are queries, columns are keys.",
         exercises.COMPARED,
     )
 
@@ -62,18 +62,21 @@ def page() -> None:
     table = pd.DataFrame([logits_row, *rows])
     table["agrees"] = table["max |Δ|"] <= table["tolerance"]
 
-    with st.container(horizontal=True, vertical_alignment="center"):
-        if undefined := notices.first_undefined(reference.attention, trace):
-            st.warning(undefined)
-        elif shown.not_finite[0]:
-            st.badge("Nothing to compare", color="orange")
-        elif bool(table["agrees"].to_numpy().all()):
-            st.badge("PASS: they agree", icon=":material/check:", color="green")
-        else:
-            st.badge("FAIL: they differ", icon=":material/close:", color="red")
-        st.markdown(
-            f"Largest difference: heads **{table['max |Δ|'][1:].max():.1e}**, logits "
-            f"**{logits_row['max |Δ|']:.1e}**"
+    heads, logits = table["max |Δ|"][1:].max(), logits_row["max |Δ|"]
+    if undefined := notices.first_undefined(reference.attention, trace):
+        st.warning(undefined)
+    elif shown.not_finite[0]:
+        frame.finding("There is nothing to compare: not all numbers of this run are finite.")
+    elif bool(table["agrees"].to_numpy().all()):
+        frame.finding(
+            f"**torch.nn.Transformer** gives the same weights: no head differs by more than "
+            f"{heads:.1e}, no logit by more than {logits:.1e}."
+        )
+    else:
+        worst = table[~table["agrees"]].iloc[0]
+        frame.finding(
+            f"**They differ**: {worst['part']} by {worst['max |Δ|']:.1e}, where at most "
+            f"{worst['tolerance']:.1e} is rounding."
         )
 
     row, column = (session.chosen_token(setting) for setting in ("follow", "to"))
@@ -85,6 +88,7 @@ def page() -> None:
     pictures = compared(
         {"ours": blank_empty_rows(ours), "torch.nn.Transformer": theirs},
         "ours − PyTorch's",
+        within=HEADS_WITHIN,
         row_name=query.title,
         column_name=key.title,
         rows=query.labels,

@@ -72,6 +72,10 @@ def page() -> None:
             st.caption(
                 _token_table.merged(len(start), n_tokens[chosen], len(steps), len(tokenizer.merges))
             )
+            spelled = tokenizer.encode(text)
+            own = [at for at, word in enumerate(word_ids) if word == chosen]
+            found = ([values[at] for at in own] for values in (spelled.tokens, spelled.ids))
+            frame.finding(_token_table.finding(names[chosen], *found, len(steps)))
 
     with whole_text:
         normalized = visible(tokenizer.normalized(text))

@@ -183,8 +183,11 @@ export class Stage {
 
   // Other pages, which have its header: depths, texts, finding
 
-  toPage(path) {
-    return `${fromRoot(path, this.state.page?.path ?? HERE)}${location.search}`;
+  toPage(path, picture = null) {
+    const query = new URLSearchParams(location.search);
+    if (picture) query.set("picture", picture);
+    else query.delete("picture");
+    return `${fromRoot(path, this.state.page?.path ?? HERE)}?${query}`;
   }
 
   /** In a frame of another page one link, which leads out of it, takes the place of all others. */
@@ -230,8 +233,8 @@ export class Stage {
     const drawn = JSON.stringify(page.views);
     if (views.drawn === drawn) return; // a link that is being clicked stays
     views.drawn = drawn;
-    views.replaceChildren(...page.views.map(([name, path]) =>
-      leadsTo(element("a", path === page.path ? { "aria-current": "page" } : {}, name), () => this.toPage(path), true)));
+    views.replaceChildren(...page.views.map(([name, path, picture, isShown]) => leadsTo(
+      element("a", isShown ? { "aria-current": "page" } : {}, name), () => this.toPage(path, picture), picture === null)));
   }
 
   // Acts
