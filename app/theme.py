@@ -125,13 +125,16 @@ STYLE = f"""
   border: 0; background: none; border-radius: 0; min-height: 1.6rem; padding: 0; margin-right: 1rem;
   color: inherit; opacity: 0.75;
 
-  &[data-selected] {{ opacity: 1; box-shadow: 0 2px 0 {FOCUS}; }}
+  &[data-selected] {{
+    opacity: 1; box-shadow: 0 2px 0 {FOCUS}; background: none !important; color: inherit !important;
+  }}
   &[data-selected] p {{ font-weight: 650; }}
 }}
 .stMain :is([data-testid="stPopoverButton"], .react-aria-ComboBox > div):not(
   :hover, :focus-within, :focus-visible) {{
   border-color: transparent; background: none;
 }}
+.st-key-head_picker button {{ padding-inline: 0; }}
 .st-key-printed img {{
   background: white; padding: 0.6rem; max-height: calc(100vh - 19rem); object-fit: contain;
 }}

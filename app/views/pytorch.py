@@ -22,7 +22,8 @@ LOGITS_WITHIN = 1e-5  # times the largest logit, where that is above 1
 def page() -> None:
     frame.explain(
         "Our Transformer and PyTorch's, with the same weights, sentence, masks and changes. The "
-        "third picture is the first minus the second, in full colour from the tolerance on. Rows are queries, columns are keys.",
+        "third picture is the first minus the second, in full colour from the tolerance on. Rows "
+        "are queries, columns are keys.",
         exercises.COMPARED,
     )
 
