@@ -90,7 +90,6 @@ LARGER = 1.3  # factor for the text of figures in Present
 # finding, and the panel. They keep their height whatever stands in them, so that nothing moves.
 BAR, STATE, ROW_OF_PAGE, FINDING, PANEL = 44, 28, 40, 52, 330
 ROOM_LINE = 36  # pixels: the line of a room, for those who are in one
-PANEL_BESIDE_GRID, WIDE = 270, 1500  # the panel in a window narrower than that
 PANEL_FADE = 24  # pixels at its foot
 PRESENT_STATE = 36  # pixels: STATE in Present
 REMOTE = 42  # pixels: the line of a class at the foot of Present (class_steps/remote.css)
@@ -98,10 +97,6 @@ TOOLBAR = 26  # pixels: of Plotly, above a figure
 TABLE_TOOLBAR = 38  # pixels: of a table, above it
 CONTROL = 32  # pixels: the height of a control in the bar
 FINDING_LETTERS = 20  # pixels
-# The cards below the finding of the grid (head_grid/style.css): where they begin, also on a phone,
-# how high they are, and how much room they leave for the last one.
-CARDS_TOP, CARDS_TOP_NARROW, CARD, MORE = "3.247rem", "5.48rem", "2.6rem", 44
-GRID = 560  # pixels: the grid of heads is higher with any model
 # Pixels: the height of a picture that is fully visible in a window 720 high; the least height of a
 # row.
 PICTURE_HEIGHT, ROW = 440, 12
@@ -248,11 +243,6 @@ STYLE = f"""
 .st-key-body {{ align-items: flex-start; }}
 .st-key-body > :has(> .st-key-content) {{ flex: 1 1 0; min-width: 0; }}
 .st-key-body > :has(> .st-key-panel) {{ flex: 0 0 {PANEL}px; max-width: {PANEL}px; }}
-@media (max-width: {WIDE - 1}px) {{ /* the picture of all heads needs the width */
-  .st-key-body:has(.st-key-head_grid):not(:has(.st-key-lesson_region)) > :has(> .st-key-panel) {{
-    flex-basis: {PANEL_BESIDE_GRID}px; max-width: {PANEL_BESIDE_GRID}px;
-  }}
-}}
 .st-key-panel {{
   font-size: 0.88rem; border-left: 1px solid color-mix(in srgb, currentColor 18%, transparent);
   padding-left: 1rem; max-height: calc(100vh - {BAR + STATE + ROW_OF_PAGE + 12}px);
@@ -302,42 +292,17 @@ STYLE = f"""
 .st-key-content:has(.st-key-lesson_cards) .st-key-finding:not(:empty) {{
   min-height: 0;
 }}
-/* Above a picture that has the window's width. */
-.st-key-page > :is(.st-key-switches, :has(> .st-key-switches)) {{
-  flex: none; width: auto; margin-left: auto;
-}}
-.st-key-page > :is(.st-key-switches, :has(> .st-key-switches)) ~ * {{ margin-left: 0 !important; }}
-.st-key-page .st-key-switches {{
-  flex-wrap: nowrap; align-items: center; width: auto;
-
-  > * {{ flex: none; width: auto; }}
-  label::after {{ bottom: auto; left: auto; right: 0; top: calc(100% + 2px); width: 24rem; }}
-}}
 .st-key-page > :is(.st-key-picker, :has(> .st-key-picker)), .st-key-page .st-key-picker * {{
   flex-shrink: 1; min-width: 0;
 }}
 .st-key-page .st-key-head_picker p {{ overflow: hidden; text-overflow: ellipsis; }}
-.stElementContainer.st-key-select_peek.st-key-select_peek {{ flex-shrink: 0; }}
 /* Lines of controls between the bar and the picture: outlined are those that are chosen from. */
 :is(.st-key-page :is(.st-key-display, .st-key-explained), .st-key-state)
   :is([data-testid="stPopoverButton"], [data-testid="stBaseButton-secondary"]):not(
-    :hover, :focus-visible),
-.st-key-page .st-key-pad_to [data-testid="stNumberInputContainer"]:not(:focus-within, :hover) {{
+    :hover, :focus-visible) {{
   border-color: transparent; background: none;
 }}
 .st-key-page :is(.st-key-display, .st-key-explained) button {{ padding-inline: 0.35rem; }}
-.st-key-page .st-key-pad_to {{
-  width: 8.6rem;
-  [data-testid="stWidgetLabel"] {{ position: absolute; clip-path: inset(50%); }}
-  [data-testid="stNumberInputContainer"], [data-testid="stNumberInputContainer"] * {{
-    min-height: 0; height: {CONTROL - 2}px;
-  }}
-  input {{ padding-inline: 0.3rem; }}
-  [data-testid="stNumberInputContainer"]::before {{
-    content: "pad to"; padding-left: 0.5rem; line-height: {CONTROL - 2}px; font-size: {SMALL};
-    white-space: nowrap;
-  }}
-}}
 .st-key-page .st-key-explained {{ order: 1; }}
 .st-key-switch_head button {{ min-height: 0; padding-block: 0.15rem; }}
 .st-key-lesson_region:has(.st-key-lesson_ways) {{
@@ -357,21 +322,6 @@ STYLE = f"""
 .st-key-page > :is(.st-key-what_if, :has(> .st-key-what_if)),
 .st-key-page:not(:has(.st-key-what_if)) > :is(.st-key-display, :has(> .st-key-display)) {{
   margin-left: auto;
-}}
-/* The last of the cards of the grid, which stand below its finding and leave it this room. */
-.st-key-content {{ position: relative; }}
-:root {{ --hl-more: {MORE}px; --hl-cards-top: {CARDS_TOP}; }}
-.st-key-content:has(.st-key-head_grid) > :has(> .st-key-finding .st-key-what_if) {{
-  position: absolute; z-index: 1; right: 0; top: var(--hl-cards-top); width: {MORE - 6}px;
-  display: var(--hl-cards, block);
-
-  .st-key-finding {{ min-height: 0; }}
-  button {{
-    width: {MORE - 6}px; height: {CARD}; min-height: 0; padding: 0; border-radius: 0.5rem;
-  }}
-  button :is([data-testid="stMarkdownContainer"], button > div > :last-child) {{
-    position: absolute; clip-path: inset(50%);
-  }}
 }}
 .st-key-swap_effect {{ gap: 0.3rem; overflow: visible; padding-bottom: 6px; }}
 .st-key-swap_effect :is(p, li) {{ font-size: 0.9rem; line-height: 1.4; margin-bottom: 0.4rem; }}
@@ -402,9 +352,6 @@ STYLE = f"""
 .js-plotly-plot {{ overflow: visible !important; }}
 .js-plotly-plot .modebar-container {{ transform: translateY(-{TOOLBAR}px); }}
 """
-RESERVED_STYLE = f"""
-.st-key-head_grid {{ min-height: {GRID}px; }}
-"""
 # In every run Streamlit starts to fade all elements of a page, visible after half a second. Most
 # runs are over by then, but each element has become a layer of its own to compose: a third of the
 # time from a key press to the painted grid (1.67). Here elements fade only in slow runs, see
@@ -422,7 +369,6 @@ FOLDED = ".st-key-top_bar:not(:has(.hl-fold[open]))"
 NARROW_STYLE = f"""
 :has(> .stHtml > .hl-fold) {{ display: none; }}
 @media (max-width: {NARROW}px) {{
-  :root {{ --hl-cards-top: {CARDS_TOP_NARROW}; }}
   :has(> .stHtml > .hl-fold) {{ display: block; width: auto; flex: none; }}
   .hl-fold summary {{ cursor: pointer; padding: 0.6rem 0; white-space: nowrap; }}
   .stHorizontalBlock:is(.st-key-bar, .st-key-state, .st-key-page) {{
@@ -433,8 +379,7 @@ NARROW_STYLE = f"""
   .st-key-menu {{ flex: 0 0 100%; }}
   {FOLDED} .st-key-bar > :not(.st-key-menu, .st-key-model, .st-key-source, :has(.hl-fold)),
   {FOLDED} :is(.st-key-state, .st-key-picker, .st-key-what_if, .st-key-display),
-  {FOLDED} .st-key-page > :is(.st-key-switches, .st-key-explained,
-    :has(> :is(.st-key-switches, .st-key-explained))) {{ display: none; }}
+  {FOLDED} .st-key-page > :is(.st-key-explained, :has(> .st-key-explained)) {{ display: none; }}
   {FOLDED}:has([class*="st-key-badge_"]) summary::after {{ content: " ●"; }}
   {FOLDED} .st-key-bar > .st-key-model {{ flex: 0 0 7rem; width: auto; min-width: 0; }}
   .st-key-body {{ flex-direction: column; }}
@@ -582,16 +527,11 @@ STAGE_STYLE = f"""
 """
 # The style of every page. The bar's wrapper is sticky, because the bar itself would scroll away
 # (Streamlit 1.67).
-DOCUMENT_STYLE = (
-    STYLE + STALE_STYLE + BAR_STYLE + RESERVED_STYLE + NARROW_STYLE + PLAN_STYLE + STAGE_STYLE
-)
+DOCUMENT_STYLE = STYLE + STALE_STYLE + BAR_STYLE + NARROW_STYLE + PLAN_STYLE + STAGE_STYLE
 # Present: state, texts, finding and picture alone. B puts the bar above them and P the panel beside
 # them, see browser_events.
 PRESENT_STYLE = f"""
-:root {{ --hl-present: 1; --hl-tiles: none; }}
-:root:not([data-bar]) {{ --hl-cards: none; }}
 html {{ font-size: 20px !important; }}
-:root:not([data-panel]) {{ --hl-answers: none; }}
 :root:not([data-bar]) :is(.st-key-bar, .st-key-page),
 :root:not([data-panel]) .st-key-body > :has(> .st-key-panel) {{ display: none; }}
 .st-key-state, .st-key-state :is(p, label, input, button, textarea, [data-baseweb]) {{
@@ -599,21 +539,12 @@ html {{ font-size: 20px !important; }}
 }}
 .stHorizontalBlock.st-key-state {{ height: {PRESENT_STATE}px; display: flex; }}
 .st-key-state > .st-key-step {{ min-width: 160px; }}
-.st-key-state > :is(.st-key-undo, .st-key-redo, .st-key-as_trained),
-.st-key-state > .st-key-shows ~ .stElementContainer:has([data-testid="stCaptionContainer"]) {{
-  display: none;
-}}
+.st-key-state > :is(.st-key-undo, .st-key-redo, .st-key-as_trained) {{ display: none; }}
 @media (max-width: 1599px) {{ /* the finding tells where it is another one */
   .st-key-state:has(> .st-key-shows) > .st-key-output {{ display: none; }}
 }}
 :is(.st-key-finding, .st-key-verdict) p {{ font-size: 28px; }}
 .st-key-finding:not(:empty) {{ min-height: 76px; }}
-/* The question of a class stands where the finding will, above the remote. */
-:root:has(.st-key-class_question) {{ --hl-finding: none; }}
-.st-key-class_question {{ padding-bottom: 0.5rem; }}
-.st-key-class_question [data-testid="stMarkdownContainer"] {{ margin-bottom: 0; }}
-.st-key-class_question p {{ font-size: 28px; line-height: 1.25; margin: 0; }}
-.st-key-content:has(.st-key-class_question) .st-key-finding {{ display: none; }}
 :root:has(.st-key-remote) {{ --hl-foot: {REMOTE}px; }}
 .st-key-panel {{ max-height: calc(100vh - {PRESENT_STATE + 12}px); }}
 .st-key-room_panel {{ zoom: 1.15; }}
@@ -629,7 +560,6 @@ html {{ font-size: 20px !important; }}
 """
 # In a frame of another page: state, finding and picture alone, from 640 × 480 pixels on.
 EMBED_STYLE = """
-:root { --hl-present: 1; --hl-wide: 560; --hl-cards: none; --hl-answers: none; }
 .st-key-bar, .st-key-page, .st-key-body > :has(> .st-key-panel), [data-testid="stSkipToContent"],
 .st-key-state > :is(.st-key-player, .st-key-step) { display: none; }
 .st-key-state > .st-key-open_unframed { flex: none; }

@@ -87,13 +87,6 @@ def finding() -> dict[str, Any] | None:
     return {"text": now.text, "stays": now.kind == ASK}
 
 
-def draw_question() -> None:
-    """The question, where other pages have their finding."""
-    if (said := finding()) and said["stays"]:
-        with st.container(key="class_question"):
-            st.markdown(said["text"])
-
-
 def draw(page: Page) -> None:
     """The remote."""
     if slide() is not None:

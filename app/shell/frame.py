@@ -3,7 +3,7 @@ that explains, changes and counts. A page draws its picture where it is called a
 the other regions."""
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
@@ -23,14 +23,13 @@ class Frame:
 
     controls: DeltaGenerator
     finding: DeltaGenerator
-    hero: AbstractContextManager
+    hero: DeltaGenerator
     lesson: DeltaGenerator | None
     room: DeltaGenerator | None
     notices: DeltaGenerator
     explain: DeltaGenerator
     change: DeltaGenerator
-    numbers: DeltaGenerator | None
-    drawn_by_head: list[Callable[[], None]] = field(default_factory=list)  # see of_selected_head
+    numbers: DeltaGenerator
     effect: Callable[[], Effect] = field(default_factory=lambda: cache(shell_effect.effect))
 
 
@@ -97,28 +96,13 @@ def notices() -> DeltaGenerator:
 
 
 def numbers() -> DeltaGenerator:
-    """The place of numbers, in the panel, or in the menu of heads on a page without one."""
-    place = _frame.get().numbers
-    assert place is not None
-    return place
-
-
-def shows_numbers() -> bool:
-    """Whether there is such a place: a closed menu has none."""
-    return _frame.get().numbers is not None
+    """The place of numbers, in the panel."""
+    return _frame.get().numbers
 
 
 def explanation() -> DeltaGenerator:
     """The place of what explains the picture, in the panel."""
     return _frame.get().explain
-
-
-def of_selected_head(draw: Callable[[], None]) -> None:
-    """What the page draws of the selected head by itself: all that selecting another head changes
-    on the page, apart from its picture. It is drawn after the page, in a region of its own, and
-    again whenever another head is selected; see regions.py. `draw` is defined in the page's file
-    and takes nothing from the run. Called last: a run that was cut short has no region."""
-    _frame.get().drawn_by_head.append(draw)
 
 
 def finding(text: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from headlight.app.components.browser import follow_link, lesson_offer, local_storage
+from headlight.app.components.browser import follow_link, local_storage
 from headlight.app.components.paint import paint
 from headlight.app.export.assignment import students_zip
 from headlight.app.export.view import permalink
@@ -118,15 +118,6 @@ def keep_answers() -> None:
 def draw_cover(page: Page) -> None:
     """Say why a page is covered: it would give the answer away."""
     st.info(NO_EXPORT if page.key == EXPORT else COVERED, icon=":material/visibility_off:")
-
-
-def draw_offer() -> None:
-    """One line on the first page, which goes away for good once it is answered."""
-    if session.values()["lesson"] or room_acts.code():
-        return
-    first = next(iter(running_lesson.lessons().values()), None)
-    if first:
-        lesson_offer(first.title, first.minutes, lambda: running_lesson.start(first.name))
 
 
 def _draw_step(now: Running, page: Page) -> None:

@@ -1,7 +1,6 @@
 """The line of a page: its title and views, the picker of the selected head, its own controls, and
-the menus What if and Display. On Attention, What if stands behind the last of its cards."""
+the menus What if and Display."""
 
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from headlight.app import selection
 from headlight.app.components.page_links import page_links
-from headlight.app.shell import edits, panel, sweeps
+from headlight.app.shell import edits, sweeps
 from headlight.app.shell.layout import (
     draw_settings,
     head_label,
@@ -19,7 +18,7 @@ from headlight.app.shell.layout import (
 )
 from headlight.app.state import catalog, messages, session, widgets
 from headlight.app.state.options import ABLATION, CLEAREST_ROW, LARGEST_WEIGHT, PATCHING
-from headlight.app.state.pages import GROUPS, MATRIX, Page
+from headlight.app.state.pages import GROUPS, Page
 from headlight.model.probing.changes import VERBS, CannotChange
 from headlight.model.probing.trace import CannotRead
 
@@ -36,7 +35,7 @@ The comparison reads the same target. To patch heads or compare weights, both te
 same number of tokens.
 """.format("\n".join(f"| `{verb.example}` | {verb.help} |" for verb in VERBS.values() if verb.help))
 
-OF_A_CELL = MATRIX, "compare"  # pages where a query is clicked in the picture
+OF_A_CELL = "compare"  # the page where a query is clicked in the picture
 READING = ("pattern", "show", "scale", "colours", "order", "average", "special", "words", "least")
 
 
@@ -66,33 +65,22 @@ def draw_views(page: Page) -> None:
         page_links("views", links, page.path or "", title=f"Views of {page.group}")
 
 
-def draw_picker(page: Page, **options) -> DeltaGenerator | None:
-    """Kind of attention, layer and head in one menu, named by what is selected; `options` of its
-    widgets. On a page without a panel it says as well whether the head is important. Returns the
-    place in it for what else is said of the head, None while it is closed."""
-    if not page.head:
-        return None
-    badge = panel.importance_badge() if page.alone else ""
-    with menu(head_label() + badge, "head_picker") as picker:
+def draw_picker(page: Page) -> None:
+    """Kind of attention, layer and head in one menu, named by what is selected."""
+    with menu(head_label(), "head_picker") as picker:
+        if not picker.open:
+            return
         with st.container(horizontal=True):
-            if picker.open:
-                draw_settings(("kind", "layer", "head"), **options)
-        if picker.open and page.key in OF_A_CELL:
+            draw_settings(("kind", "layer", "head"))
+        if page.key == OF_A_CELL:
             with st.container(horizontal=True):
-                _draw_cell(options)
-        if page.alone and not picker.open:
-            return None  # a click on a map need not wait for what nobody sees
-        if page.alone and "switch_head" not in page.idle:
-            panel.draw_switch(options.get("on_change"))
-            panel.draw_importance(is_whole=True)
-        return st.container(key="head_card")
+                _draw_cell()
 
 
-def _draw_cell(options: Mapping) -> None:
+def _draw_cell() -> None:
     """The selected query and key, which are usually clicked in the picture."""
-    chosen, focus = session.values(), session.focus()
-    firsts = {"follow": CLEAREST_ROW, "to": LARGEST_WEIGHT}
-    if not chosen["line"] or not session.shows_tokens():
+    focus, firsts = session.focus(), {"follow": CLEAREST_ROW, "to": LARGEST_WEIGHT}
+    if not session.values()["line"]:
         return
     with suppress(messages.NothingToShow, CannotChange, CannotRead):  # the page says why
         trace = selection.shown().trace
@@ -100,7 +88,7 @@ def _draw_cell(options: Mapping) -> None:
         names = {"follow": trace.row_words(*focus)}
         for key in firsts:
             tokens = texts[key].tokens
-            widgets.draw_token(key, tokens, firsts[key], options, names.get(key, ()))
+            widgets.draw_token(key, tokens, firsts[key], names=names.get(key, ()))
 
 
 def draw_display(page: Page) -> None:
@@ -114,7 +102,7 @@ def draw_display(page: Page) -> None:
 
 
 def draw_what_if(page: Page) -> None:
-    """What no card offers, where anything can be changed."""
+    """Any change at all, where anything can be changed."""
     if not session.context().can_change or "what_if" in page.idle:
         return
     _close_after_change()

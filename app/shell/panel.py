@@ -1,9 +1,5 @@
 """The panel beside the picture: what changes the model while it runs."""
 
-from collections.abc import Callable
-from functools import partial
-from typing import Literal
-
 import streamlit as st
 
 from headlight.app import selection
@@ -24,7 +20,7 @@ def draw_change(page: Page) -> None:
     that changes nothing. A single text has padding masks once it is padded."""
     if "switches" in page.idle:
         return
-    if not page.alone and (_masks() or session.context().can_change):
+    if _masks() or session.context().can_change:
         st.markdown("**Change**")
     draw_masks()
 
@@ -56,29 +52,23 @@ def _pass_over_idle_padding() -> None:
         session.choose(pad_to=longest + 1 if now > before else 0)
 
 
-def draw_head(then: Callable[[], None] | None = None) -> None:
-    """What is done to the selected head: the one that peeks while the causal mask is off, and the
-    switch. `then` is called after the callback of either."""
-    draw_peek(then)
-    draw_switch(then)
+def draw_head(page: Page) -> None:
+    """What is done to the selected head, and whether it is important."""
+    _draw_peek()
+    _draw_switch()
+    if "importance" not in page.idle:
+        draw_importance()
 
 
-def _in_turn(act: Callable[..., None], then: Callable[[], None] | None, **given) -> None:
-    act(**given)
-    if then:
-        then()
-
-
-def draw_peek(then: Callable[[], None] | None = None) -> None:
-    """While the causal mask is off: a button that selects the head that peeks most, and then calls
-    `then`."""
+def _draw_peek() -> None:
+    """While the causal mask is off: a button that selects the head that peeks most."""
     if running_lesson.veils() or (seen := peek()) is None:
         return
     head = {"kind": seen.kind, "layer": seen.layer, "head": seen.head}
     st.button(
         f"Decoder {seen.layer}.{seen.head} peeks most",
         icon=":material/visibility:",
-        on_click=partial(_in_turn, session.choose, then),
+        on_click=session.choose,
         kwargs=head | {"follow": f"{seen.at + 1} ", "to": f"{seen.at + 2} "},
         disabled=head == {key: session.values()[key] for key in head},
         help="Select it: the decoder head with the largest weight on a row's next token",
@@ -87,12 +77,8 @@ def draw_peek(then: Callable[[], None] | None = None) -> None:
     )
 
 
-def draw_switch(
-    then: Callable[[], None] | None = None,
-    look: Literal["secondary", "tertiary"] = "tertiary",
-) -> None:
-    """The button that switches the selected head off, or on again, where that can be done, and then
-    calls `then`; `look` of the button."""
+def _draw_switch() -> None:
+    """The button that switches the selected head off, or on again, where that can be done."""
     if not session.context().can_change:
         return
     focus, layer = session.focus(), session.values()["layer"]
@@ -101,10 +87,11 @@ def draw_switch(
         f"Switch {name} on again" if edits.is_off(focus) else f"Switch off {name}",
         icon=":material/power_settings_new:",
         kwargs=focus._asdict(),
-        help=f"Layer {layer}, head {focus.head + 1}. On the small maps: O",
+        help=f"Layer {layer}, head {focus.head + 1}",
         key="switch_head",
-        on_click=partial(_in_turn, switch, then),
-        type=look,
+        on_click=edits.edit,
+        args=("off",),
+        type="tertiary",
     )
 
 
@@ -115,13 +102,6 @@ def _surveyed() -> tuple[Survey, Place] | None:
     if running_lesson.veils() or not survey:
         return None
     return survey, session.focus()._replace(layer=session.values()["layer"] - 1)
-
-
-def importance_badge() -> str:
-    """What draw_importance says of the selected head, in a few words after its name; or ""."""
-    place = _surveyed()
-    words = head_card.badge(*place) if place else ""
-    return f" :gray[· {words}]" if words else ""
 
 
 def over_all() -> str:
@@ -137,8 +117,3 @@ def draw_importance(is_whole: bool = False) -> None:
         st.caption(
             f"{verdict} {change}" if is_whole else verdict, help=None if is_whole else change
         )
-
-
-def switch(**head) -> None:
-    """Switch a head off, or on again. A callback."""
-    edits.edit("off", **head)

@@ -50,7 +50,7 @@ NOT_LED = *OF_ROOMS, "projector"  # settings of a page's own, wherever the class
 # Menus and switches that are not there while a page is led: it would be in vain to use them.
 IDLE_WHERE_LED = (
     "switches", "switch_head", "importance", "what_if", "display", "shows", "step", "player",
-    "undo", "lesson_offer", "menus",
+    "undo", "menus",
 )  # fmt: skip
 
 

@@ -7,7 +7,6 @@ from functools import cache
 from pathlib import Path
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from headlight.app import theme
 from headlight.app.components.browser import browser_events
@@ -19,7 +18,6 @@ from headlight.app.shell import (
     lesson,
     page_row,
     panel,
-    regions,
     room,
     room_acts,
     running_lesson,
@@ -30,7 +28,7 @@ from headlight.app.shell.layout import is_picture_alone, row
 from headlight.app.shell.output import draw_not_finite
 from headlight.app.shell.state_strip import draw_state
 from headlight.app.state import catalog, session, widgets
-from headlight.app.state.pages import MATRIX, Page
+from headlight.app.state.pages import Page
 from headlight.app.state.settings import MASKS, SETTINGS
 from headlight.app.text import formats, notices
 from headlight.app.text.keys import BY_PAGE, EVERYWHERE
@@ -69,13 +67,12 @@ def draw(page: Page, run: Callable[[], None]) -> None:
         line = page_row.draw_title(page)
     body = st.container(key="body", horizontal=True, wrap=False, gap="small")
     with room_acts.share(), room_acts.turn() as picture_is_drawn, session.running(page.key):
-        has_effect = page.key != MATRIX and "switches" not in page.idle
+        has_effect = "switches" not in page.idle
         page = room_acts.as_led(page)
         places = frame.make(
             line.controls,
             body,
-            lesson=bool(session.values()["lesson"] or running_lesson.memo().finished)
-            or class_remote.slide() is not None,  # at every step: what moves is drawn anew
+            lesson=bool(session.values()["lesson"] or running_lesson.memo().finished),
             room=bool(room_acts.code()),
             presented=is_picture_alone(),
             above=line.row if page.alone else None,
@@ -93,7 +90,6 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                     with places.lesson:
                         lesson.draw(page)
                         lesson.draw_finished(page)
-                        class_remote.draw_question()
                 lacks = session.context().lacks
                 if running_lesson.covers(page.key):
                     lesson.draw_cover(page)
@@ -123,12 +119,14 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                         panel.draw_change(page)
                     with state:
                         draw_state(page)
-                    with places.finding if page.key == MATRIX else line.row:
-                        page_row.draw_what_if(page)
                     with line.row:
+                        page_row.draw_what_if(page)
                         page_row.draw_display(page)
                     if page.head:
-                        draw_head(page, places, line.picker)
+                        with line.picker:
+                            page_row.draw_picker(page)
+                        with places.change:
+                            panel.draw_head(page)
             widgets.draw_opened()
 
 
@@ -189,21 +187,3 @@ def draw_notices() -> None:
     if count := session.left_out():
         st.info(notices.left_out(count))
     draw_not_finite()
-
-
-def draw_head(page: Page, places: frame.Frame, picker: DeltaGenerator) -> None:
-    """Draw what depends on the selected head: in a region of its own where the page asked for one,
-    which it does at its end. A page that was cut short, or ended in an error, did not."""
-    if draws := places.drawn_by_head:
-        with places.hero:
-            regions.draw_selected_head(page, places, picker, tuple(draws))
-        session.finish()
-        return
-    with picker:
-        page_row.draw_picker(page)
-    if page.alone:
-        return
-    with places.change:
-        panel.draw_head()
-        if "importance" not in page.idle:
-            panel.draw_importance()

@@ -3,14 +3,13 @@ and redo, the training step; in Present also which head is shown."""
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import streamlit as st
 
 from headlight.app import selection
 from headlight.app.components.browser import open_unframed
 from headlight.app.components.controls import player
-from headlight.app.shell import edits, lesson, running_lesson
+from headlight.app.shell import edits, running_lesson
 from headlight.app.shell.acts import acts
 from headlight.app.shell.layout import (
     concerns,
@@ -20,19 +19,12 @@ from headlight.app.shell.layout import (
 )
 from headlight.app.shell.output import draw_output
 from headlight.app.state import catalog, session, widgets
-from headlight.app.state.options import AFTER, DIFFERENCE, TO_OTHER
-from headlight.app.state.pages import MATRIX, Page
+from headlight.app.state.pages import Page
 from headlight.app.text import formats, part_names
 from headlight.model.probing.changes import CannotChange, Scope, written
 
 UNTRAINED_HERE = "The models on this page have random weights, whichever model is selected."
 
-NO_DIFFERENCE = (
-    "Differences are drawn only on Attention. This page shows the current settings, with your "
-    "changes."
-)
-
-BOTH = "Before | after"  # what the home page draws where others show what is after a change
 VISIBLE_BADGES = 3  # badges that are shown; further ones go into a popover
 PRESENTED_BADGES = 2  # the same in Present, where letters are large
 
@@ -40,22 +32,18 @@ PRESENTED_BADGES = 2  # the same in Present, where letters are large
 def draw_state(page: Page) -> None:
     """The whole line. It is always there, so that no change moves the page."""
     draw_badges(page)
-    if names_head(page):
+    if is_picture_alone() and page.head:  # the picker is hidden
         # Beside chips there is room only for its short name.
         chosen = session.values()
         head = Scope(chosen["kind"], chosen["layer"] - 1, chosen["head"] - 1)
         name = part_names.short_name(head) if concerns("shows") else head_label()
         st.markdown(f"**{name}**", width="content")
     if concerns("shows"):
-        look: dict[str, Any] = {"label_visibility": "collapsed", "width": "content"}
-        if page.key == MATRIX and not running_lesson.veils():
-            look["format_func"] = lambda shown: {AFTER: BOTH}.get(shown, shown)
-        shows = widgets.draw("shows", widget_options=look)
-        if shows in (DIFFERENCE, TO_OTHER) and page.key != MATRIX:
-            st.caption(NO_DIFFERENCE, width="content")
+        look = {"label_visibility": "collapsed", "width": "content"}
+        widgets.draw("shows", widget_options=look)
     st.space("stretch")
     if not running_lesson.veils():
-        draw_output(is_on_page=page.key == MATRIX)
+        draw_output()
     if len(session.history().states) > 1 and "undo" not in page.idle:
         draw_undo()
     if concerns("step") and "step" not in page.idle:
@@ -72,13 +60,6 @@ def draw_state(page: Page) -> None:
             key="leave_present",
             type="tertiary",
         )
-
-
-def names_head(page: Page) -> bool:
-    """In Present and in frames, where the picker is hidden. On Attention the sentence above the
-    picture does, if it does not say what a change did."""
-    is_said = page.key == MATRIX and not concerns("shows")
-    return is_picture_alone() and not is_said and page.head
 
 
 def _draw_steps() -> None:
@@ -125,11 +106,8 @@ def draw_badges(page: Page) -> None:
     elif not badges:
         as_it_is = "As trained" if session.context().can_change else "As recorded"
         st.caption(as_it_is, width="content")
-        is_offered = page.key == MATRIX and "lesson_offer" not in page.idle
-        if is_offered and not (session.context().lacks or is_picture_alone()):
-            lesson.draw_offer()
     visible = PRESENTED_BADGES if session.values()["projector"] else VISIBLE_BADGES
-    if len(badges) > visible and (names_head(page) or page.key == MATRIX):
+    if len(badges) > visible and is_picture_alone() and page.head:
         visible -= 1
     for badge in badges[:visible]:
         badge()

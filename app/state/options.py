@@ -55,6 +55,6 @@ BERTVIZ = ("head", "model", "neuron")
 DRAWN_AT_ONCE = 40  # tokens up to which BertViz draws at once
 ALL, ONE = "all heads", "selected head"
 MEASURED_ON = THIS_SENTENCE, EXAMPLES, SURVEY = "This sentence", "Example sentences", "Survey"
-THIS, BEFORE, AFTER, DIFFERENCE = "Current", "Before", "After", "Difference"
-OTHER, TO_OTHER = "Comparison", "Difference from it"
+THIS, BEFORE, AFTER = "Current", "Before", "After"
+OTHER = "Comparison"
 CLEAREST_ROW, LARGEST_WEIGHT = "clearest row", "largest weight"

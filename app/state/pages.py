@@ -23,8 +23,7 @@ class Page:
     selected head; `reading`: the display options apply; `untrained`: it shows models with random
     weights, whichever is selected; `idle`: other controls without effect there; `weights`: of the
     selected model it needs no more than attention weights; `alone`: its picture has the window's
-    width, and what explains and changes it stands in the line above, unless a lesson runs; `stage`:
-    it has a screen of its own.
+    width, and what explains it stands in the line above; `stage`: it has a screen of its own.
     `settings`: those that it draws itself."""
 
     title: str
@@ -52,12 +51,12 @@ class Page:
         import_module(f"headlight.app.views.{self.module}").page()
 
 
-HOME, EXPORT, MATRIX = "stage", "take-away", "attention"
+HOME, EXPORT = "stage", "take-away"
 PADDING_MASKS = "src_padding", "tgt_padding", "memory_padding"
 CHANGES = "what_if", "shows"
 OUTPUT_SETTINGS = "output", "use_new_translation"  # in the state line
 ABOUT_A_RUN = ("switches", "hold", "step", "player", *OUTPUT_SETTINGS, *CHANGES)
-LEARN, ATTENTION, INSIDE = "Learn", "Attention", "Inside a head"
+LEARN, HEADS, INSIDE = "Learn", "Heads", "Inside a head"
 MODEL, CHECK, SHARE = "Model", "Check", "Share"
 
 MENU = (
@@ -73,8 +72,7 @@ MENU = (
     ),
     Page(
         title="Heads",
-        group=ATTENTION,
-        view="Heads",
+        group=HEADS,
         module="heads",
         path="",
         picture=".st-key-stage_place",
@@ -82,19 +80,6 @@ MENU = (
         weights=True,
         stage=True,
         settings=page_settings.STAGE_CONTROLS,
-    ),
-    Page(
-        title="Attention",
-        group=ATTENTION,
-        view="Matrix",
-        module="attention",
-        path=MATRIX,
-        picture=".st-key-head_grid",
-        head=True,
-        reading=True,
-        weights=True,
-        alone=True,
-        settings=page_settings.ATTENTION_CONTROLS,
     ),
     Page(
         title="Inside a head",
@@ -225,6 +210,7 @@ PAGES = {page.key: page for page in MENU if page.key != YOURS_PATH or checked_fi
 _titles = {re.sub(r"\W+", "-", page.title.lower()): page for page in PAGES.values()}
 ALIASES = {name: page.key for name, page in _titles.items() if name != page.path}
 FORMER_PLACES = {  # path of a former page, and its picture where one is meant → place of the stage
+    ("attention", ""): {"depth": "head"},
     ("row", ""): {"depth": "row"},
     ("lines", ""): {"depth": "head", "view": "lines"},
     ("alignment", ""): {"depth": "head", "view": "best"},

@@ -46,17 +46,6 @@ _mount_unframed = component(
 _mount_follow = component(
     "headlight_follow_link", html="<i></i>", js=script("browser/follow_link.js")
 )
-_mount_offer = component(
-    "headlight_lesson_offer",
-    html="""
-<p hidden>
-  New to attention? <button type="button" class="start"></button>
-  <button type="button" class="no">Not now</button>
-</p>
-""",
-    css=read("browser/lesson_offer.css"),
-    js=script("browser/lesson_offer.js"),
-)
 
 
 def browser_events(keys: Keys) -> None:
@@ -98,9 +87,3 @@ def follow_link(address: str, here: str, count: int) -> None:
     `count`."""
     data = {"address": address, "here": here, "count": count}
     _mount_follow(data=data, key="follow_link", height=1)
-
-
-def lesson_offer(title: str, minutes: int, on_start: Callable[[], None]) -> None:
-    """The offer of a first lesson, which goes away for good once it is answered."""
-    data = {"title": title, "minutes": minutes}
-    _mount_offer(data=data, key="lesson_offer", on_start_change=on_start, width="content")
