@@ -13,7 +13,7 @@ from headlight.app.results.shown import Shown, target_of
 from headlight.app.state import catalog, lines, settings
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.messages import NothingToShow, show_message
-from headlight.app.state.options import BEFORE, DIFFERENCE, OTHER, TO_OTHER
+from headlight.app.state.options import BEFORE, OTHER
 from headlight.app.state.session import (
     Origin,
     context,
@@ -92,15 +92,6 @@ def changes() -> tuple[Change, ...]:
         raise CannotChange(f"“{parsed[0]}”: {context().known.lacks}")
     check(parsed, context().known.parts)
     return parsed
-
-
-def subtracted() -> Shown | None:
-    """What is subtracted if a difference is shown, or else None. Raises CannotRead and
-    CannotChange."""
-    shows = values()["shows"]
-    if shows == DIFFERENCE:
-        return shown(run(changed=False))
-    return shown(other_run()) if shows == TO_OTHER else None
 
 
 def other_run() -> Run | None:

@@ -52,7 +52,6 @@ def import_ahead() -> None:
         import pandas  # noqa: F401
         import pyarrow.dataset  # noqa: F401
 
-        import headlight.app.shell.grid_display
         import headlight.app.shell.screen  # noqa: F401
         from headlight.app.state.catalog import DEFAULT_MODEL
         from headlight.model.checkpoint import load

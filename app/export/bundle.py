@@ -18,7 +18,7 @@ import numpy as np
 
 from headlight.app.export import pictures, tables
 from headlight.app.export.view import View, permalink
-from headlight.app.state.pages import PAGES
+from headlight.app.state.pages import ALIASES, PAGES
 from headlight.app.state.settings import SETTINGS
 from headlight.app.text.formats import size
 from headlight.app.text.part_names import head_name, kind_name
@@ -268,7 +268,7 @@ def _record(content: bytes) -> tuple[Bundle, Mapping[str, tuple[str, str]]]:
                 "It was made by another version of Headlight, with a different pack format."
             )
         settings, one = record["settings"], record.get("numbers_of")
-        paths = {page.path: page.key for page in PAGES.values()}
+        paths = {page.path: page.key for page in PAGES.values()} | ALIASES
         page = paths[record["permalink"].partition("?")[0]]
         model = Model(*(record["model"][field.name] for field in fields(Model)))
         versions = {str(name): str(number) for name, number in record["versions"].items()}

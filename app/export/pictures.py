@@ -13,7 +13,7 @@ from headlight.app.components.grid_page import grid_page
 from headlight.app.components.packing import pack_trace, shrink
 from headlight.app.export import figures
 from headlight.app.export.view import View
-from headlight.app.state import options, settings
+from headlight.app.state import settings
 from headlight.app.text import part_names
 
 LEGENDS = {
@@ -26,12 +26,7 @@ LEGENDS = {
 def about(view: View) -> list[str]:
     """Sentences below the title of a picture: the model and the changes."""
     model = f"Model {view.settings['model']}"
-    # Differences are drawn on screen only; a file shows the run itself.
-    shows = {options.DIFFERENCE: options.AFTER, options.TO_OTHER: options.THIS}
-    settings_drawn = {
-        key: shows.get(v, v) if key == "shows" else v for key, v in view.settings.items()
-    }
-    return [" · ".join([model, *settings.headers(settings_drawn)])]
+    return [" · ".join([model, *settings.headers(view.settings)])]
 
 
 def head(view: View, ending: str) -> bytes:

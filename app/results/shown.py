@@ -57,10 +57,6 @@ class Shown:
         return replace(self, run=replace(self.run, masks=Masks(), changes=()))
 
     @property
-    def unchanged(self) -> "Shown":
-        return replace(self, run=replace(self.run, changes=()))
-
-    @property
     def donor(self) -> Checkpoint | None:
         """A view of the model that patches are taken from; None if it is the run's own model."""
         other = self.run.other
@@ -170,12 +166,6 @@ class Shown:
     def log_probability(self) -> float:
         """The total log-probability of the predicted tokens."""
         return float(np.nansum(np.log(self.answers.wanted)))
-
-    @property
-    def moved(self) -> np.ndarray:
-        """The change in log-probability of each predicted token, (row,), due to the changes."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.log(self.answers.wanted) - np.log(self.unchanged.answers.wanted)
 
     @property
     @cached()

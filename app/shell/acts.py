@@ -31,16 +31,6 @@ def acts(changes: Changes, shown: Callable[[str], str] = str) -> list[tuple[str,
     return named
 
 
-def only_act() -> str:
-    """The name of what was done, if it is a single act and nothing else differs from the model as
-    trained; else ""."""
-    with suppress(CannotChange):  # the page says why
-        found = acts(selection.changes())
-        if len(found) == 1 and not session.badges():
-            return found[0][0]
-    return ""
-
-
 def _keys(shown: Callable[[str], str]) -> dict[str, list[str]]:
     """Kind of attention → the tokens that are attended to; empty without a text."""
     if not session.values()["line"]:

@@ -27,7 +27,7 @@ from headlight.app.shell import (
 from headlight.app.shell.layout import concerns, draw_settings
 from headlight.app.state import catalog, session, widgets
 from headlight.app.state.pages import ELSEWHERE, PAGES, Page
-from headlight.app.text import formats
+from headlight.app.text import findings, formats
 from headlight.model.analysis.attribution import source_kind
 
 TABLE = "Every token after each layer, in numbers"
@@ -150,9 +150,19 @@ def _draw_numbers() -> None:
     with _part("Numbers"), errors.errors_as_messages("_numbers"):
         head_numbers.draw()
         if not session.context().lacks:  # which weights alone do not tell
+            _draw_probability()
             effect_numbers.draw()
             _draw_vectors()
             _draw_words()
+
+
+def _draw_probability() -> None:
+    """How the changes move the probability of the whole text that the model predicts."""
+    shown = selection.shown()
+    before, side = shown.as_trained, shown.trace.predicted
+    if before != shown and side.predicts == "next token":
+        moved = shown.log_probability, before.log_probability
+        st.markdown(findings.probability(side.title, *moved))
 
 
 def _draw_vectors() -> None:

@@ -9,7 +9,7 @@ from headlight.app import selection
 from headlight.app.results import word_results
 from headlight.app.results.shown import Shown
 from headlight.app.state import session
-from headlight.app.state.options import AFTER, DIFFERENCE, OTHER, THIS
+from headlight.app.state.options import AFTER, OTHER, THIS
 from headlight.app.state.session import choose, context, values
 from headlight.model.probing import editing
 from headlight.model.probing.changes import (
@@ -59,7 +59,7 @@ def settings_after(what: str, **on) -> dict[str, Any]:
     else:
         given = {"changes": written(EDITS[what](parse(chosen["changes"]), **on))}
     # What is shown must be what was changed.
-    return given if chosen["shows"] in (THIS, AFTER, DIFFERENCE) else given | {"shows": AFTER}
+    return given if chosen["shows"] in (THIS, AFTER) else given | {"shows": AFTER}
 
 
 def _swap_word(index: int) -> dict[str, Any]:
@@ -72,12 +72,6 @@ def _swap_word(index: int) -> dict[str, Any]:
     if line is None:
         raise CannotChange("No similar word is known.")
     return {"other": line, "shows": OTHER}
-
-
-def edit_at(focus: Mapping, what: Mapping) -> None:
-    """Select a head, as session.focus_on does, and apply an edit. A callback."""
-    session.focus_on(**focus)
-    edit(**what)
 
 
 def _toggle_head(now: Changes, kind: str, layer: int, head: int, scope: str = "head") -> Changes:

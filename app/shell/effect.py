@@ -11,7 +11,7 @@ from headlight.app import selection
 from headlight.app.results.memoize import cached
 from headlight.app.results.shown import Shown, target_of
 from headlight.app.state import catalog, messages, session
-from headlight.app.state.options import AFTER, BEFORE, OTHER, THIS, TO_OTHER
+from headlight.app.state.options import AFTER, BEFORE, OTHER, THIS
 from headlight.app.text import findings, formats, output_texts
 from headlight.app.text.formats import Parts
 from headlight.model.masks import Masks
@@ -74,7 +74,7 @@ def effect() -> Effect:
     with suppress(CannotChange, CannotRead, messages.NothingToShow):  # the page says why
         run = selection.run(changed=True)
         plain = as_trained(run)
-        if session.context().has_other and (run == plain or shows in (OTHER, TO_OTHER)):
+        if session.context().has_other and (run == plain or shows == OTHER):
             found = _other()
         elif run != plain:
             found = _of_changes(plain, run)

@@ -1,4 +1,5 @@
-"""Tables of the drawer: every head in numbers, and sentences that show the selected one best."""
+"""Tables of the drawer: the selected head's weights, every head in numbers, and sentences that show
+the selected one best."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -24,8 +25,9 @@ from headlight.app.results.shown import Shown
 from headlight.app.shell import running_lesson, sweeps
 from headlight.app.state import catalog, session, widgets
 from headlight.app.state.options import EXAMPLES, SURVEY, THIS_SENTENCE
-from headlight.app.text import formats, head_card, part_names
+from headlight.app.text import formats, head_card, notices, part_names
 from headlight.model.analysis.head_metrics import THRESHOLD, Measured
+from headlight.model.analysis.reading import as_table
 from headlight.model.probing.sites import Place
 from headlight.model.rounding import percent
 from headlight.model.surveys.clearest import nearest_habit, surveyed_habit
@@ -35,12 +37,14 @@ HEADS, SENTENCES = "heads_table", "sentences_table"
 HEIGHT = 400  # pixels
 LETTER = 8  # pixels
 N_SENTENCES = 8  # sentences shown for a head
+MAX_TABLE_ROWS = 20_000  # of weights
 HEAD = "kind", "layer", "head"
 
 
 def draw() -> None:
-    """Both tables, each while it is unfolded, and what is known of the selected head."""
+    """All tables, each while it is unfolded, and what is known of the selected head."""
     shown = selection.shown()
+    _draw_weights(shown)
     view = shown.view
     survey, why_none, is_faulty = head_results.survey_of(view)
     fold, clearest = widgets.draw("all_heads"), widgets.draw("clearest")
@@ -81,6 +85,20 @@ def draw() -> None:
             _draw_sentences(shown, measured, over)
 
 
+def _draw_weights(shown: Shown) -> None:
+    table, focus = widgets.draw("numbers"), session.focus()
+    if not table.open:
+        return
+    query, key = part_names.axes(shown.trace, focus)
+    columns, n_omitted = as_table(shown.head(focus), query.labels, key.labels, MAX_TABLE_ROWS)
+    if n_omitted:
+        table.caption(
+            f"The {MAX_TABLE_ROWS:,} largest weights. {n_omitted:,} smaller ones are left out."
+        )
+    name = f"Weights of {part_names.head_name(shown.trace, focus)}"
+    table.dataframe(pd.DataFrame(columns), hide_index=True, alt=name)
+
+
 def _rows(
     shown: Shown, measured: Mapping[str, Measured], measured_on: str, over: Survey | None
 ) -> list[dict]:
@@ -95,7 +113,7 @@ def _rows(
 
 
 def _draw_card(shown: Shown, survey: Survey | None) -> None:
-    """What is known of the selected head."""
+    """What is known of the selected head, and of weights that the masks would hide."""
     focus = session.focus()
     numbered = focus._replace(layer=session.values()["layer"] - 1)  # as the model counts layers
     st.markdown(f"**{part_names.head_name(shown.trace, focus)}**")
@@ -105,6 +123,8 @@ def _draw_card(shown: Shown, survey: Survey | None) -> None:
     if survey:
         st.markdown(head_card.in_all_sentences(survey, numbered))
         _draw_importance()
+    for leak in shown.leaks:
+        st.markdown(notices.leak(shown.trace, leak))
 
 
 def _draw_heads(rows: Sequence[Mapping], measured_on: str, survey: Survey | None) -> None:

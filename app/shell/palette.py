@@ -1,17 +1,10 @@
-"""What if, as cards below the finding: what each act on the selection would give, before it is
-done. A card's act, its preview and its click share one function, edits.settings_after."""
+"""What each act on the selection would give, before it is done. An act, its preview and its click
+share one function, edits.settings_after."""
 
-from collections.abc import Sequence
-from itertools import islice
 from typing import Any
 
-import streamlit as st
-
 from headlight.app import selection
-from headlight.app.components.head_grid import head_grid_previews
 from headlight.app.results import memoize
-from headlight.app.server.fair_queue import one_asker
-from headlight.app.server.garbage import collect_garbage
 from headlight.app.shell import edits, running_lesson
 from headlight.app.shell.effect import effect
 from headlight.app.shell.layout import concerns
@@ -21,8 +14,6 @@ from headlight.app.text import findings
 from headlight.model.probing.changes import CannotChange, parse, readable
 from headlight.model.probing.trace import CannotRead
 
-PREVIEWS = "previews"
-MOST_ACTS = 8  # that a browser may ask about at once
 AS_TRAINED = [("back as trained", "")]
 
 
@@ -41,23 +32,6 @@ def cards() -> dict[str, bool] | None:
     if concerns("causal"):
         found["causal"] = not chosen["causal"]
     return found | {"swap": bool(chosen["other"].strip()), "temperature": is_done(edits.BLUR)}
-
-
-@st.fragment(key=PREVIEWS)
-def draw_previews() -> None:
-    """A region without anything to see, which brings the previews that the grid has asked for.
-    Alone it goes by the settings as the last run of the page made them valid: the widgets that
-    would show others are not drawn here."""
-    notes = session.memo()
-    acts, notes.acts = notes.acts, []
-    with one_asker():
-        head_grid_previews(previews(acts) if acts else None, on_ask=_ask)
-    if not session.is_running():
-        collect_garbage()
-
-
-def _ask(acts: Sequence[dict[str, Any]]) -> None:
-    session.memo().acts = list(islice(acts, MOST_ACTS))
 
 
 def previews(acts: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -44,7 +44,6 @@ from headlight.app.text import block_texts, formats, head_card, part_names
 from headlight.model.analysis.alignment import aligning_kind
 from headlight.model.analysis.decomposition import BIASES, HEAD, POSITION, Term
 from headlight.model.analysis.head_metrics import HABITS
-from headlight.model.analysis.reading import Reading
 from headlight.model.analysis.streams import WordOrigin
 from headlight.model.analysis.why import MEETING, NAMED, PLACE, Why
 from headlight.model.decoding.generate import no_text
@@ -68,7 +67,7 @@ def mount() -> None:
 
 def draw(shown: Shown, former: Shown | None) -> None:
     """Send a run, and what of it may be seen; `former` is the one before a change."""
-    packed = [head_results.packed_of(each, Reading()) for each in (shown, former) if each]
+    packed = [head_results.packed_of(each) for each in (shown, former) if each]
     if veil := _veil(shown):
         packed = [covered(each, veil) for each in packed]
     sent = b"".join(packed)
@@ -90,7 +89,7 @@ def draw_header(page: Page, is_covered: bool) -> None:
     with suppress(CannotRead, CannotChange, NothingToShow):
         if page.run and not is_covered:
             shown = selection.shown() if page.changes else selection.unchanged()
-            sent = head_results.packed_of(shown, Reading())
+            sent = head_results.packed_of(shown)
             if veil := _veil(shown):
                 sent = covered(sent, veil)
             stage_run(sent)
@@ -177,7 +176,7 @@ def _shown(shown: Shown) -> dict[str, Any]:
         "off": grid_display.off_tiles(run),
         "hidden": grid_display.hidden(run),
         "veil": _veil(shown),
-        "points_at": grid_display.points_at(True) if veils or now else {},
+        "points_at": grid_display.points_at() if veils or now else {},
         "reads": now is not None and now.step.labels_read,
         "cards": palette.cards() if now is None or now.step.kind == DO else None,
         "done": _done(),
@@ -250,8 +249,8 @@ def _done() -> list[dict[str, Any]]:
 def take(selected: Mapping[str, Any] | None) -> None:
     """Make the browser's selection that of the settings."""
     if selected:
-        places = {name: selected[name] for name in ("kind", "layer", "head", "query", "key")}
-        session.focus_on(**places, count=session.memo().heard)
+        names = "kind", "layer", "head", "query", "key"
+        session.focus_on(**{name: selected[name] for name in names})
 
 
 def _act(what: Mapping[str, Any]) -> None:

@@ -58,6 +58,6 @@ FORMATS = "PDF", "SVG", "PNG"
 HEADS_OF = ONE, ALL
 SIZES = "8 cm", "16 cm", "as it is"  # the width of a picture on paper
 MEASURED_ON = THIS_SENTENCE, EXAMPLES, SURVEY = "This sentence", "Example sentences", "Survey"
-THIS, BEFORE, AFTER, DIFFERENCE = "Current", "Before", "After", "Difference"
-OTHER, TO_OTHER = "Comparison", "Difference from it"
+THIS, BEFORE, AFTER = "Current", "Before", "After"
+OTHER = "Comparison"
 CLEAREST_ROW, LARGEST_WEIGHT = "clearest row", "largest weight"

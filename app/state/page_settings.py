@@ -15,7 +15,7 @@ FOLLOW = Setting(
     "Query",
     options.CLEAREST_ROW,
     "select",
-    "The query to follow. It starts with the row that Attention marks, or that you selected there.",
+    "The query to follow. It starts with the row that *Heads* marks, or that you selected there.",
     look={"width": 260},
 )
 KEY = Setting("to", "Key", options.LARGEST_WEIGHT, "select", look={"width": 260})
@@ -35,26 +35,6 @@ WITHOUT = Setting(
     "pills",
     "“positions” is removed from the whole model, the others only from this attention layer.",
     options=ABLATIONS,
-)
-
-ATTENTION_CONTROLS = (
-    Setting("numbers", "Weights as a table", False, "expander"),
-    Setting("zoom", "Weights with zoom", False, "expander"),
-    *(
-        Setting(
-            f"first_{axis}",
-            f"From {axis}",
-            1,
-            "number",
-            f"A long text is shown in part; choose the first {axis}.",
-            least=1,
-            most=MAX_POSITION,
-            look={"width": 140},
-        )
-        for axis in ("query", "key")
-    ),
-    FOLLOW,
-    KEY,
 )
 
 
@@ -105,6 +85,7 @@ STAGE_CONTROLS = (
         "sentences, with 95% intervals.",
         options=options.MEASURED_ON,
     ),
+    Setting("numbers", "Weights of the selected head", False, "expander"),
     Setting("all_heads", "Every head in numbers", False, "expander"),
     Setting("clearest", "Sentences that show this head best", False, "expander"),
     Setting("all_effects", "What each part is needed for", False, "expander"),

@@ -52,7 +52,7 @@ class Page:
 HOME, EXPORT = "stage", "take-away"
 ELSEWHERE = "", "learn", "lookup", "lineage", EXPORT  # paths that the header or Learn leads to
 LESSONS, IN_CLASS = "Lessons", "In class"
-LEARN, ATTENTION, INSIDE = "Learn", "Attention", "Inside a head"
+LEARN, HEADS, INSIDE = "Learn", "Heads", "Inside a head"
 MODEL, CHECK, SHARE = "Model", "Check", "Share"
 
 MENU = (
@@ -70,7 +70,7 @@ MENU = (
     ),
     Page(
         title="Heads",
-        group=ATTENTION,
+        group=HEADS,
         module="heads",
         path="",
         picture=".st-key-stage_place",

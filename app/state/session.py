@@ -86,10 +86,8 @@ class Memo:
 
     # Browser
     sent: dict[str, Any] = field(default_factory=dict)  # see `is_new_to_browser`
-    heard: int = 0  # the number of the last selection in the grid
     opened: int = 0  # addresses that the browser has opened in this session, as by Back
     old: dict[str, Any] = field(default_factory=dict)  # what its widgets had then, see OPENED
-    acts: list[dict[str, Any]] = field(default_factory=list)  # whose previews the grid waits for
 
     # The stage
     is_staged: bool = False  # whether it has been shown: from then on every page keeps it
@@ -395,16 +393,12 @@ def changed_settings() -> list[str]:
     return changed + (["changes"] if values()["changes"] else [])
 
 
-def focus_on(
-    kind: str, layer: int, head: int, count: int, query: int | None = None, key: int = -1
-) -> None:
-    """Select a head, counted as in Place; `count` numbers the browser's selections; `query` and
-    `key`: as choose_cell takes them. A callback."""
-    memo().heard = count
+def focus_on(kind: str, layer: int, head: int, query: int, key: int) -> None:
+    """Select a head, counted as in Place, and its row and column; below 0 none, so that pages about
+    one row show the clearest one, and its largest weight. A callback."""
     if site := site_of(kind, layer):
         choose(kind=kind, layer=site.layer + 1, head=head + 1)
-        if query is not None:
-            choose_cell(query, key)
+        choose_tokens(follow=query, to=key)
 
 
 def site_of(kind: str, layer: int) -> Site | None:
@@ -415,14 +409,6 @@ def site_of(kind: str, layer: int) -> Site | None:
     return sites[layer] if layer < len(sites) else None
 
 
-def choose_cell(query: int, key: int) -> None:
-    """Choose the row and the column that the other pages follow; below 0 none, so that they show
-    the row that Attention marks, and its largest weight. A callback. Ignored while tokens are
-    merged or hidden, because rows are then not tokens."""
-    if shows_tokens():
-        choose_tokens(follow=query, to=key)
-
-
 def choose_tokens(**places: int) -> None:
     """Choose the query (`follow`), the key (`to`) or both, each from 0; below 0 none. A callback of
     pages where every row and column is one token."""
@@ -431,21 +417,14 @@ def choose_tokens(**places: int) -> None:
 
 
 def chosen_cell() -> dict[str, int]:
-    """The selected row and column, from 0, each −1 if there is none; empty where rows are not
-    tokens."""
-    places = {"query": chosen_token("follow"), "key": chosen_token("to")}
-    return places if shows_tokens() else {}
+    """The selected row and column, from 0, each −1 if there is none."""
+    return {"query": chosen_token("follow"), "key": chosen_token("to")}
 
 
 def chosen_token(setting: str) -> int:
     """The place, from 0, of the chosen query (`follow`) or key (`to`); −1 if there is none."""
     number = values().get(setting, "").partition(" ")[0]
     return int(number) - 1 if number.isdecimal() and len(number) < 6 else -1
-
-
-def shows_tokens() -> bool:
-    """Whether every row and column is one token: no tokens are merged or hidden."""
-    return not values()["words"] and values()["special"] == SETTINGS["special"].default
 
 
 def focus() -> Place:

@@ -14,14 +14,12 @@ from headlight.app.state.options import (
     AVERAGES,
     BEFORE,
     COLOURS,
-    DIFFERENCE,
     OF_WEIGHTS,
     ORDERS,
     OTHER,
     SCALES,
     SHOWN,
     THIS,
-    TO_OTHER,
 )
 from headlight.app.state.pages import PAGE_SETTINGS
 from headlight.app.state.setting import (
@@ -60,8 +58,8 @@ def _steps(context: Context) -> Sequence[str]:
 def _shown(context: Context) -> Sequence[str]:
     """The options for which weights to show."""
     differs = context["changes"].strip() or not all(context[key] for key in MASKS)
-    here = (BEFORE, AFTER, DIFFERENCE) if differs else (THIS,)
-    return (*here, OTHER, TO_OTHER) if context.has_other else here
+    here = (BEFORE, AFTER) if differs else (THIS,)
+    return (*here, OTHER) if context.has_other else here
 
 
 def _other_models(context: Context) -> Sequence[str]:
@@ -310,10 +308,9 @@ SETTINGS = {
             "Show",
             THIS,
             "segmented",
-            "Before your changes, after them, or the difference. With a comparison, also the "
-            "comparison and the difference from it.",
+            "Before your changes or after them. With a comparison, also the comparison.",
             options=_shown,
-            among=(THIS, BEFORE, AFTER, DIFFERENCE, OTHER, TO_OTHER),
+            among=(THIS, BEFORE, AFTER, OTHER),
             opens=lambda context: AFTER if AFTER in _shown(context) else THIS,
             name="which weights are shown",
             run=True,

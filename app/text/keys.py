@@ -9,17 +9,6 @@ EVERYWHERE: Keys = (
     ("?", "this list"),
 )
 BY_PAGE: dict[str, Keys] = {
-    "attention": (
-        ("arrows", "on the small maps: another head; with Shift another cell"),
-        ("Enter", "list the heads with the most weight in this cell"),
-        ("O", "switch the head off or on"),
-        ("L", "widen O from the head to its layer, then to all layers of its kind"),
-        ("H, Shift+H", "hide the word from every head, or from this one"),
-        ("N, K, W, T", "no positions, peek ahead, swap the word, blur all heads"),
-        ("M", "mask the cell, or allow it"),
-        ("+ −", "more or less weight for the cell"),
-        ("U, Y, X", "undo, redo, back to the model as trained"),
-    ),
     "stage": (
         ("1, 2, 3, 4, 5", "the model, all heads, one head, one row, one number"),
         ("Enter, Esc", "one step deeper, one step back"),

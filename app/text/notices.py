@@ -2,27 +2,38 @@
 
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from headlight.app.text.axis import Axis
 from headlight.app.text.formats import escaped
 from headlight.app.text.part_names import kind_name, layer_number, row_labels
+from headlight.model.analysis.domain import Domain
 from headlight.model.analysis.leak import Leak
 from headlight.model.probing.sites import Place, embeddings_of
 from headlight.model.probing.trace import Pass, Trace
 from headlight.model.rounding import percent
-from headlight.model.tokenizer import CONTINUES, SHOWN_SPACE, Encoding
+from headlight.model.tokenizer import Encoding
 
 ALTERNATING = "Sines and cosines alternate, from fast waves on the left to slow ones on the right."
 
 STOPPED = "You stopped this computation."
 
+LONGEST_NAME = 300  # characters shown of a text in a model's card
+LANGUAGES = {
+    "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German",
+    "el": "Greek", "en": "English", "es": "Spanish", "et": "Estonian", "fa": "Persian",
+    "fi": "Finnish", "fr": "French", "hu": "Hungarian", "is": "Icelandic", "it": "Italian",
+    "ja": "Japanese", "ko": "Korean", "lt": "Lithuanian", "nb": "Norwegian Bokmål", "nl": "Dutch",
+    "nn": "Norwegian Nynorsk", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian",
+    "ru": "Russian", "sk": "Slovak", "sl": "Slovenian", "sv": "Swedish", "tr": "Turkish",
+    "uk": "Ukrainian", "zh": "Chinese",
+}  # fmt: skip
+
 
 def needs_more(lacks: str) -> str:
     """Shown in place of a page that looks inside the model; `lacks`: see Checkpoint.lacks."""
-    pages = "Heads, Matrix, BertViz and Export"
+    pages = "Heads, BertViz and Export"
     return f"This page looks inside the model. {lacks} See {pages}."
 
 
@@ -38,20 +49,6 @@ def leak(trace: Pass, leak: Leak) -> str:
     layers = ", ".join(percent(share) for share in leak.shares)
     which = "by layer" if len(leak.shares) > 1 else "in its only layer"
     return f"{kind_name(trace, leak.kind)} puts this weight on {leak.where}, {which}: {layers}."
-
-
-def pieces(tokens: Sequence[str]) -> str:
-    """What the dot before a token means, and the sign for a space, where there are any; empty where
-    there are none. Behind other sentences of `explain` in frame.py, in Markdown and HTML."""
-    signs = []
-    if piece := next(
-        (token for token in tokens if token.startswith(CONTINUES) and len(token) > 1), None
-    ):
-        quoted = f'<span translate="no">{escaped(piece)}</span>'
-        signs.append(f" “{quoted}” continues the word before it.")
-    if SHOWN_SPACE in tokens:
-        signs.append(f" “{SHOWN_SPACE}” is a space.")
-    return "".join(signs)
 
 
 def notices(side: str, text: str, encoding: Encoding) -> list[str]:
@@ -78,6 +75,22 @@ def notices(side: str, text: str, encoding: Encoding) -> list[str]:
     return notes
 
 
+def unlike_training(domain: Domain, card: Mapping) -> str:
+    """A notice about a text that is unlike the training text."""
+    language = LANGUAGES.get((card.get("direction") or [""])[-1])
+    doubtful = (
+        f"its {language} may be poor"
+        if language
+        else "the class may be wrong"
+        if card.get("classes")
+        else "the answer may be poor"
+    )
+    return (
+        f"This model was trained on {escaped(domain.text[:LONGEST_NAME])}. This text looks "
+        f"different, so {doubtful}."
+    )
+
+
 def left_out(count: int) -> str:
     """A notice about pasted pairs with the same source."""
     pairs = "pair was" if count == 1 else "pairs were"
@@ -87,20 +100,6 @@ def left_out(count: int) -> str:
 def _spans_of_several_tokens(encoding: Encoding) -> set[tuple[int, int]]:
     counts = Counter(span for span in encoding.offsets if span[1] - span[0] == 1)
     return {span for span, count in counts.items() if count > 1}
-
-
-def empty_rows(weights: np.ndarray, query: Axis) -> str | None:
-    """A notice about rows of (query, key) that may attend to nothing."""
-    empty = [query.labels[i] for i in np.flatnonzero(~np.any(weights, axis=1)).tolist()]
-    if not empty:
-        return None
-    which = ", ".join(f"“{escaped(token)}”" for token in empty[:8]) + (
-        " …" if len(empty) > 8 else ""
-    )
-    return (
-        f"With these masks, {len(empty)} of {len(query.labels)} rows cannot attend at all and stay "
-        f"blank: {which}. Their weights are all zero."
-    )
 
 
 def first_undefined(attention: dict[str, np.ndarray], trace: Trace) -> str | None:

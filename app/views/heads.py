@@ -6,6 +6,7 @@ from headlight.app.shell import frame, stage
 from headlight.app.state import session
 from headlight.app.state.options import OTHER
 from headlight.app.text import notices
+from headlight.model.analysis.domain import Domain
 
 
 def page() -> None:
@@ -15,6 +16,11 @@ def page() -> None:
         for sentence in notices.notices(side.title, typed, trace.texts[side.name]):
             frame.notices().info(sentence)
     stage.draw(shown, former)
+    # It may take another pass; the picture need not wait for it.
+    card = shown.view.checkpoint.card
+    domain = Domain.of_card(card)
+    if domain and selection.plain_run().is_unlike(domain):
+        frame.notices().info(notices.unlike_training(domain, card))
 
 
 def shown_and_former() -> tuple[Shown, Shown | None]:

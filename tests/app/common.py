@@ -18,8 +18,8 @@ from headlight.app.components.packing import GridOptions
 from headlight.app.export.view import View
 from headlight.app.results import memoize, sweep_results
 from headlight.app.results.shown import Shown
-from headlight.app.state import cache, catalog
-from headlight.app.state.pages import HOME, MATRIX, PAGES
+from headlight.app.state import cache, catalog, session
+from headlight.app.state.pages import HOME, PAGES
 from headlight.app.state.settings import SETTINGS, shared
 from headlight.app.text.formats import MARKS
 from headlight.model.analysis.reading import Reading
@@ -36,18 +36,20 @@ LATE = re.compile(
 
 class App(AppTest):
     """The app without a browser, of which any page may be the first to be drawn, as by a link:
-    switch_page(...).run(). Streamlit's own switches between files alone. Its `menus` are open: what
-    they hold is drawn only then."""
+    switch_page(...).run(). Streamlit's own switches between files alone. Its `menus` and the
+    stage's drawer are open: what they hold is drawn only then."""
 
     menus: Sequence[str] = ()
 
     def __init__(self, root: Path = ROOT, timeout: int = 60):
         super().__init__(root / "app" / "router.py", default_timeout=timeout)
-        self.switch_page(MATRIX)  # its bar has all settings
+        self.switch_page(HOME)
 
     def run(self, *, timeout: float | None = None) -> "App":
         for menu in self.menus:
             self.session_state[menu] = True
+        if "_memo" not in self.session_state:
+            self.session_state["_memo"] = session.Memo(drawer=True)
         return super().run(timeout=timeout)
 
     @property
@@ -90,9 +92,8 @@ def files_of(bundle: bytes) -> dict[str, bytes]:
 
 
 def unfold(page, *folds):
-    """The stage with its drawer open, and these parts of it."""
-    page.switch_page(HOME).run()
-    page.session_state["_memo"].drawer = True
+    """The stage with these parts of its drawer open."""
+    page.switch_page(HOME)
     for fold in folds:
         page.session_state[fold] = True
     return page.run()
@@ -120,9 +121,9 @@ def finished(page):
 
 
 def words(page) -> str:
-    """All that the page says outside of boxes, in Markdown, the finding of the grid included."""
+    """All that the page says outside of boxes, in Markdown, the finding of the stage included."""
     texts = [text.value for text in (*page.markdown, *page.caption)]
-    for look in components(page, "grid_look"):
+    for look in components(page, "stage_said"):
         said = [*look["now"], *look["said"]]
         texts.append("".join(f"{MARKS[tag]}{text}{MARKS[tag]}" for text, tag in said))
     return " ".join(texts)

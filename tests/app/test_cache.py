@@ -15,7 +15,7 @@ from torch import Tensor
 from headlight.app.server import garbage
 from headlight.app.state import history as history_module
 from headlight.app.state.cache import ByteBoundedCache
-from headlight.app.state.pages import EXPORT, HOME, MATRIX, PAGES
+from headlight.app.state.pages import EXPORT, HOME, PAGES
 from headlight.model.analysis import positions
 from headlight.model.probing.trace import Pass
 
@@ -179,7 +179,7 @@ def test_a_session_keeps_nothing_that_its_page_has_computed(page, key, monkeypat
     callbacks += [c for one in metadata for c in (one.callbacks or {}).values()]
     kept = [one for one in callbacks if one] + fragments
     assert len(kept) > 3
-    assert (key in ("inside", HOME, MATRIX)) == bool(fragments)
+    assert (key in ("inside", HOME)) == bool(fragments)
     computed = [type(one) for one in reached(kept) if isinstance(one, Tensor | Pass)]
     assert not computed
 

@@ -10,7 +10,7 @@ import pytest
 
 from headlight.app.export import pictures, tables
 from headlight.app.state.options import LAB, STEPS
-from headlight.app.state.pages import HOME, MATRIX, PAGES
+from headlight.app.state.pages import HOME, PAGES
 from headlight.model import checkpoint, load
 from headlight.model.presets import PRESETS
 from headlight.model.probing.head_steps import ABLATIONS
@@ -130,7 +130,7 @@ def test_every_export(models, name):
 
 
 def test_a_model_without_special_tokens_opens_every_page(page):
-    opened(page, "attention", "bare")
+    opened(page, HOME, "bare")
     for entry in PAGES.values():
         page.switch_page(entry.key).run()
         assert well(page), entry.key
@@ -147,7 +147,7 @@ def test_a_model_without_special_tokens_opens_every_page(page):
 def test_a_change_is_measured_on_a_model_without_special_tokens(page):
     """The last row of a text predicts no token there."""
     page.query_params["changes"] = "decoder=uniform"
-    assert re.search(r"After \*|by more than", words(opened(page, "attention", "bare")))
+    assert re.search(r"After \*|by more than", words(opened(page, HOME, "bare")))
 
 
 def test_a_model_that_cannot_write_says_so_and_reads_a_target_that_is_typed(page):
@@ -155,7 +155,7 @@ def test_a_model_that_cannot_write_says_so_and_reads_a_target_that_is_typed(page
     for entry in PAGES.values():
         page.switch_page(entry.key).run()
         assert not page.exception, entry
-    page.switch_page(MATRIX).run()
+    page.switch_page(HOME).run()
     assert "no token that starts a target" in page.error[0].value
     page.button(key="translate_again").click().run()
     assert not page.exception and page.text_area(key="source").value == TEXT

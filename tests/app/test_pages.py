@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from headlight.app.state.pages import MATRIX, PAGES
+from headlight.app.state.pages import HOME, PAGES
 from headlight.app.state.settings import MASKS
 from tests.conftest import ROOT
 
@@ -77,7 +77,7 @@ def test_what_does_not_fit_is_refused_on_every_page(page):
         page.switch_page(view).run()
         assert not page.exception
         assert "at most 12" in page.error[0].value
-    page.switch_page(MATRIX).run()
+    page.switch_page(HOME).run()
     page.button(key="translate_again").click().run()
     assert not page.exception and "at most 12" in page.error[0].value
     page.text_area(key="source").set_value("the dog").run()

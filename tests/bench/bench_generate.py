@@ -3,8 +3,8 @@
 import functools
 import itertools
 
-from tests.bench.bench_grid import ANSWERED, floor, page_at, text_of, typed
 from tests.bench.harness import Row
+from tests.bench.in_browser import ANSWERED, floor, page_at, text_of, typed
 
 TOKENS, BEAMS, STEPS = 20, 5, 30
 # The arrow key, and then until the step is painted.

@@ -5,8 +5,8 @@ import itertools
 from urllib.parse import quote
 
 from headlight.app.state.options import STEPS
-from tests.bench.bench_grid import ANSWERED, floor, page_at, text_of, typed
 from tests.bench.harness import Row
+from tests.bench.in_browser import ANSWERED, floor, page_at, text_of, typed
 from tests.browser.conftest import SETTLED
 
 TOKENS = 20

@@ -1,39 +1,40 @@
 """From an act on the stage to its picture, against a rerun of an empty page."""
 
 import functools
+import html
 import itertools
+import time
 
-from tests.bench.bench_grid import ANSWERED, floor, page_at, text_of, typed
+import numpy as np
+import torch
+
 from tests.bench.harness import Row
+from tests.bench.in_browser import (
+    ACT,
+    ANSWERED,
+    ENTER,
+    big,
+    browser,
+    floor,
+    page_at,
+    text_of,
+    typed,
+)
 from tests.browser.conftest import SETTLED
+from tests.conftest import ROOT
 
-TOKENS = 20
-# What a hand would do, by the same calls; painted is the next picture of other weights.
-ACT = """async (what) => {
-  const { stage } = headlightStage, before = stage.state.run.id, start = performance.now();
-  WHAT;
-  const end = await new Promise((done, fail) => {
-    const see = () => {
-      const last = performance.getEntriesByName("stage painted").at(-1);
-      if (last?.detail !== before) done(last.startTime);
-      else if (performance.now() - start > 20000) fail("nothing has changed");
-      else requestAnimationFrame(see);
-    };
-    see();
-  });
-  return (end - start) / 1000;
-}"""
-ENTER = ACT.replace("WHAT", "stage.engine.choose({ line: what })")
+VENDOR = ROOT / "assets" / "vendor"
+TOKENS, LONG = 20, 128
 OFF = ACT.replace("WHAT", 'stage.act({ what: "off", ...what })')
 
 
 @functools.cache
-def opened():
-    return page_at("?model=en-de&source=a+dog", "stage")
+def opened(of: str = "model=en-de&source=a+dog"):
+    return page_at(f"?{of}", "stage")
 
 
-def act(script: str, given):
-    page = opened()
+def act(script: str, given, **of):
+    page = opened(**of)
     seconds = page.evaluate(script, given)
     page.wait_for_selector(SETTLED)
     page.wait_for_timeout(200)
@@ -57,9 +58,50 @@ def off():
     )
 
 
+def long_text():
+    """Both texts as long, of the big model; a text that was never typed, beside the same target."""
+    target = text_of(LONG - 1)
+    return lambda: act(ENTER, text_of(LONG - 1), of=f"model=big&source=a+dog&target={target}")
+
+
+def bertviz():
+    """Stock model view, its libraries from our folder instead of the network."""
+    from bertviz import model_view
+
+    shim = """window.require = window.requirejs = (names, body) => body(window.jQuery, window.d3);
+      require.config = () => {};"""
+    scripts = [(VENDOR / f"{name}.min.js").read_text() for name in ("jquery", "d3")] + [shim]
+    head = "".join(f"<script>{script}</script>" for script in scripts)
+    opened = browser().new_page(viewport={"width": 1920, "height": 1080})
+
+    def theirs():
+        trace = big().trace(text_of(LONG - 1), text_of(LONG - 1))
+        start = time.perf_counter()
+        drawn = model_view(
+            encoder_attention=layers(trace.attention["encoder"]),
+            decoder_attention=layers(trace.attention["decoder"]),
+            cross_attention=layers(trace.attention["cross"]),
+            encoder_tokens=[html.escape(token) for token in trace.src.tokens],
+            decoder_tokens=[html.escape(token) for token in trace.tgt.tokens],
+            html_action="return",
+        )
+        opened.set_content(f"<head>{head}</head><body>{drawn.data}</body>", timeout=600_000)
+        opened.wait_for_selector("svg line", state="attached", timeout=600_000)
+        opened.evaluate("() => new Promise((frame) => requestAnimationFrame(frame))")
+        return time.perf_counter() - start
+
+    return long_text(), theirs
+
+
+def layers(attention: np.ndarray) -> list[torch.Tensor]:
+    return [torch.tensor(layer)[None] for layer in attention]
+
+
 ROWS = [
     Row("stage", f"Enter → stage painted, {TOKENS} tokens, which en-de translates ÷ rerun of an "
         "empty page", 1.2, enter, pairs=20, cpu_only=True),
     Row("stage off", f"a head off → stage painted, {TOKENS} tokens, en-de ÷ rerun of an empty page",
         1.1, off, pairs=16, cpu_only=True),
+    Row("bertviz", f"Enter → stage painted, {LONG} tokens ÷ stock BertViz model view, weights "
+        "given → drawn; random weights, 6+6 layers, 8 heads, d_model 128, target typed", 0.1, bertviz, pairs=2, warm_up=1, cpu_only=True),
 ]  # fmt: skip

@@ -14,9 +14,9 @@ import streamlit as st
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 
 from headlight.app import selection
-from headlight.app.components import head_grid, packing
+from headlight.app.components import packing
 from headlight.app.results.shown import Shown
-from headlight.app.shell import grid_display, screen
+from headlight.app.shell import screen, stage
 from headlight.app.state import session
 
 PARTS = {
@@ -27,11 +27,10 @@ PARTS = {
     "generation": (Shown, "generation"),
     "predictions": (packing, "answers_of"),
     "packing": (packing, "pack_trace"),
-    "options": (grid_display, "grid_options"),
-    "picture sent": (head_grid, "head_grid"),
+    "picture sent": (stage, "stage_run"),
+    "what may be seen": (stage, "stage_look"),
     "bar": (screen, "draw_texts"),
     "state": (screen, "draw_state"),
-    "selected head": (screen, "draw_head"),
 }
 
 

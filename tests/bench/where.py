@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.bench import bench_grid
+from tests.bench import in_browser
 from tests.bench.harness import Row
 
 TIMES, WARM_UP = 15, 3
@@ -34,12 +34,12 @@ def where(row: Row) -> str:
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log.tsv"
         log.touch()
-        bench_grid.SERVED.update(script="tests/bench/timed_app.py", WHERE=str(log))
-        bench_grid.SCRIPTS.append(HOOK)
+        in_browser.SERVED.update(script="tests/bench/timed_app.py", WHERE=str(log))
+        in_browser.SCRIPTS.append(HOOK)
         act, _ = row.sides()
         for _ in range(WARM_UP):
             act()
-        if not bench_grid.OPENED:
+        if not in_browser.OPENED:
             raise ValueError(f"{row.name} opens no page")
         found = [_once(act, log) for _ in range(TIMES)]
     lines = {
@@ -51,7 +51,7 @@ def where(row: Row) -> str:
 
 
 def _once(act: Callable, log: Path) -> dict[str, float]:
-    page = bench_grid.OPENED[-1]
+    page = in_browser.OPENED[-1]
     page.evaluate("() => { traffic.length = 0; }")
     log.write_text("")
     act()

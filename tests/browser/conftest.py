@@ -215,9 +215,8 @@ class Visit:
         if request.resource_type != "eventsource":  # one that a room never ends
             self.loading.add(request)
 
-    def open(self, path: str = pages.MATRIX) -> "Visit":
-        """Go to an address of the app, in a session of its own: of itself to the page whose bar has
-        all settings."""
+    def open(self, path: str = "") -> "Visit":
+        """Go to an address of the app, in a session of its own."""
         self.page.goto(f"{self.address}/{path}")
         # Before its first run a page is idle. In Present the bar is there, but hidden.
         self.page.wait_for_selector(BEGUN, state="attached", timeout=60_000)
@@ -342,17 +341,8 @@ class Visit:
         assert urlsplit(self.page.url).path == path
         return self
 
-    def zoom(self) -> "Visit":
-        """Open the selected head as a figure of Plotly's."""
-        if not self.page.locator(".st-key-head_figure").is_visible():
-            self.page.get_by_text("Weights with zoom").click()
-            self.idle()
-        return self
-
     def cells(self, key: str, trace: int = 0) -> list[list[float]]:
         """The numbers that a figure shows, blank ones as None."""
-        if key == "head_figure":
-            self.zoom()
         figure = self.page.locator(f".st-key-{key} .js-plotly-plot")
         expect(figure).to_be_visible()
         # As one text: Playwright takes seconds for the numbers of a large figure.
@@ -391,8 +381,6 @@ class Visit:
         return self.settle()
 
     def labels(self, key: str, axis: str) -> list[str]:
-        if key == "head_figure":
-            self.zoom()
         figure = self.page.locator(f".st-key-{key} .js-plotly-plot")
         return figure.evaluate("(plot, axis) => plot._fullLayout[axis].ticktext", axis)
 

@@ -19,11 +19,7 @@ from tests.conftest import ROOT, serve
 
 PICTURES = ROOT / "docs" / "pictures"
 SIZE, PHONE = (1280, 720), (390, 844)
-HIDDEN = "changes=encoder%3Dhide%3A3%3B+cross%3Dhide%3A3"  # the word "never"
 MORE = {  # name → address, size, scheme
-    "change": (f"attention?{HIDDEN}", SIZE, "light"),
-    "difference": (f"attention?{HIDDEN}&shows=Difference", SIZE, "light"),
-    "masks-off": ("attention?causal=false&kind=decoder&layer=2&head=1", SIZE, "light"),
     "present": ("?projector=true", SIZE, "light"),
     "dark": ("", SIZE, "dark"),
     "phone": ("", PHONE, "light"),
@@ -49,10 +45,8 @@ def save(png: bytes, name: str) -> None:
 
 @contextmanager
 def visiting(browser, address: str, size=SIZE, scheme: str = "light") -> Iterator[Visit]:
-    """Somebody who has answered the offer of a first lesson."""
     viewport = dict(zip(("width", "height"), size, strict=True))
     context = browser.new_context(viewport=viewport, color_scheme=scheme)
-    context.add_init_script("localStorage.setItem('headlight lesson offered', 'yes')")
     yield Visit(context.new_page(), address)
     context.close()
 
@@ -74,17 +68,6 @@ def of_pages(browser, address: str) -> None:
             visit.open(path)
             rest(visit.page)
             save(visit.page.screenshot(), name)
-
-
-def of_the_cards(browser, address: str) -> None:
-    """One of them pointed at, with what it would do."""
-    with visiting(browser, address) as visit:
-        page = visit.open().page
-        rest(page)
-        page.locator(".card", has_text="No positions").hover()
-        page.get_by_text("It would write").first.wait_for()
-        page.wait_for_timeout(600)
-        save(page.screenshot(), "cards")
 
 
 def of_a_lesson(browser, address: str) -> None:
@@ -211,7 +194,6 @@ def main() -> None:
     PICTURES.mkdir(exist_ok=True)
     with serve(ROOT) as address, sync_playwright() as playwright, launch(playwright) as browser:
         of_pages(browser, address)
-        of_the_cards(browser, address)
         of_a_lesson(browser, address)
         of_a_file(browser)
         of_the_live_page(browser)

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.browser
 
 def test_the_link_is_copied(visit):
     """That it brings everything back is asked in test_journeys.py."""
-    visit.open().type("Zwei Hunde rennen.", "Target").switch("Causal mask")
+    visit.open("inside").type("Zwei Hunde rennen.", "Target").switch("Causal mask")
     visit.menu("share")
     visit.page.get_by_role("button", name="Copy link").click()
     expect(visit.page.get_by_text("Copied.")).to_be_visible()
@@ -21,8 +21,8 @@ def test_the_link_is_copied(visit):
 
 
 def test_out_of_range_link_falls_back_and_is_written_back(visit):
-    visit.open("attention?kind=sideways&layer=99&head=0&pad_to=100000&causal=perhaps&model=nobody")
-    expect(visit.page.locator(".source span").first).to_be_visible()
+    visit.open("?kind=sideways&layer=99&head=0&pad_to=100000&causal=perhaps&model=nobody")
+    expect(visit.page.locator(".stage .words .w").first).to_be_visible()
     # Written back a moment after the drawing.
     visit.page.wait_for_function(
         "() => !/(kind|layer|head|pad_to|causal|model)=/.test(location.search)"
@@ -42,24 +42,18 @@ def test_the_address_of_a_page_that_is_gone_opens_the_one_in_its_place(visit, pa
 def test_a_menu_that_was_closed_brings_nothing_old_back(visit):
     """Its widgets are nowhere in the browser, which hears of no later choice and sends the old
     one."""
-    visit.open("attention?model=uneven&source=the+dog&target=ein+Hund&kind=cross&layer=2")
+    visit.open("inside?model=uneven&source=the+dog&target=ein+Hund&kind=cross&layer=2")
     visit.choose("kind", "encoder").expect_head("Encoder self-attention", 2, 1)
     visit.menu("what_if")
     visit.type("cross.1=off", "Changes")
     visit.page.keyboard.press("Escape")
     visit.idle()
-    visit.page.locator(".stage").press("o")
-    visit.settle()
-    visit.page.locator(".stage").press("ArrowUp")
-    visit.settle().switch("Causal mask").expect_head("Encoder self-attention", 1, 1)
+    visit.page.get_by_role("button", name="Switch off head 2.1").click()
+    visit.settle().choose("layer", 1)
+    visit.switch("Causal mask").expect_head("Encoder self-attention", 1, 1)
     # Behind two chips, of a mask and of the target, the others are counted.
     expect(visit.page.get_by_text("+2 more")).to_be_visible()
-    visit.page.locator(".source span").nth(1).click()
-    visit.switch("Causal mask")  # which has the keys now
-    assert visit.page.evaluate("!!headlight.grid.pinned")
-    visit.page.keyboard.press("Escape")
-    assert not visit.page.evaluate("!!headlight.grid.pinned")
-    for page in ("Attention", "PyTorch"):
+    for page in ("PyTorch", "Heads"):
         visit.go(page).settle()
         for part in ("changes=cross.1%3Doff%3B+encoder.2.1%3Doff", "kind=encoder"):
             assert part in visit.page.url, page
@@ -74,21 +68,14 @@ def test_back_leads_to_the_place_one_was_at(visit):
     visit.page.wait_for_function(f"() => {place} === 200")
 
 
-def test_what_is_reserved_is_what_bar_and_grid_take(visit):
+def test_what_is_reserved_is_what_the_bar_takes(visit):
     """Else they push the page down as they arrive, or leave a hole."""
     visit.page.set_viewport_size({"width": 1280, "height": 720})
     heights = theme.BAR, theme.STATE, theme.ROW_OF_PAGE
-    for query in (
-        "attention?model=uneven&source=dog",
-        "attention?causal=false&changes=cross.1.1%3Doff",
-    ):
-        visit.open(query)
-        boxes = [
-            visit.page.locator(f".st-key-{key}").bounding_box()
-            for key in ("bar", "state", "page", "head_grid")
-        ]
-        assert [round(box["height"]) for box in boxes[:3]] == [*heights]
-        assert boxes[3]["height"] >= theme.GRID and boxes[3]["y"] <= sum(heights) + 10
+    for query in ("model=uneven&source=dog", "causal=false&changes=cross.1.1%3Doff"):
+        visit.open(f"inside?{query}")
+        lines = (visit.page.locator(f".st-key-{key}") for key in ("bar", "state", "page"))
+        assert [round(line.bounding_box()["height"]) for line in lines] == [*heights]
 
 
 def test_a_question_mark_opens_the_keys_of_the_page(visit):
@@ -103,9 +90,9 @@ def test_a_question_mark_opens_the_keys_of_the_page(visit):
     expect(sheet).to_be_hidden()
     assert visit.page.get_by_role("heading", name=". ").inner_text() == step
     assert "projector=true" in visit.page.url
-    visit.open().menu("more")
+    visit.open("inside").menu("more")
     visit.page.get_by_role("button", name="Keys").click()
-    assert sheet.get_by_text(BY_PAGE["attention"][2][1]).is_visible()
+    assert sheet.get_by_text(BY_PAGE["inside"][0][1]).is_visible()
     sheet.get_by_role("button", name="Close").click()
     visit.page.get_by_role("textbox", name="Source sentence").press("?")
     expect(sheet).to_be_hidden()

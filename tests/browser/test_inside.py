@@ -240,23 +240,6 @@ def test_a_step_is_linked_to_and_every_press_counts(visit):
     assert "at=Mask" in visit.page.url
 
 
-def test_it_opens_on_the_row_that_attention_marks_or_has_selected(visit, models):
-    """By default the most telling one; once a word is clicked, its row."""
-    trace = checkpoint.load(models / "uneven").trace(*TEXTS)
-    rows = trace.row_words("cross", 2, 1)
-    marked = "headlight.grid.queries(headlight.grid.selected.told)[0].index"
-    for click in (None, 3):
-        visit.open(LINK.replace("inside?", "attention?"))
-        row = visit.page.evaluate(marked)
-        if click is not None:
-            visit.page.locator(".text .target span").nth(row := click).click()
-            visit.page.mouse.move(2, 600)
-            visit.settle()
-            assert visit.page.evaluate(marked) == row
-        visit.go("Inside a head")
-        expect(visit.page.get_by_text(f"“{rows[row]}” · ").first).to_be_visible()
-
-
 def test_a_row_is_chosen_in_the_picture_and_stays(visit):
     """On other views and pages too, and beside labels that can be read."""
     visit.open(f"{LINK}&at=Scaling&follow=2+ein")
@@ -269,6 +252,6 @@ def test_a_row_is_chosen_in_the_picture_and_stays(visit):
     visit.settle()
     last, rows = query.input_value(), canvas.get_attribute("aria-label")
     assert re.search(r": (\d+) rows", rows)[1] == last.split()[0]
-    for title in ("Query–key–value", "Attention"):
+    for title in ("Query–key–value", "Heads"):
         visit.go(title).go("Inside a head")
         expect(query).to_have_value(last)

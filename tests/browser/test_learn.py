@@ -77,28 +77,11 @@ def test_on_a_phone_question_and_picture_are_in_view_together(visit, number):
     page.evaluate("localStorage.clear()")
 
 
-def test_the_first_page_offers_a_lesson_until_it_is_answered(visit):
-    page = visit.page
-    visit.open()
-    page.evaluate("localStorage.clear()")
-    visit.open()
-    page.get_by_role("button", name="Not now").click()
-    expect(page.get_by_role("button", name="Not now")).to_be_hidden()
-    visit.open()
-    expect(page.get_by_role("button", name="Not now")).to_be_hidden()
-    page.evaluate("localStorage.clear()")
-    visit.open()
-    page.get_by_role("button", name="A row of attention").click()
-    visit.idle()
-    assert step(visit) == 1 and "lesson=1-shares" in page.url
-    page.evaluate("localStorage.clear()")
-
-
 def test_a_lesson_leads_from_page_to_page_with_none_of_the_settings_before(visit):
     page = visit.page
     visit.open()
     page.evaluate("localStorage.clear()")
-    visit.open("attention?model=en-de&source=A+dog+runs.&causal=false&pad_to=12&least=0.1")
+    visit.open("?model=en-de&source=A+dog+runs.&causal=false&pad_to=12&least=0.1")
     visit.go("Learn")
     page.get_by_role("button", name="Query, key, value").first.click()
     paths = "/lookup", "/lookup", "/", "/", "/lookup", "/inside"

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from headlight.app.shell.sweeps import FIRST, WHOLE
-from headlight.app.state.pages import EXPORT, HOME, MATRIX, PAGES
+from headlight.app.state.pages import EXPORT, HOME, PAGES
 from headlight.app.state.settings import SETTINGS
 from tests.browser.conftest import PAGES as PATHS
 
@@ -72,19 +72,9 @@ TILES = {
     "order": ("", "entropy"),
     "pattern": ("", "previous token"),
 }
-SCORED = {
-    "score_at": ("order=ablation", 3),
-    "score_token": ("order=ablation&score_at=3", "chien"),
-    "score_against": ("order=ablation&score_at=3", "chien"),
-}
 # Page → setting → the address at which it matters there, and what to change it to. What stands
 # in the top bar and in no page's list does not matter on that page.
 MATTERS = {
-    MATRIX: of_a_run(colours=("", "viridis"))
-    | READ_AS
-    | TILES
-    | SCORED
-    | {"projector": ("", True)},
     HOME: {},  # they stand in its drawer
     "inside": of_a_run("at=Softmax", at=("", "Values"), without=("", ["scaling"])),
     "lookup": {"scaled": ("", False)},
@@ -124,7 +114,7 @@ MATTERS = {
         src_padding=("source=Two+dogs.&pad_to=10&kind=encoder", False),
         memory_padding=("source=Two+dogs.&pad_to=10", False),
     ),
-    EXPORT: of_a_run(weights_of=("", "selected head")) | READ_AS | TILES,
+    EXPORT: of_a_run(weights_of=("", "selected head"), colours=("", "viridis")) | READ_AS | TILES,
 }
 # (page, setting) → why less than that changes in view, though it matters
 UNSEEN = {(EXPORT, key): "of the files of all heads the page has no preview" for key in TILES} | {

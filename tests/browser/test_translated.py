@@ -11,6 +11,7 @@ from headlight.app.export.notebook import show
 from headlight.app.live.build import page as live_page
 from headlight.app.state.pages import PAGES
 from headlight.model import load
+from tests.browser.conftest import BEGUN
 
 pytestmark = pytest.mark.browser
 # The texts that it has translated are in `window.seen`; on the page each begins with a sign.
@@ -59,15 +60,15 @@ def seen(page) -> list[str]:
 
 @pytest.mark.parametrize(
     "titles",
-    [["Attention"], pytest.param([page.title for page in PAGES.values()], marks=pytest.mark.long)],
+    [["PyTorch"], pytest.param([page.title for page in PAGES.values()], marks=pytest.mark.long)],
 )
 def test_the_app(visit, titles):
-    visit.open("attention?model=en-fr")
+    visit.open("compare?model=en-fr")
     visit.page.evaluate(f"() => {{ {TRANSLATE} }}")
     expect(visit.page.locator(".st-key-output").first).to_have_attribute("lang", "fr")
     translated = 0
     for title in titles:
-        if title != "Attention":
+        if title != "PyTorch":
             visit.go(title)
         for sentence in SENTENCES[:: 1 if len(titles) > 2 else 2]:
             if visit.page.get_by_label("Source sentence", exact=True).is_visible():
@@ -83,7 +84,7 @@ def test_the_app(visit, titles):
         assert not [text for text in words if WORDS.search(text)], title
         translated += len(words)
         visit.page.reload()
-        visit.page.wait_for_selector(".st-key-source", state="attached")
+        visit.page.wait_for_selector(BEGUN, state="attached")
         visit.idle()
         assert here == lines(visit.page), title
         visit.page.evaluate(f"() => {{ {TRANSLATE} }}")

@@ -16,7 +16,6 @@ OURS = [  # Streamlit answers for its own widgets
     *(picture for picture in PICTURES.values() if picture.startswith(".st-key-")),
     ".st-key-copy_link",
     ".st-key-lesson_region",
-    ".st-key-lesson_offer",
     ".hl-tokens",
     ".hl-merges",
     "[class*=_figure]",
@@ -146,7 +145,7 @@ def expect_the_plan_on_paper(visit) -> None:
     assert "10. Your own sentence" in sheets[1]
 
 
-def begin(visit, scheme: str, path: str = pages.MATRIX) -> None:
+def begin(visit, scheme: str, path: str = "") -> None:
     """Open the first page, from which one walks to the others by clicks."""
     visit.page.emulate_media(color_scheme=scheme)
     visit.page.set_viewport_size({"width": 1280, "height": LOW})
@@ -169,8 +168,6 @@ def test_nothing_serious_and_nothing_wider_than_the_page(visit, half):
         assert visit.page.evaluate(MEETING) <= 1, title
         expect_to_fit(visit, title, 1280)
         expect_first_view(visit, title)
-        if title == "Attention":
-            visit.zoom()
         schemes.reverse()
         visit.page.emulate_media(color_scheme=schemes[0])
         expect_scheme(visit, schemes[0])
@@ -195,7 +192,7 @@ CONTRAST = """() => {
 
 
 def test_dark_and_for_a_projector(visit):
-    begin(visit, "dark", "attention?projector=true&src_padding=false")
+    begin(visit, "dark", "inside?projector=true&src_padding=false")
     assert visit.page.evaluate(CONTRAST) >= 4.5
     for title in PROJECTED:
         visit.go(title)

@@ -261,5 +261,5 @@ def _running(command: list, folder: Path) -> Iterator[tuple[str, Path]]:
 def _expect_first_model(context, address: str) -> None:
     page = context.new_page()
     page.goto(address)
-    page.wait_for_selector(".st-key-head_grid canvas", timeout=60_000)
+    page.wait_for_selector(".st-key-stage_place canvas", timeout=60_000)
     page.close()

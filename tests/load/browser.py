@@ -7,22 +7,22 @@ import time
 
 from playwright.sync_api import Error, sync_playwright
 
-from tests.bench.bench_grid import ANSWERED, PAINTED, typing
+from tests.bench.in_browser import ANSWERED, ENTER, typing
 from tests.browser.conftest import SETTLED, launch
 from tests.load.student import LONGEST, PAUSE, Record
 
-DRAWN = {PAINTED: ".st-key-head_grid", ANSWERED: "#answer"}
-PATHS = {PAINTED: "attention", ANSWERED: ""}
 PATIENCE = 60_000  # ms
 
 
 class Browser(threading.Thread):
-    """Types a new sentence every ten seconds or so, for a number of seconds. `done` is what tells
-    that it is answered."""
+    """Types a new sentence every ten seconds or so, for a number of seconds; into the app, or into
+    an empty page."""
 
-    def __init__(self, address: str, seconds: float, done: str, chance: random.Random):
+    def __init__(self, address: str, seconds: float, is_app: bool, chance: random.Random):
         super().__init__(name="browser")
-        self.address, self.seconds, self.done, self.chance = address, seconds, done, chance
+        self.address, self.seconds, self.chance = address, seconds, chance
+        self.drawn = ".st-key-stage_place" if is_app else "#answer"
+        self.act = ENTER if is_app else typing(ANSWERED)
         self.record = Record()
 
     def run(self) -> None:
@@ -33,14 +33,13 @@ class Browser(threading.Thread):
                 page = chromium.new_page(viewport={"width": 1280, "height": 900})
                 page.set_default_timeout(PATIENCE)
                 page.on("pageerror", lambda error: self.record.errors.append(str(error)))
-                page.goto(f"{self.address}/{PATHS[self.done]}")
-                page.wait_for_selector(DRAWN[self.done], state="attached")
-                page.get_by_label("Source sentence", exact=True).wait_for()
+                page.goto(self.address)
+                page.wait_for_selector(self.drawn, state="attached")
                 page.wait_for_selector(SETTLED)
                 words = ("a", "dog", "man", "girl", "boy", "street", "water", "ball", "red", "blue")
                 while time.monotonic() < end:
                     text = " ".join(self.chance.choices(words, k=LONGEST))
-                    self.record.note("painted", page.evaluate(typing(self.done), text))
+                    self.record.note("painted", page.evaluate(self.act, text))
                     page.wait_for_selector(SETTLED)
                     page.wait_for_timeout(1000 * min(self.chance.expovariate(1 / PAUSE), 20))
             except Error as error:

@@ -16,10 +16,10 @@ from headlight.model.probing.run import Run
 from headlight.model.probing.sweeps import Sweep
 from headlight.model.probing.trace import Trace
 from tests.app.test_packing import weights_of
-from tests.load.student import SWEEP, Answer, Wanted
+from tests.load.student import Answer, Wanted
 
 A_STEP = 0.005  # a weight is sent as a byte
-ROUNDED = 0.011  # an effect with two decimals, over sums that may be in another order
+NEAR = 1e-3  # effects over sums that may be in another order
 
 
 @cache
@@ -36,14 +36,14 @@ def unchanged(name: str, source: str) -> Run:
 def traced(wanted: Wanted) -> tuple[Trace, Sweep | None]:
     model, plain = checkpoint(wanted.model), unchanged(wanted.model, wanted.source)
     run = replace(plain, masks=wanted.masks, changes=parse(wanted.changes))
-    return model.trace_run(run), model.swept(run) if wanted.order == SWEEP else None
+    return model.trace_run(run), model.swept(run) if wanted.asks else None
 
 
 def wrong(answer: Answer) -> str:
     """What is wrong with an answer, in a sentence; "" where nothing is."""
     wanted, model = answer.wanted, checkpoint(answer.wanted.model)
     trace, sweep = traced(wanted)
-    header, weights = unpacked(answer.tiles)
+    header, weights = unpacked(answer.weights)
     for name, side in trace.sides.items():
         expected = list(part_names.side_labels(trace.texts[name], Reading())[0])
         if (shown := header["sides"][side.title]["labels"]) != expected:
@@ -60,16 +60,16 @@ def wrong(answer: Answer) -> str:
     if model.writes and answer.target not in (None, target):  # None: its menu is closed
         return f"the target is {answer.target!r}"
     look = json.loads(answer.look)
-    if wanted.head is not None and look["focus"]["head"] != wanted.head - 1:
-        return f"head {look['focus']['head'] + 1} is selected, not {wanted.head}"
     off = sum(map(len, look.get("off", {}).values()))
     if off != len(wanted.off):
         return f"{off} heads are off, not {wanted.off}"
     if sweep is None:
-        return "" if not look["order"] else "tiles are in an order that nobody asked for"
+        return ""
+    length = int.from_bytes(answer.more[:4], "little")
+    (told,) = json.loads(answer.more[4 : 4 + length])["answers"]
     for kind, effects in sweep.by_head(trace.kinds).items():
-        shown = [float(text.replace("−", "-")) for text in look["order"][kind]["values"]]
-        if np.abs(np.array(shown) - effects.ravel()).max() > ROUNDED:
+        shown = np.array(told["value"]["effects"][kind], float)
+        if not np.allclose(shown, effects, atol=NEAR, equal_nan=True):
             return f"effects of {kind} heads differ"
     return ""
 

@@ -7,7 +7,6 @@ import random
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from tests.bench.bench_grid import ANSWERED, PAINTED
 from tests.load import report, server
 from tests.load.browser import Browser
 from tests.load.check import mistakes
@@ -25,8 +24,7 @@ OF_ALL = ("en-de", "en-fr", "copy", "reverse", "sort", "induction", "reviews", "
 def crowd(address: str, clients: int, seconds: float, is_app: bool) -> Record:
     """What happens to a class on a server, one of them with a real browser."""
     arrival, chance = min(ARRIVAL, seconds / 3), random.Random(SEED)
-    done = PAINTED if is_app else ANSWERED
-    browser = Browser(address, seconds, done, random.Random(SEED))
+    browser = Browser(address, seconds, is_app, random.Random(SEED))
 
     def client(chance: random.Random):
         def make(record: Record):

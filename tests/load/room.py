@@ -13,7 +13,7 @@ from tests.load.report import Bar, conclude, percentile
 from tests.load.student import EXAMPLES
 from tests.load.tab import Page, Tab
 
-PICTURE = "head_grid"
+PICTURE = "stage_run"
 PATIENCE = 60  # seconds
 
 
@@ -91,6 +91,7 @@ async def _lesson(address: str, clients: int, acts: int) -> dict:
     teacher, students = Member(address), [Member(address) for _ in range(clients)]
     await teacher.come("/room", "POST")
     code = teacher.tab.parameters["room"][0]
+    await teacher.tab.tell("stage", "choose", {"drawer": True})
     alone = [
         (await teacher.tab.type("source", " ".join(chance.choices(words, k=8)))) for _ in "123"
     ]

@@ -2,6 +2,7 @@
 answer must be follows from what was done, not from what the app says."""
 
 import asyncio
+import json
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -16,20 +17,18 @@ PAUSE = 10.0  # seconds between two actions, on average
 SENTENCES = 0.6  # share of the actions that are new sentences
 SHORTEST, LONGEST = 4, 10  # words
 LATE = 60.0  # seconds; a user has long gone
-OFF, SWEEP, PLAIN = "=off", "ablation", "layer and head"
+OFF = "=off"
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The view that a student asked for; the head as on the screen, None where it is the one that
-    the model opens on."""
+    """The view that a student asked for, and whether the effect of each head off."""
 
     model: str
     source: str
     masks: Masks = Masks()
     off: tuple[str, ...] = ()  # heads that are switched off, as “cross.1.2”
-    head: int | None = None
-    order: str = PLAIN
+    asks: bool = False
 
     @property
     def changes(self) -> str:
@@ -38,11 +37,13 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back for it: the tiles, how they are shown, and the line of the model's target."""
+    """What came back for it: the weights, how they are shown, what was answered to a question, and
+    the line of the model's target."""
 
     wanted: Wanted
-    tiles: bytes
+    weights: bytes
     look: str
+    more: bytes
     target: str | None
 
 
@@ -59,29 +60,29 @@ class Record:
 
 
 class Student:
-    """On the page Attention, with one model."""
+    """On the stage with its drawer open, with one model."""
 
     def __init__(self, tab: Tab, model: str, chance: random.Random, record: Record):
         self.tab, self.chance, self.record = tab, chance, record
         self.words = (EXAMPLES / f"{model}.txt").read_text(encoding="utf-8").split()
         self.wanted = Wanted(model, self.sentence())
         self.page: Page | None = None
+        self.weights, self.look = b"", ""  # the last that came
 
     def sentence(self) -> str:
         count = self.chance.randint(SHORTEST, LONGEST)
         return " ".join(self.chance.choices(self.words, k=count))
 
     async def open(self) -> None:
-        self.tab.path = "attention"
         self.tab.parameters = {"model": [self.wanted.model], "source": [self.wanted.source]}
         await self.take("opening", self.tab.open())
-        for menu in ("head_picker", "output"):  # the heads, and the line of the target
-            if menu in self.tab.ids:  # a classifier writes no target
-                self.page = await asyncio.wait_for(self.tab.switch(menu), LATE)
+        await self.take("drawer", self.tab.tell("stage", "choose", {"drawer": True}))
+        if "output" in self.tab.ids:  # a classifier writes no target
+            self.page = await asyncio.wait_for(self.tab.switch("output"), LATE)
 
     async def act(self) -> None:
         """One thing that a student does."""
-        others = [self.mask, self.head, self.switch_head, self.sweep]
+        others = [self.mask, self.switch_head, self.sweep]
         is_sentence = self.chance.random() < SENTENCES
         await (self.type if is_sentence else self.chance.choice(others))()
 
@@ -95,21 +96,16 @@ class Student:
         self.wanted = replace(self.wanted, masks=masks)
         await self.take("mask", self.tab.switch(key))
 
-    async def head(self) -> None:
-        options = self.page.elements["head"].button_group.options
-        head = self.chance.choice(options).content
-        self.wanted = replace(self.wanted, head=int(head))
-        await self.take("head", self.tab.choose("head", head))
-
     async def switch_head(self) -> None:
-        """The selected head off, or on again."""
-        name = ".".join(map(str, self._selected()))
-        before = self.wanted.off
+        """A head of the first kind off, or on again."""
+        kind, layer, head = self.kind, self.chance.randrange(2), self.chance.randrange(2)
+        name, before = f"{kind}.{layer + 1}.{head + 1}", self.wanted.off
         off = tuple(h for h in before if h != name) if name in before else (*before, name)
+        act = {"what": "off", "kind": kind, "layer": layer, "head": head}
         self.wanted = replace(self.wanted, off=off)
         try:
-            await self.take("change", self.tab.click("switch_head"))
-        except Lost:  # the click too, unless its effect has reached this side
+            await self.take("change", self.tab.tell("stage", "act", act))
+        except Lost:  # the act too, unless its effect has reached this side
             box = self.tab.widgets.get(self.tab.ids.get("changes", ""))
             line = box.string_value if box else ""
             off = tuple(part.removesuffix(OFF) for part in line.split("; ") if part)
@@ -117,20 +113,17 @@ class Student:
             raise
 
     async def sweep(self) -> None:
-        """Tiles in the order of what each head off costs, or as they were again."""
-        if "order" not in self.page.elements:
-            await self.take("box", self.tab.switch("display"))
-        order = PLAIN if self.wanted.order == SWEEP else SWEEP
-        self.wanted = replace(self.wanted, order=order)
-        await self.take("sweep", self.tab.choose("order", order))
+        """Ask what each head off costs."""
+        asked = [{"what": "effect", "of": str(self.wanted)}]
+        self.wanted = replace(self.wanted, asks=True)
+        await self.take("sweep", self.tab.tell("stage_more", "ask", asked))
+        self.wanted = replace(self.wanted, asks=False)
 
-    def _selected(self) -> tuple[str, int, int]:
-        """The selected head as the widgets of the page have it."""
-        kind, layer, head = (
-            self.tab.widgets[self.tab.ids[key]].string_array_value.data[0]
-            for key in ("kind", "layer", "head")
-        )
-        return kind.split()[0].lower(), int(layer), int(head)
+    @property
+    def kind(self) -> str:
+        """The first kind of attention of the model."""
+        length = int.from_bytes(self.weights[:4], "little")
+        return json.loads(self.weights[4 : 4 + length])["parts"][0]["kind"]
 
     async def take(self, action: str, running) -> None:
         """Wait for what an action draws, and note it."""
@@ -138,15 +131,18 @@ class Student:
         self.page = page
         self.record.note(action, page.seconds)
         self.record.errors += [f"exception: {text}" for text in page.exceptions]
-        if "head_grid" not in page.elements:
-            self.record.errors.append(f"no tiles for {self.wanted}: {page.alerts}")
+        if "stage_run" in page.elements:
+            self.weights, self.look = page.bytes_of("stage_run"), page.json_of("stage_look")
+        elif "stage_more" not in page.elements:  # a question is answered by its region alone
+            self.record.errors.append(f"no weights for {self.wanted}: {page.alerts}")
             return
         target = page.elements.get("target")
         self.record.answers.append(
             Answer(
                 self.wanted,
-                page.bytes_of("head_grid"),
-                page.json_of("head_grid_look"),
+                self.weights,
+                self.look,
+                page.bytes_of("stage_more") if self.wanted.asks else b"",
                 target.text_input.placeholder if target else None,
             )
         )

@@ -6,6 +6,7 @@ server may refer to by their hash. As of Streamlit 1.67.
 
 import asyncio
 import itertools
+import json
 import time
 import urllib.request
 from dataclasses import dataclass, field
@@ -117,6 +118,13 @@ class Tab:
     async def click(self, key: str) -> Page:
         return await self.give(key, "trigger_value", True)
 
+    async def tell(self, key: str, name: str, value) -> Page:
+        """What a component of ours hears: an event and its value."""
+        events = f"$$STREAMLIT_INTERNAL_KEY_{self.ids[key]}__events"
+        self.ids[events], self.fragments[events] = events, self.fragments[self.ids[key]]
+        told = json.dumps([{"event": name, "value": value}])
+        return await self.give(events, "json_trigger_value", told)
+
     async def give(self, key: str, kind: str, value) -> Page:
         """Give a widget a value, and run the script. Raises Lost, and KeyError where there is no
         such widget."""
@@ -129,7 +137,7 @@ class Tab:
         try:
             return await self.run(self.fragments.get(state.id, "") if self.by_region else "")
         finally:
-            if kind == "trigger_value":
+            if kind.endswith("trigger_value"):
                 self.widgets.pop(state.id, None)
 
     def _remember(self, state: WidgetState) -> None:

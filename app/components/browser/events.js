@@ -124,7 +124,7 @@ function stepBack(leave, target) {
   else if ("bar" in open || "panel" in open) {
     delete open.bar;
     delete open.panel;
-  } else if (!window.headlight?.grid?.letGo() && !window.headlight?.matrices?.letGo())
+  } else if (!window.headlight?.matrices?.letGo())
     if (leave && window.headlight?.remote) window.headlight.remote.leave();
     else leave?.click();
 }
