@@ -29,9 +29,8 @@ def draw(page: Page) -> None:
 
 def _draw_cell() -> None:
     """The selected query and key, which are usually clicked in the picture."""
-    chosen, focus = session.values(), session.focus()
-    firsts = {"follow": CLEAREST_ROW, "to": LARGEST_WEIGHT}
-    if not chosen["line"] or not session.shows_tokens():
+    focus, firsts = session.focus(), {"follow": CLEAREST_ROW, "to": LARGEST_WEIGHT}
+    if not session.values()["line"]:
         return
     with suppress(messages.NothingToShow, CannotChange, CannotRead):  # the page says why
         trace = selection.shown().trace

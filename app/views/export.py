@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import streamlit as st
 
@@ -54,18 +55,19 @@ def take_file() -> None:
         notes.refused = str(error)
 
 
-def file_button(label: str, make: Callable[[], bytes], name: str, kind: str, **more) -> None:
+def file_button(
+    label: str,
+    make: Callable[[], bytes],
+    name: str,
+    kind: str,
+    look: Literal["primary", "tertiary"] = "tertiary",
+    disabled: bool = False,
+) -> None:
     """A file that is made on demand."""
-    look = {"type": "tertiary"} | more
     st.download_button(
-        label,
-        memoize.one_at_a_time(make),
-        name,
-        kind,
-        key=f"take {name}",
-        on_click="ignore",
-        **look,
-    )
+        label, memoize.one_at_a_time(make), name, kind, key=f"take {name}", on_click="ignore",
+        type=look, disabled=disabled,
+    )  # fmt: skip
 
 
 @contextmanager
@@ -107,7 +109,7 @@ def page() -> None:
         name = f"{stem(view, f'{kind}-all-heads' if of == ALL else '')}.{ending.lower()}"
         file_button(
             f"Save {ending}", partial(printed.drawn, ending.lower(), inches), name, KINDS[ending],
-            type="primary",
+            look="primary",
         )  # fmt: skip
         draw_numbers(view, model)
         draw_files(view)

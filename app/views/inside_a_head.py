@@ -17,6 +17,7 @@ from headlight.app.text import exercises, formats, part_names
 from headlight.app.text.exercises import Exercise
 from headlight.app.views._head_walkthrough import Walkthrough, WalkthroughStep
 from headlight.model.analysis.head_metrics import total_variation
+from headlight.model.probing.changes import Scope
 from headlight.model.probing.head_steps import HeadSteps
 from headlight.model.rounding import percent
 
@@ -111,9 +112,10 @@ def draw_without(
 
 def page() -> None:
     selection.tell_unchanged()
-    selection.unchanged().trace  # noqa: B018  errors are reported outside of the fragment
+    trace, focus = selection.unchanged().trace, session.focus()  # errors are reported out here
     walkthrough()
-    name = part_names.short_name(session.focus())
+    site = trace.kinds[focus.kind][focus.layer]
+    name = part_names.short_name(Scope(focus.kind, site.layer, focus.head))
     frame.finding(f"**{name}**, from its input to the output of its layer, in eleven steps.")
     frame.explain(
         "Each step has its formula, its numbers, and the lines of code that computed them. Framed: "

@@ -74,8 +74,8 @@ def page() -> None:
             )
             spelled = tokenizer.encode(text)
             own = [at for at, word in enumerate(word_ids) if word == chosen]
-            found = ([values[at] for at in own] for values in (spelled.tokens, spelled.ids))
-            frame.finding(_token_table.finding(names[chosen], *found, len(steps)))
+            tokens, ids = [spelled.tokens[at] for at in own], [spelled.ids[at] for at in own]
+            frame.finding(_token_table.finding(names[chosen], tokens, ids, len(steps)))
 
     with whole_text:
         normalized = visible(tokenizer.normalized(text))
