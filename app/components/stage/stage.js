@@ -535,7 +535,7 @@ export class Stage {
     if (!tiles) return;
     const found = event && headAt(tiles, ...this.at(event));
     this.tellPart(event && !found ? this.at(event) : null);
-    this.parts.canvas.style.cursor = found ? "pointer" : "";
+    this.parts.canvas.style.cursor = found || (event && this.partUnder(this.at(event))?.[1] === "start") ? "pointer" : "";
     if (JSON.stringify(found) === JSON.stringify(this.pointed)) return;
     this.pointed = found;
     this.draw();
@@ -575,6 +575,7 @@ export class Stage {
     }
     if (tiles) {
       const found = headAt(tiles, x, y);
+      if (!found && this.partUnder([x, y])?.[1] === "start" && this.engine.hasLessons !== false) return lead(this.toPage("positions"), false, true);
       if (!found) return this.tellPart([x, y]);
       this.choose(found);
       if (state.look.lesson?.heads) return this.answer([found.kind, found.layer, found.head]);
@@ -612,10 +613,15 @@ export class Stage {
     this.selected();
   }
 
+  /** The part of the figure at a point, which is no head. */
+  partUnder(at) {
+    const { state, camera } = this;
+    return at && state.depth === MODEL && !state.seen ? partAt(floorsPlace(state, camera), camera, ...at) : null;
+  }
+
   /** What the part of the figure at a point does, in place of the hint; the server says so once. */
   async tellPart(at) {
-    const { state, run, camera, parts: { legend: { firstChild: hint } } } = this, isHere = at && state.depth === MODEL && !state.seen;
-    const part = isHere ? partAt(floorsPlace(state, camera), camera, ...at) : null, key = String(part);
+    const { run, parts: { legend: { firstChild: hint } } } = this, part = this.partUnder(at), key = String(part);
     if (this.toldPart === key) return;
     this.toldPart = key;
     const found = part && (await this.engine.ask({ what: "about", of: run.id }).catch(() => null));
@@ -976,7 +982,7 @@ export class Stage {
       this.pencil.focus();
     };
     [box.isWritten, box.buttons] = [true, null];
-    box.replaceChildren(input);
+    box.replaceChildren(input, ...(this.engine.hasLessons === false ? [] : [leadsTo(element("a", { class: "tokens" }, "its tokens"), () => this.toPage("tokenizer"), true)]));
     this.pencil.hidden = true;
     input.focus();
     input.select();
