@@ -87,6 +87,7 @@ MENU = (
         path="inside",
         picture=".st-key-pictures",
         head=True,
+        changes=False,
         settings=page_settings.INSIDE_CONTROLS,
     ),
     Page(
