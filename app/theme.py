@@ -560,6 +560,10 @@ html {{ font-size: 20px !important; }}
 """
 # In a frame of another page: state, finding and picture alone, from 640 × 480 pixels on.
 EMBED_STYLE = """
+:root { --hl-menus: none; }
+.st-key-stage_body .st-key-open_unframed {
+  position: fixed; inset: 14px 32px auto auto; width: auto; z-index: 6;
+}
 .st-key-bar, .st-key-page, .st-key-body > :has(> .st-key-panel), [data-testid="stSkipToContent"],
 .st-key-state > :is(.st-key-player, .st-key-step) { display: none; }
 .st-key-state > .st-key-open_unframed { flex: none; }

@@ -21,8 +21,8 @@ from headlight.app.shell import (
     state_strip,
     sweeps,
 )
-from headlight.app.shell.layout import concerns, draw_settings
-from headlight.app.state import session, widgets
+from headlight.app.shell.layout import draw_settings
+from headlight.app.state import catalog, session, widgets
 from headlight.app.state.pages import Page
 from headlight.app.text import findings, formats
 from headlight.model.analysis.attribution import source_kind
@@ -43,38 +43,46 @@ def draw(page: Page, logo: str) -> None:
             type="tertiary",
         )
         bar.draw_menu(logo, page)
-        page_row.draw_views(page)
+        is_read = session.context().structure is not None
         with _part("Sentence"):
             draw_settings(("source", "line"), label_visibility="collapsed")
             bar.draw_examples()
-            if session.context().structure is None:
-                return
-            output.draw_output(is_on_page=True)
+            if is_read:
+                output.draw_output()
         with _part("Model"):
             draw_settings(("model",), label_visibility="collapsed")
-            draw_settings(("step",))
-        if concerns("causal"):
-            with _part("Masks and padding"):
-                panel.draw_masks()
-        if session.context().can_change:
-            with _part("More changes"):
-                page_row.draw_changes(page)
-            with st.container(horizontal=True):
-                state_strip.draw_undo()
-        with _part("Picture"):
-            widgets.draw("colours")
-        if not (running_lesson.veils() or running_lesson.veils_ahead()):
-            _draw_numbers()
+            if message := catalog.random_weights(session.values()["model"]):
+                st.caption(message)
+            if is_read:
+                draw_settings(("step",))
+        if is_read:
+            _draw_rest(page)
         with st.container(horizontal=True):
             bar.draw_share()
             bar.draw_more()
 
 
+def _draw_rest(page: Page) -> None:
+    """What takes a model that can be read."""
+    if panel.masks():
+        with _part("Masks and padding"):
+            panel.draw_masks()
+    if session.context().can_change:
+        with _part("More changes"):
+            page_row.draw_changes(page)
+        with st.container(horizontal=True):
+            state_strip.draw_undo()
+    with _part("Picture"):
+        widgets.draw("colours")
+    if not (running_lesson.veils() or running_lesson.veils_ahead()):
+        _draw_numbers()
+
+
 def _draw_numbers() -> None:
     with _part("Numbers"), errors.errors_as_messages("_numbers"):
+        _draw_probability()
         head_numbers.draw()
         if not session.context().lacks:  # which weights alone do not tell
-            _draw_probability()
             effect_numbers.draw()
             _draw_vectors()
             _draw_words()

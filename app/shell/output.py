@@ -22,15 +22,12 @@ def draw_not_finite() -> None:
                 messages.show_message(notices.not_finite(*problems))
 
 
-def draw_output(is_on_page: bool = False) -> None:
+def draw_output() -> None:
     """The model's output; for a translation, a menu in which the target is edited, and a button for
-    what the changed model writes. Beside that button there is no room for a target that
-    `is_on_page` as well."""
+    what the changed model writes."""
     is_new = has_new_translation()
     title, text = model_output(is_new)
     label = f"**{formats.escaped(title)}:** {formats.escaped(text)}" if title else "Target"
-    if title and is_new and is_on_page:
-        label = f"**{formats.escaped(title)}** the target"
     if not concerns("target"):
         if title:
             st.markdown(label, width="content")

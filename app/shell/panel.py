@@ -20,12 +20,13 @@ def draw_change(page: Page) -> None:
     that changes nothing. A single text has padding masks once it is padded."""
     if "switches" in page.idle:
         return
-    if _masks() or session.context().can_change:
+    if masks() or session.context().can_change:
         st.markdown("**Change**")
     draw_masks()
 
 
-def _masks() -> list[str]:
+def masks() -> list[str]:
+    """Those that have something to hide, and the padding."""
     is_padded = session.values()["pad_to"] or len(session.context().known.sides) > 1
     return [
         key
@@ -35,7 +36,7 @@ def _masks() -> list[str]:
 
 
 def draw_masks() -> None:
-    for key in _masks():
+    for key in masks():
         given = {"on_change": _pass_over_idle_padding} if key == "pad_to" else {}
         widgets.draw(key, widget_options=given)
     chosen = session.values()

@@ -9,7 +9,7 @@ from pathlib import Path
 import streamlit as st
 
 from headlight.app import theme
-from headlight.app.components.browser import browser_events
+from headlight.app.components.browser import browser_events, open_unframed
 from headlight.app.shell import (
     class_remote,
     drawer,
@@ -24,7 +24,7 @@ from headlight.app.shell import (
     stage,
 )
 from headlight.app.shell.bar import draw_menu, draw_texts
-from headlight.app.shell.layout import is_picture_alone, row
+from headlight.app.shell.layout import is_embedded, is_picture_alone, row
 from headlight.app.shell.output import draw_not_finite
 from headlight.app.shell.state_strip import draw_state
 from headlight.app.state import catalog, session, widgets
@@ -139,6 +139,8 @@ def draw_stage(page: Page, run: Callable[[], None]) -> None:
     body = st.container(key="stage_body", gap=None)
     with body:
         browser_events((*BY_PAGE[page.key], *EVERYWHERE))
+        if is_embedded():
+            open_unframed()
     with room_acts.share(), room_acts.turn() as picture_is_drawn, session.running(page.key):
         page = room_acts.as_led(page)
         stage.begin()
