@@ -14,6 +14,7 @@ from headlight.app.state import catalog, lines, settings
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.messages import NothingToShow, show_message
 from headlight.app.state.options import BEFORE, OTHER
+from headlight.app.state.pages import PAGES
 from headlight.app.state.session import (
     Origin,
     context,
@@ -81,6 +82,11 @@ def typed_texts() -> tuple[str, str]:
     return other or chosen["line"], chosen["target"].strip()
 
 
+def shows_former() -> bool:
+    """Whether a page shows the run before the changes; the stage has both."""
+    return values()["shows"] == BEFORE and not PAGES[memo().page].stage
+
+
 def masks() -> Masks:
     return Masks(**{name: values()[name] for name in MASKS})
 
@@ -142,7 +148,7 @@ def _selected(changed: bool | None) -> Run:
         assert other is not None  # else there is no such choice
         return other
     if changed is None:
-        changed = chosen["shows"] != BEFORE
+        changed = not shows_former()
     applied = changes() if changed else ()
     patched = any(isinstance(change, PATCHES) for change in applied)
     target = chosen["target"].strip()

@@ -48,30 +48,38 @@ def draw(page: Page) -> None:
         )
         links = [(each.view or each.title, each.path, each == page) for each in PAGES.values()]
         page_links("menu", [one for one in links if one[1] not in ELSEWHERE], page.path)
+        is_read = session.context().structure is not None
         with _part("Sentence"):
             draw_settings(("source", "line"), label_visibility="collapsed")
             _draw_examples()
-            if session.context().structure is None:
-                return
-            output.draw_output()
+            if is_read:
+                output.draw_output()
         with _part("Model"):
             draw_settings(("model",), label_visibility="collapsed")
-            if concerns("step"):
+            if message := catalog.random_weights(session.values()["model"]):
+                st.caption(message)
+            if is_read and concerns("step"):
                 _draw_steps()
-        if concerns("causal"):
-            with _part("Masks and padding"):
-                masks.draw()
-        if session.context().can_change:
-            with _part("More changes"):
-                more_changes.draw_changes(page)
-            with st.container(horizontal=True):
-                _draw_undo()
-        with _part("Picture"):
-            widgets.draw("colours")
-        if not (running_lesson.veils() or running_lesson.veils_ahead()):
-            _draw_numbers()
+        if is_read:
+            _draw_rest(page)
         with _part("Here"):
             _draw_here()
+
+
+def _draw_rest(page: Page) -> None:
+    """What takes a model that can be read."""
+    if masks.there():
+        with _part("Masks and padding"):
+            masks.draw()
+    if session.context().can_change:
+        with _part("More changes"):
+            more_changes.draw_changes(page)
+        with st.container(horizontal=True):
+            _draw_undo()
+    with _part("Picture"):
+        widgets.draw("colours")
+    if not (running_lesson.veils() or running_lesson.veils_ahead()):
+        _draw_numbers()
 
 
 def _draw_examples() -> None:

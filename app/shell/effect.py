@@ -11,7 +11,7 @@ from headlight.app import selection
 from headlight.app.results.memoize import cached
 from headlight.app.results.shown import Shown, target_of
 from headlight.app.state import catalog, messages, session
-from headlight.app.state.options import AFTER, BEFORE, OTHER, THIS
+from headlight.app.state.options import OTHER
 from headlight.app.text import findings, formats, output_texts
 from headlight.app.text.formats import Parts
 from headlight.model.masks import Masks
@@ -69,7 +69,7 @@ def effect() -> Effect:
     same text; or what another run, or an earlier training step, does otherwise. Empty where nothing
     is compared, or where the model as trained is shown."""
     shows = session.values()["shows"]
-    if shows == BEFORE:
+    if selection.shows_former():
         return Effect()
     with suppress(CannotChange, CannotRead, messages.NothingToShow):  # the page says why
         run = selection.run(changed=True)
@@ -86,7 +86,7 @@ def effect() -> Effect:
             found = Effect(findings.after_lead(lead, found.said), found.row, found.brief)
         else:
             return Effect()
-        return found if shows in (THIS, AFTER) else replace(found, row=None)
+        return replace(found, row=None) if shows == OTHER else found
     return Effect()
 
 

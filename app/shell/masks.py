@@ -11,7 +11,8 @@ from headlight.app.text import notices
 PADDING_MASKS = "src_padding", "tgt_padding", "memory_padding"
 
 
-def _masks() -> list[str]:
+def there() -> list[str]:
+    """The settings that the model has."""
     is_padded = session.values()["pad_to"] or len(session.context().known.sides) > 1
     return [
         key
@@ -23,7 +24,7 @@ def _masks() -> list[str]:
 def draw() -> None:
     """Every mask of the model, and padding; where a padding mask is off and nothing is padded, why
     that changes nothing. A single text has padding masks once it is padded."""
-    for key in _masks():
+    for key in there():
         given = {"on_change": _pass_over_idle_padding} if key == "pad_to" else {}
         widgets.draw(key, widget_options=given)
     chosen = session.values()

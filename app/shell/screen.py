@@ -56,17 +56,15 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                     with foot:
                         lesson.draw(page)
                         lesson.draw_finished(page)
-                is_covered = running_lesson.covers(page.key)
-                if not page.stage:
-                    with places.numbers:
-                        stage.draw_header(page, is_covered)
                 lacks = session.context().lacks
-                if is_covered:
+                if running_lesson.covers(page.key):
                     lesson.draw_cover(page)
                 elif lacks and not page.weights:
                     st.info(notices.needs_more(lacks))
                 else:
-                    if page.head and not page.stage:
+                    if not page.stage:
+                        with places.numbers:
+                            stage.draw_header(page)
                         with places.controls:
                             picker.draw(page)
                     run()
@@ -74,10 +72,9 @@ def draw(page: Page, run: Callable[[], None]) -> None:
             room_acts.run_plan()
             picture_is_drawn()
         finally:
-            if page.stage:
-                stage.cover()
-            else:
-                with places.numbers:
+            with places.numbers:
+                stage.cover(page)
+                if not page.stage:
                     stage.say(page, places)
             if foot and in_room:
                 with body:

@@ -82,22 +82,23 @@ def draw(shown: Shown, former: Shown | None) -> None:
         stage_said({"run": name, "said": said, "now": list(told.now)})
 
 
-def draw_header(page: Page, is_covered: bool) -> None:
-    """On another page: depths, texts and a finding, without a picture. A text that cannot be read
-    can be typed anew; why, the page says."""
-    look: dict[str, Any] = {"run": None, "covered": page.run, "types": page.run and not is_covered}
-    with suppress(CannotRead, CannotChange, NothingToShow):
-        if page.run and not is_covered:
-            shown = selection.shown() if page.changes else selection.unchanged()
-            sent = head_results.packed_of(shown)
-            if veil := _veil(shown):
-                sent = covered(sent, veil)
-            stage_run(sent)
-            look = _shown(shown) | {"run": id_of(sent), "cards": None, "write": None}
-            look["done"] = look["done"] if page.changes else []
+def draw_header(page: Page) -> None:
+    """On another page: depths, texts and a finding, without a picture."""
+    look: dict[str, Any] = {"run": None, "covered": False}
+    if page.run:
+        shown = selection.shown() if page.changes else selection.unchanged()
+        sent = head_results.packed_of(shown)
+        if veil := _veil(shown):
+            sent = covered(sent, veil)
+        stage_run(sent)
+        look = _shown(shown) | {"run": id_of(sent), "cards": None, "write": None}
+        look["done"] = look["done"] if page.changes else []
+    _look(look | {"page": _header(page)})
+
+
+def _header(page: Page) -> dict[str, Any]:
     title = page.view if page.group == CHECK else page.title
-    head = {"path": page.path, "title": title, "views": _views(page)}
-    _look(look | {"page": head})
+    return {"path": page.path, "title": title, "views": _views(page)}
 
 
 def _views(page: Page) -> list[tuple[str, str, str | None, bool]]:
@@ -126,12 +127,13 @@ def begin() -> None:
     session.memo().is_looked = False
 
 
-def cover() -> None:
+def cover(page: Page) -> None:
     """Show nothing, where this run of the script has not drawn the stage: what stands there is of a
-    run before."""
+    run before. A text that cannot be read can be typed anew; why, the page says."""
     if not session.memo().is_looked:
-        types = not running_lesson.covers(session.memo().page)
-        _look({"run": None, "covered": True, "types": types})
+        types = page.run and not running_lesson.covers(page.key)
+        header = {} if page.stage else {"page": _header(page)}
+        _look({"run": None, "covered": True, "types": types} | header)
 
 
 def _look(look: Mapping[str, Any]) -> None:

@@ -457,7 +457,6 @@ SETTINGS = {
             f"perfect example. “{ALIGNMENT}” comes from the model's survey: it takes many "
             "sentences.",
             options=(ANY, *RULES, ALIGNMENT),
-            badge="Heads: {}",
         ),
         Setting(
             "projector",

@@ -29,8 +29,9 @@ def test_keys_with_other_texts(before, now, keys):
 
 @pytest.mark.parametrize(("path", "picture"), FORMER_PLACES)
 def test_a_former_page_opens_its_place_of_the_stage(page, path, picture):
-    kept = {"model": "uneven", "source": "the dog"}
-    page.query_params.update(kept | ({"picture": picture} if picture else {}))
+    kept = {"model": "uneven", "source": "the dog", "causal": "false", "follow": "2 dog"}
+    gone = {"shows": "Difference", "zoom": "true", "first_query": "9"}
+    page.query_params.update(kept | gone | ({"picture": picture} if picture else {}))
     page._page_hash = calc_hash(path)
     page.run()
     assert components(page, "stage_look") and not page.exception

@@ -201,7 +201,7 @@ def test_settings_are_valid_together_and_come_back_by_their_address(chosen, addr
             text = setting.as_text(found[key])
             again = setting.parse(text if isinstance(text, list) else [text])
             assert again == found[key] or again is ABSENT or found[key] == [""]
-    permalink({key: found[key] for key in found if SETTINGS[key].address}, "attention")
+    permalink({key: found[key] for key in found if SETTINGS[key].address}, "stage")
 
 
 # Files

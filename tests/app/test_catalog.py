@@ -128,7 +128,7 @@ def test_an_odd_folder_is_read_all_the_same(page, what):
 
 def test_a_model_opens_on_the_head_of_its_card(page):
     page.query_params.update(model="it opens on a head", source="the dog", target="ein Hund")
-    page.run()
+    page.switch_page("inside").run()
     found = [page.segmented_control(key=key).value for key in ("kind", "layer", "head")]
     assert found == ["encoder", 1, 3]
     page.segmented_control(key="kind").set_value("cross").run()
@@ -199,7 +199,7 @@ def test_two_sessions_that_ask_for_a_model_at_once_have_it_read_once(page, monke
     assert len(count) == 1 and len({id(view.model) for view in views}) == 3
 
 
-@pytest.mark.parametrize("view", ["attention", "tokenizer"])
+@pytest.mark.parametrize("view", ["stage", "tokenizer"])
 def test_a_text_that_the_tokenizer_fails_on_is_told(page, view):
     page.query_params.update(model="its tokenizer fails", source="qk" * 28, target="ein Hund")
     page.switch_page(view).run()

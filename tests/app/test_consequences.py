@@ -12,7 +12,7 @@ import pytest
 from headlight.app.shell import effect
 from headlight.app.shell.effect import Effect
 from headlight.app.state import catalog
-from headlight.app.state.options import AFTER, DIFFERENCE
+from headlight.app.state.options import AFTER
 from headlight.app.text import findings
 from headlight.model import load
 from headlight.model.checkpoint import SHIPPED
@@ -102,6 +102,7 @@ def effect_of(act, line, plain, after, monkeypatch, shows=AFTER) -> Effect:
     shown = plain if is_other else after
     monkeypatch.setattr(effect.session, "values", lambda: values)
     monkeypatch.setattr(effect.session, "context", lambda: SimpleNamespace(has_other=is_other))
+    monkeypatch.setattr(effect.selection, "shows_former", lambda: False)
     monkeypatch.setattr(effect.selection, "view", lambda run=shown: view_of(run))
     monkeypatch.setattr(effect.selection, "run", lambda changed=None: shown)
     monkeypatch.setattr(effect.selection, "other_run", lambda: after)
@@ -214,12 +215,6 @@ def test_every_act_is_answered_by_what_it_did(seed, monkeypatch):
     results = [check(*one, effect_of(*one, monkeypatch)) for one in drawn(seed)]
     assert len(results) == EACH
     print("names a token, a class or a text:", sum(results), "of", EACH)
-
-
-def test_no_row_of_a_difference_is_marked_for_what_the_change_did(monkeypatch):
-    """Its cells are changes of weights: the grid marks the row where those are largest."""
-    told = [effect_of(*one, monkeypatch, shows=DIFFERENCE) for one in drawn(0)]
-    assert all(each.said for each in told) and {each.row for each in told} == {None}
 
 
 def test_every_kind_of_act_is_drawn():

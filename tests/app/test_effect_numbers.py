@@ -53,7 +53,7 @@ def test_what_is_needed_most_is_that_of_passes_of_our_own(opened, en_de, row):
     )
 
 
-@pytest.mark.parametrize("view", ["stage", "take-away", "attention"])
+@pytest.mark.parametrize("view", ["stage", "take-away"])
 def test_what_a_change_did_is_asked_once(page, monkeypatch, view):
     """The page may ask for it, and the frame around it."""
     calls, runs, make, what = [], [], frame.make, effect.effect

@@ -80,11 +80,11 @@ def test_memory_that_runs_out_ends_one_page_and_no_session(page, monkeypatch, er
     page.run()
     with monkeypatch.context() as patch:
         patch.setattr(Shown, "trace", property(lambda shown: error()))
-        for key in ("attention", "stage", "take-away", "tokenizer"):
+        for key in ("stage", "take-away", "tokenizer"):
             page.switch_page(key).run()
             assert not page.exception, key
             assert any("more memory than is free" in one.value for one in page.error), key
-    page.switch_page("attention").run()
+    page.switch_page("stage").run()
     assert not page.exception and not page.error
     assert page.text_area(key="source").value == SENTENCE
 
@@ -119,7 +119,7 @@ def test_a_folder_that_changes_while_it_is_used(in_use, models, what):
     if what == "replaced":
         shutil.copytree(models / "short", folder)
     page.text_area(key="source").set_value("a man walks home").run()
-    for key in ("stage", "attention", "take-away"):
+    for key in ("stage", "take-away"):
         page.switch_page(key).run()
         assert not page.exception, key
         said = [one.value for one in page.error]
@@ -141,7 +141,7 @@ theme.HEAD_START = 0
 page = App(Path(sys.argv[1]), timeout=120)
 page.query_params.update(model="en-de", source="Ein na\\xefve caf\\xe9 \\U0001f642")
 page.run()
-for key in ("attention", "take-away"):
+for key in ("stage", "take-away"):
     page.switch_page(key).run()
     assert not page.exception and not page.error, (page.exception, page.error)
 from headlight.app.export import pictures

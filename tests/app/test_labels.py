@@ -3,7 +3,6 @@ import pytest
 
 from headlight.app.results.head_table import head_table
 from headlight.app.text import formats, head_card, notices, part_names
-from headlight.app.text.axis import Axis
 from headlight.model import load, presets
 from headlight.model.analysis.head_metrics import measure, tokens_of
 from headlight.model.analysis.reading import Reading
@@ -35,15 +34,6 @@ def test_invisible_characters_are_named(tokenizer, text, code):
 def test_characters_read_byte_by_byte_are_named(tokenizer, text):
     said = notices.notices("source", text, tokenizer.encode(text))
     assert any(f"U+{ord(text[0]):04X}" in sentence for sentence in said)
-
-
-def test_empty_rows_are_said():
-    weights = np.eye(3)
-    query = Axis("", ["the", "dog", "the"])
-    assert notices.empty_rows(weights, query) is None
-    weights[1] = 0
-    assert "1 of 3" in notices.empty_rows(weights, query)
-    assert "“dog”" in notices.empty_rows(weights, query)
 
 
 def test_nan_is_located(tokenizer):

@@ -222,7 +222,7 @@ def test_a_finished_lesson_says_how_it_went_and_offers_the_next_one(page, cards)
     first, shown = cards
     assert first == "2-query-key-value" and (shown[FIRST].right, shown[FIRST].questions) == (1, 3)
     assert shown[first].right is None and shown[first].step == 0 and shown[first].picture
-    page.switch_page("attention").run()
+    page.switch_page("stage").run()
     click(page, "close_finished")
     assert not page.success
     progress = memo(page).lesson.progress

@@ -99,13 +99,6 @@ def test_what_takes_all_weights_at_once_says_so(pages, folder, name, monkeypatch
         assert all("tokens fit. Your text is still in the box." in one for one in told)
 
 
-def test_what_peeks_is_said_where_not_all_weights_fit(pages, folder, monkeypatch):
-    free = needed("en-de", folder, True) + needed("en-de", folder, False)
-    monkeypatch.setattr("headlight.model.probing.trace.available", lambda: free)
-    (said,) = pages("en-de", True, only=("attention",), causal="false").values()
-    assert any("Decoder self-attention puts" in sentence for sentence in said), said
-
-
 READINGS = [Reading(), Reading(words=True), Reading(special="hide and renormalise", words=True)]
 
 

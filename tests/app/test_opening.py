@@ -18,7 +18,7 @@ def test_the_model_of_repeated_rows_opens_on_its_induction_head(page):
 
 def test_padding_to_less_than_the_text_is_said_to_pad_nothing(page, models):
     page.query_params.update(model="uneven", source="the dog sees the cat", pad_to="3")
-    page.run()
+    page.switch_page("compare").run()
     assert "nothing to pad" in page.button(key="badge_pad_to").label
     page.number_input(key="pad_to").set_value(30).run()
     assert page.button(key="badge_pad_to").label == "Padded to 30 ×"
@@ -45,11 +45,3 @@ def test_a_padding_mask_that_is_off_without_padding_says_why_nothing_changes(pag
     page.number_input(key="pad_to").set_value(0).run()
     page.toggle(key="src_padding").set_value(True).run()
     assert not said()
-
-
-def test_a_filter_of_heads_has_a_chip(page):
-    page.query_params.update(pattern="previous token")
-    page.run()
-    assert page.button(key="badge_pattern").label == "Heads: previous token ×"
-    page.button(key="badge_pattern").click().run()
-    assert page.selectbox(key="pattern").value == "any"

@@ -65,7 +65,7 @@ def well(page):
 
 
 def test_every_layer_of_every_kind_of_attention(page):
-    opened(page, "attention", "odd")
+    opened(page, "inside", "odd")
     for kind, layers in SHAPES["odd"][1].items():
         page.segmented_control(key="kind").set_value(kind).run()
         assert well(page)
@@ -104,7 +104,7 @@ def test_compare_says_why_there_is_nothing_to_compare(page, name, part):
 
 
 def test_a_decoder_alone_reads_one_text(page):
-    opened(page, "attention", "alone")
+    opened(page, HOME, "alone")
     assert "target" not in [box.key for box in page.text_input]
     assert page.text_area(key="source").value == TEXT
     assert any(text.value.startswith("**Next token:**") for text in page.markdown)

@@ -50,25 +50,6 @@ def test_every_way_of_reading_works_with_a_single_token(page, chosen):
         assert not page.exception and not page.error
 
 
-def test_an_order_by_change_says_where_nothing_is_changed(page):
-    page.query_params.update(model="uneven", source="the dog", order="change")
-
-    def unchanged():
-        return any("cannot be ordered by change" in caption.value for caption in page.run().caption)
-
-    assert unchanged()
-    page.toggle(key="causal").set_value(False)
-    assert not unchanged()
-
-
-def test_mean_over_heads_is_said_and_numbers_add_up(page):
-    page.query_params["source"] = "A dog runs."
-    page.run()
-    page.segmented_control(key="average").set_value("heads").run()
-    layer = page.session_state["layer"]
-    assert any(f"Mean over the 4 heads of layer {layer}." in said.value for said in page.caption)
-
-
 def test_what_does_not_fit_is_refused_on_every_page(page):
     page.query_params["model"] = "short"
     page.query_params["source"] = "the dog sees the cat and the cat sees the dog"
@@ -94,6 +75,7 @@ def test_a_classifier_gives_probabilities_and_asks_for_no_target(page):
     page.number_input(key="pad_to").set_value(9).run()
     masks.append({toggle.key for toggle in page.toggle} & set(MASKS))
     assert masks == [set(), {"src_padding"}]  # whose one text has something to mask once padded
+    page.switch_page("inside").run()
     assert page.segmented_control(key="kind").options == ["encoder"]
 
 

@@ -1,11 +1,13 @@
-"""The cards of What if: what they say they would do is what their click does."""
+"""What the stage says that an act would do is what it does."""
 
+import json
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from headlight.app.server.fair_queue import FairQueue
+from headlight.app.shell import stage
 from headlight.app.state import catalog
 from headlight.app.state.options import OTHER
 from headlight.app.text import findings
@@ -17,16 +19,23 @@ from tests.conftest import long_but
 NAMES = sorted(folder.name for folder in SHIPPED.iterdir())
 
 
-def previews(page, acts):
-    """What the page answers to a grid that asks about these acts."""
-    page.session_state["_memo"].acts = acts
-    page.run()
-    assert not page.exception
-    return components(page, "previews")[0]["found"]
+@pytest.fixture
+def previews(monkeypatch):
+    """What the page answers to a stage that asks about these acts."""
+    sent = []
+    monkeypatch.setattr(stage, "stage_answers", lambda _, answers, on_ask: sent.append(answers))
+
+    def ask(page, acts):
+        page.session_state["_memo"].asked = [{"what": "preview", "act": act} for act in acts]
+        page.run()
+        assert not page.exception
+        return json.loads(json.dumps([found for _, found in sent[-1]]))
+
+    return ask
 
 
 def said(page):
-    return components(page, "grid_look")[0]["said"]
+    return components(page, "stage_said")[0]
 
 
 def drawn(seed):
@@ -66,7 +75,7 @@ def drawn(seed):
 
 
 @pytest.mark.parametrize("seed", long_but(range(2), range(40)))
-def test_a_preview_says_what_the_click_gives(new_page, seed):
+def test_a_preview_says_what_the_click_gives(new_page, previews, seed):
     name, line, before, cards = drawn(seed)
 
     def opened(**more):
@@ -78,12 +87,16 @@ def test_a_preview_says_what_the_click_gives(new_page, seed):
     found = previews(page, [act for act, _ in cards])
     assert len(found) == len(cards)
     for (act, chosen), preview in zip(cards, found, strict=True):
-        page = opened(**{"changes": before} | chosen)
-        assert preview["said"] == [[*part] for part in findings.would(said(page))], act
+        told = said(opened(**{"changes": before} | chosen))
+        assert preview["now"] == told["now"], act
+        if told["now"]:
+            assert preview["rest"] == told["said"], act
+        else:
+            assert preview["said"] == [[*part] for part in findings.would(told["said"])], act
         assert "".join(text for text, _ in preview["brief"]).strip(), act
 
 
-def test_a_word_is_swapped_for_one_of_the_examples_and_back(page):
+def test_a_word_is_swapped_for_one_of_the_examples_and_back(page, previews):
     page.query_params.update(model="en-fr", source="She has never seen the red car of my sister.")
     page.run()
     act = {"what": "swap", "index": 5}
@@ -92,7 +105,7 @@ def test_a_word_is_swapped_for_one_of_the_examples_and_back(page):
     assert ["noire", "b"] in preview["said"] and preview["brief"][0] == ["black: ", ""]
     page.session_state["other"], page.session_state["shows"] = with_black, OTHER
     page.run()
-    assert said(page) == preview["said"]
+    assert said(page)["said"] == preview["said"]
     (preview,) = previews(page, [act])
     assert preview["brief"] == [["back as trained", ""]]
     assert previews(page, [act | {"index": 10}, act | {"index": 99}]) == [preview] * 2
@@ -101,15 +114,14 @@ def test_a_word_is_swapped_for_one_of_the_examples_and_back(page):
     assert all("why" in each for each in previews(page, [act | {"index": i} for i in (10, 11, 99)]))
 
 
-def test_nothing_is_computed_where_others_wait_a_lesson_asks_or_nobody_asked(page, monkeypatch):
+def test_nothing_is_computed_where_others_wait_or_a_lesson_asks(page, previews, monkeypatch):
     act = {"what": "temperature"}
     page.query_params.update(model="induction")
     page.run()
-    assert components(page, "previews") == [{}]
     monkeypatch.setattr("headlight.app.shell.palette.effect", pytest.fail)
     with monkeypatch.context() as busy:
         busy.setattr(FairQueue, "is_free", False)
-        assert previews(page, [act]) == []
+        assert previews(page, [act]) == [stage.MISSING]
     asks = SimpleNamespace(veils=lambda: ["a row"])
     monkeypatch.setattr("headlight.app.shell.palette.running_lesson", asks)
-    assert previews(page, [act]) == []
+    assert previews(page, [act]) == [stage.MISSING]

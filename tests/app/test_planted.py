@@ -139,7 +139,7 @@ def check_setting() -> None:
     assert page.text_input(key="note").value == "twice"
     assert page.button(key="badge_note").label == "Note: twice ×"
     chosen = complete({"note": "twice"})
-    assert "note: twice" in headers(chosen) and "note=twice" in permalink(chosen, "attention")
+    assert "note: twice" in headers(chosen) and "note=twice" in permalink(chosen, "stage")
 
 
 def check_change() -> None:

@@ -64,8 +64,7 @@ def test_its_missing_heads_are_blank(pruned):
     assert table["ablation"]["cross", 1, 1] == pytest.approx(0, abs=1e-6)
     assert not table.loc["cross", 2, 1].isna()[["entropy", "nearest"]].any()
     assert any(head_card.PRUNED in text.value for text in pruned.markdown)
-    pruned.switch_page("attention").run()
-    assert any(head_card.PRUNED in text.value for text in pruned.markdown)
-    assert not pruned.warning  # of masks that leave nothing
-    pruned.segmented_control(key="layer").set_value(2).run()
+    assert not pruned.warning
+    pruned.session_state["layer"] = 2
+    pruned.run()
     assert not any(head_card.PRUNED in text.value for text in pruned.markdown)

@@ -136,6 +136,7 @@ def test_a_line_of_changes_says_why_not(new_page, models):
     app.run()
     assert plain_text(app.error[0].value) == f"“cross=off”: {NO_MODEL}" and not app.exception
     assert app.run().error
+    app.switch_page("bertviz").run()
     app.button(key="badge_changes").click().run()
     assert not app.error and not app.exception
     assert not [button for button in app.button if button.key == "switch_head"]
@@ -168,7 +169,7 @@ def test_a_dropped_recording_is_one_sessions_own(new_page, models, monkeypatch):
     assert name not in options(other) and other.settings["model"] != name
     other.query_params.update(model=name)
     assert other.run().settings["model"] != name
-    for key in (HOME, "attention", "bertviz"):
+    for key in (HOME, "bertviz"):
         app.switch_page(key).run()
         assert not app.exception and not app.error and app.settings["model"] == name
     pack = export_of(app, monkeypatch)["Evidence pack (ZIP)"]()
@@ -184,8 +185,8 @@ def test_a_dropped_recording_is_one_sessions_own(new_page, models, monkeypatch):
     bert = (models / "bert.safetensors").read_bytes()
     assert drop(app, ("my file.safetensors", bert)) == []
     assert options(app).count(name) == 1
-    app.switch_page("attention").run()
-    assert not app.exception and app.session_state["kind"] == "encoder"
+    app.switch_page(HOME).run()
+    assert not app.exception and app.settings["kind"] == "encoder"
 
 
 @pytest.mark.long
@@ -214,6 +215,6 @@ def test_a_spoilt_file_gets_a_sentence(new_page, models, trials):
         for said in drop(app, ("x.safetensors", bytes(spoilt))):
             assert said.endswith((".", "?")) and len(said) <= 340 and "\n" not in said
         if app.settings["model"] == "x (yours)":
-            app.switch_page("attention").run()
+            app.switch_page(HOME).run()
             assert not app.exception
             app.switch_page("take-away").run()

@@ -1,7 +1,6 @@
 """Settings are valid together, always: in a session, in the address, in a file."""
 
 import itertools
-import json
 import random
 import re
 from dataclasses import replace
@@ -226,32 +225,12 @@ def test_the_pages_own_controls_are_remembered(page):
     page.switch_page("inside").run()
     page.segmented_control(key="at").set_value("Softmax").run()
     page.selectbox(key="follow").set_value("2 ei").run()
-    page.switch_page("attention").run()
+    page.switch_page("compare").run()
     page.switch_page("inside").run()
     assert page.segmented_control(key="at").value == "Softmax"
     assert page.selectbox(key="follow").value == "2 ei"
     page.text_area(key="source").set_value("a cat").run()
     assert not page.exception
-
-
-def test_the_selected_cell_is_the_same_on_attention_and_by_hand(page):
-    def cell():
-        (look,) = (e.proto for e in page.main if e.type == "bidi_component"
-                   and "grid_look" in e.proto.component_name)  # fmt: skip
-        return json.loads(look.json).get("cell")
-
-    where = dict(kind="cross", layer="1", head="2", follow="2", to="3")
-    opened(page, model="uneven", source="the dog sees", target="ein Hund", **where)
-    assert cell() == {"query": 1, "key": 2}
-    page.switch_page("inside").run()
-    chosen = [page.selectbox(key=key).value.partition(" ")[0] for key in ("follow", "to")]
-    assert chosen == ["2", "3"]
-    page.selectbox(key="follow").select_index(1).run()
-    page.switch_page("attention").run()
-    assert cell() == {"query": 0, "key": 2}
-    assert page.selectbox(key="follow").value.startswith("1 ")  # in its menu, and so in the address
-    page.toggle(key="words").set_value(True).run()
-    assert not page.exception and cell() is None
 
 
 def test_a_link_holds_the_pages_controls(page):
@@ -281,15 +260,15 @@ import streamlit as st
 from headlight.app.shell import edits
 from headlight.app.state import session
 
-session.settle("Attention")
+session.settle("stage")
 for tile in [("self", 0, 0), ("cross", 9, 0), ("cross", 0, 9)]:  # late, of another model
     edits.edit("off", **dict(zip(("kind", "layer", "head"), tile, strict=True)))
 edits.edit("off", kind="cross", layer=1, head=2)
-session.focus_on("cross", 2, 1, 1)
+session.focus_on("cross", 2, 1, -1, -1)
 for key in ("kind", "layer", "head"):
     del st.session_state[key]  # as Streamlit does where a run breaks off before their widgets
-session.focus_on("self", 0, 0, 2)  # a late message, of another model
-session.settle("Attention")
+session.focus_on("self", 0, 0, -1, -1)  # a late message, of another model
+session.settle("stage")
 st.session_state["focus"] = session.focus()._asdict()
 st.session_state["line"] = session.values()["changes"]
 """
@@ -313,7 +292,7 @@ from headlight.app import selection
 from headlight.app.state import session
 from headlight.model.masks import Masks
 
-session.settle("Attention")
+session.settle("stage")
 run = selection.run()
 other = replace(run, texts=(run.texts[0], run.texts[0]), masks=Masks(causal=False))
 earlier = replace(run, step="10")

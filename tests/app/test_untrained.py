@@ -17,7 +17,7 @@ from tests.app.common import App, forget_all, plain_text
 from tests.conftest import long_but
 
 TEXT = "Two dogs run on the beach."
-PAGES = ("attention", "positions", "lineage")
+PAGES = ("stage", "positions", "lineage")
 
 
 @pytest.fixture(scope="module")
@@ -37,12 +37,13 @@ def app():
 
 @pytest.mark.parametrize("preset", long_but(["vanilla", "bloem"], PRESETS))
 def test_every_preset_reads_the_users_sentence(app, small_presets, preset):
-    """On Attention and on PyTorch, which depend on its parts; and on one of the other pages."""
+    """On the stage and on PyTorch, which depend on its parts; and on one of the other pages."""
     app.session_state["model"] = f"{preset}, untrained"
-    for page in ("attention", PAGES[[*PRESETS].index(preset) % len(PAGES)]):
+    for page in ("stage", PAGES[[*PRESETS].index(preset) % len(PAGES)]):
         app.switch_page(page).run()
         assert not app.exception and not app.error, page
-        assert any("Random weights" in text.value for text in app.markdown)
+        said = [text.value for text in (*app.markdown, *app.caption)]
+        assert any("Random weights" in text or "weights are random" in text for text in said)
         assert app.text_area(key="source").value == TEXT
     app.switch_page("compare").run()
     assert not app.exception and not app.error

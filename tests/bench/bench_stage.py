@@ -103,5 +103,6 @@ ROWS = [
     Row("stage off", f"a head off → stage painted, {TOKENS} tokens, en-de ÷ rerun of an empty page",
         1.1, off, pairs=16, cpu_only=True),
     Row("bertviz", f"Enter → stage painted, {LONG} tokens ÷ stock BertViz model view, weights "
-        "given → drawn; random weights, 6+6 layers, 8 heads, d_model 128, target typed", 0.1, bertviz, pairs=2, warm_up=1, cpu_only=True),
+        "given → drawn; random weights, 6+6 layers, 8 heads, d_model 128, target typed", 0.1,
+        bertviz, pairs=2, warm_up=1, cpu_only=True),
 ]  # fmt: skip

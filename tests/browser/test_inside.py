@@ -10,9 +10,16 @@ from headlight.app.components.matrices import matrices
 from headlight.app.components.matrix import Matrix
 from headlight.app.state.options import STEPS
 from headlight.model import checkpoint
-from tests.browser.test_head_grid import NOTE_TEXTS
 
 pytestmark = pytest.mark.browser
+NOTE_TEXTS = """() => {
+  window.written = [];
+  const write = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+    written.push(text);
+    return write.call(this, text, ...at);
+  };
+}"""  # what is drawn on canvases from then on
 TEXTS = "the dog sees a cat", "ein Hund sieht"  # no token twice: cells are told apart by them
 LINK = (
     "inside?model=uneven&kind=cross&layer=3&head=2&source=the+dog+sees+a+cat&target=ein+Hund+sieht"

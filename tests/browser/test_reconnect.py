@@ -107,9 +107,7 @@ def test_back_is_the_act_before_and_forward_the_one_after(visit):
 def test_a_page_outlives_its_server(models, context):
     """The view comes back by its address, and the next action works."""
     with serve(models) as address:
-        visit = Visit(context.new_page(), address).open(
-            "inside?kind=encoder&layer=2&causal=false"
-        )
+        visit = Visit(context.new_page(), address).open("inside?kind=encoder&layer=2&causal=false")
         visit.type("A dog runs on the beach.")
         port = int(address.rpartition(":")[2])
     with serve(models, port=port):

@@ -23,6 +23,8 @@ HOLD = """
 """
 FADING = """() => [...document.querySelectorAll('[data-testid="stElementContainer"]')].filter(
   (node) => node.getAnimations().length || getComputedStyle(node).opacity < 1).length"""
+
+
 def small(visit):
     visit.page.set_viewport_size({"width": 1280, "height": 720})
     return visit

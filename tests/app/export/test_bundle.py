@@ -158,6 +158,10 @@ def set_to(files, **changes) -> bytes:
     return recorded(files, settings=json.loads(files[RECORD])["settings"] | changes)
 
 
+def test_a_pack_of_a_page_that_is_gone_opens_on_what_took_its_place(files):
+    assert read(recorded(files, permalink="attention?model=en-de")).page == HOME
+
+
 def numbered(files, **arrays) -> bytes:
     """With other arrays, or raw bytes, or none."""
     with np.load(io.BytesIO(files[NUMBERS])) as found:
