@@ -281,7 +281,6 @@ STAGE_STYLE = f"""
   background: light-dark({PAPER["light"]}, {PAPER["dark"]});
   box-shadow: -24px 0 60px rgb(0 0 0 / 0.12);
 }}
-.st-key-drawer {{ --hl-wrap: wrap; }}
 /* What the document has of the stage, see server/first_screen.py and stage/style.css. */
 #hl-first {{
   position: fixed; inset: 0; z-index: 4; padding: 0 32px; color-scheme: light dark;

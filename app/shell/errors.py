@@ -44,6 +44,6 @@ def errors_as_messages(part: str = "") -> Iterator[None]:
     except CannotRead as error:
         show_message(f"{error} Your text is still in the box.")
     except CannotChange as error:
-        where = " Fix it under “What if”." if context().can_change else ""
+        where = " Fix it under “More”." if context().can_change else ""
         show_message(f"{error}{where}")
         st.button("Keep the valid changes", on_click=keep_valid_changes, key=f"keep_readable{part}")

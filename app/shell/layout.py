@@ -1,4 +1,4 @@
-"""What the regions of the bar share."""
+"""What the regions of the screen share."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -45,16 +45,6 @@ def row(key: str, width: Literal["content", "stretch"] = "stretch") -> DeltaGene
 def st_page(page: Page) -> st.Page:
     """A page as Streamlit knows it: for the menu, and for links to it."""
     return st.Page(page.draw, title=page.title, url_path=page.path, default=page.key == HOME)
-
-
-def is_embedded() -> bool:
-    """Whether the app stands in a frame of another page, with embed=true in its address."""
-    return bool(st.context.is_embedded)
-
-
-def is_picture_alone() -> bool:
-    """Whether bar and panel are hidden: in Present, and in a frame."""
-    return session.values()["projector"] or is_embedded()
 
 
 def head_label() -> str:

@@ -26,6 +26,8 @@ same number of tokens.
 def draw_changes(page: Page) -> None:
     """The changes as text, the run to compare with, and what is added from lists."""
     draw_settings(("changes",))
+    with st.expander("What a change may be"):
+        st.markdown(CHANGES_HELP)
     with st.container(horizontal=True):
         draw_settings(OTHER_RUN)
     if page.head:

@@ -5,7 +5,6 @@ Keys = tuple[tuple[str, str], ...]  # keys, and what they do
 EVERYWHERE: Keys = (
     ("Enter", "in the sentence: run it"),
     ("Esc", "one step back: clear the selection, then leave Present"),
-    ("B, P", "in Present: show the bar, show the panel"),
     ("?", "this list"),
 )
 BY_PAGE: dict[str, Keys] = {

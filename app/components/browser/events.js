@@ -1,8 +1,7 @@
 // Streamlit scrolls inside the page, where the browser keeps no place for Back. One listener serves
-// all pages and outlives each. It asks for a run when the page takes other colours, shows a page's
-// panel from its top, and says when a run is slow. And it hears keys: Enter runs the sentence; in
-// Present, B shows the bar and P the panel, and Esc goes one step back: out of a field or a menu,
-// then without bar and panel, then without a selected word or cell, then out of Present or back to the plan for a class.
+// all pages and outlives each. It asks for a run when the page takes other colours, and says when
+// a run is slow. And it hears keys: Enter runs the sentence; Esc goes one step back: out of a field or a menu,
+// then without a selected cell, then out of Present or back to the plan for a class.
 
 import { attempt } from "../shared/attempt.js";
 import { onRecolour } from "../shared/dom.js";
@@ -57,12 +56,10 @@ function nameLanguage() {
 // (style in theme.py).
 function watchRuns() {
   const root = document.documentElement;
-  let [timer, place] = [null, location.pathname];
+  let timer = null;
   const hear = () => {
     clearTimeout(timer);
     delete root.dataset.slow;
-    if (place !== location.pathname) document.querySelector(".st-key-panel")?.scrollTo(0, 0);
-    place = location.pathname;
     setTimeout(nameLanguage, REST); // it is drawn by then
     if (idle()) return;
     runs++;
@@ -103,30 +100,14 @@ function runAtEnter(event) {
 let isMenuOpen = false; // when the key was pressed; Streamlit closes it
 
 function hearKey(event) {
-  const leave = document.querySelector(".st-key-leave_present button");
   const { ctrlKey, metaKey, altKey, defaultPrevented } = event;
-  const key = keyOf(event);
-  if (ctrlKey || metaKey || altKey) return;
+  if (ctrlKey || metaKey || altKey || keyOf(event) !== "Escape") return;
   const [target] = event.composedPath();
-  const isText = target.matches?.(TEXT);
-  const isHeard = !isMenuOpen && !defaultPrevented && (leave || !isText);
-  if (key === "Escape" && isHeard) stepBack(leave, target);
-  if (!leave || isText) return;
-  for (const [letter, name] of [["b", "bar"], ["p", "panel"]])
-    if (key === letter) document.documentElement.toggleAttribute(`data-${name}`);
-}
-
-/** Leaves a box, hides the bar and the panel, lets go of a selection or leaves Present, the first of
- * these that there is. `leave` is the button that leaves Present, null outside it. */
-function stepBack(leave, target) {
-  const open = document.documentElement.dataset;
+  if (isMenuOpen || defaultPrevented) return;
   if (target.matches?.(TEXT)) target.blur();
-  else if ("bar" in open || "panel" in open) {
-    delete open.bar;
-    delete open.panel;
-  } else if (!window.headlight?.matrices?.letGo())
-    if (leave && window.headlight?.remote) window.headlight.remote.leave();
-    else leave?.click();
+  else if (window.headlight?.matrices?.letGo()) return;
+  else if (window.headlight?.remote) window.headlight.remote.leave();
+  else window.headlightStage?.stage?.leavePresent();
 }
 
 /** A click on nothing in particular gives the focus to what scrolls, the whole page: the next key

@@ -1,4 +1,4 @@
-"""Links to pages, all in one element: the menu, and the views of a page."""
+"""Links to pages, all in one element."""
 
 from collections.abc import Iterable
 
@@ -14,22 +14,14 @@ _mount = component(
 )
 
 
-def page_links(
-    key: str,
-    links: Iterable[tuple[str, str, bool]],
-    here: str,
-    logo: str = "",
-    title: str = "Pages",
-) -> None:
+def page_links(key: str, links: Iterable[tuple[str, str, bool]], here: str) -> None:
     """Each link: its label, the path of its page, and whether it is shown as current. `here` is the
-    path of the page that they stand on; `logo`: an image before them, as a data address. `title`
-    names the links for screen readers."""
+    path of the page that they stand on."""
     _mount(
         data={
             "links": [dict(zip(("label", "path", "current"), link, strict=True)) for link in links],
             "here": here,
-            "logo": logo,
-            "title": title,
+            "title": "Pages",
         },
         key=key,
         width="content",
