@@ -297,6 +297,15 @@ STAGE_STYLE = f"""
 :root:has(.stException, [data-testid="stConnectionStatus"]) #hl-first {{ display: none; }}
 .st-key-drawer :is(p, label, input, textarea, button) {{ font-size: 0.9rem; }}
 .st-key-drawer p {{ margin: 0 0 0.2rem; }}
+.st-key-drawer strong {{ font-weight: 600; color: light-dark(#5d6068, #a9abb2); }}
+.st-key-drawer > .st-key-menu {{ margin-left: -0.38rem; width: auto; }}
+.st-key-drawer textarea {{ field-sizing: content; min-height: 0; max-height: 8rem; }}
+.st-key-drawer :is(.stTextArea, .stTextArea *) {{ height: auto; min-height: 0; }}
+.st-key-drawer [data-testid="stExpander"] details {{ border: 0; background: none; }}
+.st-key-drawer [data-testid="stExpander"] summary {{ padding: 0.15rem 0; }}
+.st-key-drawer .st-key-output button {{ padding: 0; justify-content: start; text-align: left; }}
+.st-key-drawer .stSelectbox [role="group"] {{ padding-left: 0; }}
+.st-key-drawer label[data-testid="stWidgetLabel"] {{ min-height: 0; margin-bottom: 0; }}
 .st-key-drawer .st-key-close_drawer {{ position: absolute; right: 0.6rem; top: 0.4rem; }}
 """
 DOCUMENT_STYLE = STYLE + STALE_STYLE + PLAN_STYLE + STAGE_STYLE  # of every page
