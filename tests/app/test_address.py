@@ -6,7 +6,7 @@ import pytest
 from streamlit.util import calc_hash
 
 from headlight.app.state import address
-from headlight.app.state.pages import FORMER_PLACES
+from headlight.app.state.pages import ALIASES, FORMER_PLACES, PAGES
 from tests.app.common import components
 
 
@@ -25,6 +25,15 @@ from tests.app.common import components
 )
 def test_keys_with_other_texts(before, now, keys):
     assert address.differences(before, now) == address.differences(now, before) == keys
+
+
+def test_every_path_that_a_page_ever_had_leads_somewhere():
+    then = (
+        "", "learn", "attention", "lines", "alignment", "heads", "generate", "row", "inside",
+        "lookup", "ablation", "attribution", "residual", "model", "tokenizer", "positions",
+        "lineage", "compare", "bertviz", "take-away",
+    )  # fmt: skip
+    assert {*then} <= {page.path for page in PAGES.values()} | {*ALIASES}
 
 
 @pytest.mark.parametrize(("path", "picture"), FORMER_PLACES)
