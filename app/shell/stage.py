@@ -83,17 +83,19 @@ def draw(shown: Shown, former: Shown | None) -> None:
 
 
 def draw_header(page: Page) -> None:
-    """On another page: depths, texts and a finding, without a picture."""
+    """On another page: depths, texts and a finding, without a picture; nothing, where the page says
+    why it shows nothing."""
     look: dict[str, Any] = {"run": None, "covered": False}
-    if page.run:
-        shown = selection.shown() if page.changes else selection.unchanged()
-        sent = head_results.packed_of(shown)
-        if veil := _veil(shown):
-            sent = covered(sent, veil)
-        stage_run(sent)
-        look = _shown(shown) | {"run": id_of(sent), "cards": None, "write": None}
-        look["done"] = look["done"] if page.changes else []
-    _look(look | {"page": _header(page)})
+    with suppress(CannotRead, CannotChange, NothingToShow):
+        if page.run:
+            shown = selection.shown() if page.changes else selection.unchanged()
+            sent = head_results.packed_of(shown)
+            if veil := _veil(shown):
+                sent = covered(sent, veil)
+            stage_run(sent)
+            look = _shown(shown) | {"run": id_of(sent), "cards": None, "write": None}
+            look["done"] = look["done"] if page.changes else []
+        _look(look | {"page": _header(page)})
 
 
 def _header(page: Page) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from headlight.app import selection
 from headlight.app.components.browser import copy_link
 from headlight.app.export import assignment, bundle, paper, pictures, tables
 from headlight.app.export.figures import TooNarrow
-from headlight.app.export.view import View, permalink, settings_json, stem
+from headlight.app.export.view import View, permalink, stem
 from headlight.app.live import build
 from headlight.app.results import memoize
 from headlight.app.shell import frame
@@ -85,6 +85,10 @@ def page() -> None:
     verdict = st.container(key="verdict")
     if refused := session.memo().refused:
         messages.show_message(f"The file could not be opened. {refused}", verdict.error)
+    preview, ways = st.columns([3, 2], gap="large")
+    with ways:
+        upper = st.container()
+        draw_opening()  # also where there is nothing to show
     shown = selection.shown()
     view = View(
         shown.whole, session.to_share(), session.reading(), grid_options(shown), session.last_page()
@@ -94,8 +98,7 @@ def page() -> None:
         draw_pack(view, model)
         draw_recording()
 
-    preview, ways = st.columns([3, 2], gap="large")
-    with ways:
+    with upper:
         with row("Copy link", "Opens this head, row and change on any machine with Headlight."):
             copy_link(permalink(view.settings, view.page), PAGES[EXPORT].path, address.PLACE)
         with row("Picture", ""):
@@ -113,23 +116,12 @@ def page() -> None:
         )  # fmt: skip
         draw_numbers(view, model)
         draw_files(view)
-        with row(
-            "Open a file", f"An evidence pack, or a recording ({ENDING}) of a model's weights."
-        ):
-            st.file_uploader(
-                "Evidence pack or recording",
-                ["zip", ENDING[1:]],
-                key="pack",
-                on_change=take_file,
-                max_upload_size=bundle.LARGEST_BUNDLE // 2**20,
-                label_visibility="collapsed",
-            )
     with preview, st.container(key="printed"):
         try:
             # it may wait long for other users' drawings, and must not hold its turn meanwhile
             image = memoize.memoize_drawing(
                 shown,
-                ("printed", printed.place, printed.whole, inches, settings_json(view)),
+                ("printed", printed.place, printed.whole, inches, printed.reading, printed.colours),
                 lambda: printed.drawn("svg", inches).decode("utf-8"),
                 len,
             )
@@ -138,6 +130,18 @@ def page() -> None:
         except TooNarrow as error:
             messages.show_message(error)
     frame.finding("Take this picture, or the whole thing.")
+
+
+def draw_opening() -> None:
+    with row("Open a file", f"An evidence pack, or a recording ({ENDING}) of a model's weights."):
+        st.file_uploader(
+            "Evidence pack or recording",
+            ["zip", ENDING[1:]],
+            key="pack",
+            on_change=take_file,
+            max_upload_size=bundle.LARGEST_BUNDLE // 2**20,
+            label_visibility="collapsed",
+        )
 
 
 def draw_pack(view: View, model: bundle.Model) -> None:

@@ -121,11 +121,11 @@ def finished(page):
 
 
 def words(page) -> str:
-    """All that the page says outside of boxes, in Markdown, the finding of the stage included."""
+    """All that the page says outside of boxes, in Markdown, its finding included."""
     texts = [text.value for text in (*page.markdown, *page.caption)]
     for look in components(page, "stage_said"):
-        said = [*look["now"], *look["said"]]
-        texts.append("".join(f"{MARKS[tag]}{text}{MARKS[tag]}" for text, tag in said))
+        for said in look.get("finding") or [[*look.get("now", ()), *look.get("said", ())]]:
+            texts.append("".join(f"{MARKS[tag]}{text}{MARKS[tag]}" for text, tag in said))
     return " ".join(texts)
 
 

@@ -1,6 +1,5 @@
 """The page Take away without a browser: packs that are opened again, and those that are not."""
 
-import base64
 import hashlib
 import io
 import json
@@ -22,7 +21,7 @@ from headlight.app.state import catalog
 from headlight.app.state.settings import shared
 from headlight.model import Masks, load
 from headlight.model.checkpoint import parameters_sha256, untrained
-from tests.app.common import App, complete, files_of, plain_text, view_of
+from tests.app.common import complete, files_of, plain_text, view_of
 from tests.app.export.test_bundle import BROKEN, recorded, set_to
 
 PAGE = "take-away"
@@ -59,17 +58,6 @@ def take_away(page):
     return page.switch_page(PAGE).run()
 
 
-def test_the_preview_says_nothing_of_another_session(page):
-    """Both are of one run; what each of them chose besides stands in the file."""
-    for other in ("A secret sentence.", "Two dogs."):
-        session = App()
-        session.query_params.update(model="en-de", source="A dog runs.", other=other)
-        session.run()
-        (shown,) = session.switch_page(PAGE).run().get("image")
-        _, _, content = shown.proto.imgs[0].url.partition("base64,")
-        assert other.rstrip(".") in base64.b64decode(content).decode("utf-8")
-
-
 def drop(page, content: bytes):
     page.file_uploader(key="pack").set_value(("pack.zip", content, "application/zip"))
     page.run()
@@ -82,7 +70,7 @@ def test_every_model_can_be_taken_away(page, name):
     page.query_params.update(model=name, source="the dog", target="ein Hund")
     page.switch_page(PAGE).run()
     assert not page.exception and not page.error
-    assert len(page.download_button) == 12
+    assert len(page.download_button) == 9
     assert not any(button.disabled for button in page.download_button)
     page.segmented_control(key="weights_of").set_value("selected head").run()
     assert not page.exception
@@ -209,8 +197,8 @@ def test_a_large_view_says_what_is_left_out(page, monkeypatch):
     monkeypatch.setattr("headlight.app.export.bundle.LARGEST_TABLE", 100_000)
     page.query_params.update(model="uneven", source="the dog sees " * 8, target="ein Hund")
     page.switch_page(PAGE).run()
-    disabled = {button.label for button in page.download_button if button.disabled}
-    assert disabled == {"CSV"} and "are not made here" in page.info[0].value
+    (disabled,) = (button.label for button in page.download_button if button.disabled)
+    assert disabled.startswith("CSV") and "are not made here" in page.info[0].value
     assert any("weights.csv would take about" in said.value for said in page.caption)
     page.segmented_control(key="weights_of").set_value("selected head").run()
     assert not any(button.disabled for button in page.download_button)

@@ -10,7 +10,7 @@ import pytest
 from headlight.model.analysis import positions
 from headlight.model.probing import position_tables
 from headlight.model.probing.capture import view
-from tests.app.common import App, forget_all
+from tests.app.common import App, forget_all, words
 from tests.conftest import long_but
 from tests.model.common import CHECKPOINTS
 
@@ -155,7 +155,8 @@ def test_a_chosen_cell_is_read_out_in_the_table_the_embedding_and_the_sum(lab, l
     token = trace.texts["src"].tokens[1]
     page.selectbox(key="position").set_value(f"1 {token}")
     page.selectbox(key="dimension").set_value(5).run()
-    finding = next(text.value for text in page.markdown if "dimension 5" in text.value)
+    finding = words(page)
+    assert "dimension 5" in finding
     numbers = re.findall(r"\*\*(−?\d\.\d+)\*\*", finding)
     found = [float(number.replace("−", "-")) for number in numbers]
     parts = [each["src"][1, 5] for each in (trace.table, trace.token, trace.embedded)]
