@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from headlight.app import selection
 from headlight.app.components.page_links import page_links
-from headlight.app.shell import edits, sweeps
+from headlight.app.shell import edits
 from headlight.app.shell.layout import (
     draw_settings,
     head_label,
@@ -17,7 +17,7 @@ from headlight.app.shell.layout import (
     row,
 )
 from headlight.app.state import catalog, messages, session, widgets
-from headlight.app.state.options import ABLATION, CLEAREST_ROW, LARGEST_WEIGHT, PATCHING
+from headlight.app.state.options import CLEAREST_ROW, LARGEST_WEIGHT
 from headlight.app.state.pages import GROUPS, Page
 from headlight.model.probing.changes import VERBS, CannotChange
 from headlight.model.probing.trace import CannotRead
@@ -36,7 +36,7 @@ same number of tokens.
 """.format("\n".join(f"| `{verb.example}` | {verb.help} |" for verb in VERBS.values() if verb.help))
 
 OF_A_CELL = "compare"  # the page where a query is clicked in the picture
-READING = ("pattern", "show", "scale", "colours", "order", "average", "special", "words", "least")
+READING = ("show", "scale", "colours", "average", "special", "words", "least")
 
 
 @dataclass(frozen=True)
@@ -94,11 +94,8 @@ def _draw_cell() -> None:
 def draw_display(page: Page) -> None:
     if page.reading and "display" not in page.idle:
         with menu("Display", "display", icon=":material/tune:") as display:
-            if not display.open:
-                return
-            draw_settings(READING)
-            if session.values()["order"] in (ABLATION, PATCHING):
-                _draw_score()
+            if display.open:
+                draw_settings(READING)
 
 
 def draw_what_if(page: Page) -> None:
@@ -132,11 +129,6 @@ def _close_after_change() -> None:
         with suppress(CannotChange):  # else the line is to be mended
             selection.changes()
             widgets.close("what_if")
-
-
-def _draw_score() -> None:
-    with suppress(messages.NothingToShow, CannotChange, CannotRead):  # the page says why
-        sweeps.draw_score(selection.shown().trace, labels="visible")
 
 
 def draw_ready_made() -> None:
