@@ -16,7 +16,6 @@ from headlight.model.analysis.matching import UNMATCHED, counterparts
 from headlight.model.analysis.reading import LabelledWeights, Reading
 from headlight.model.probing.long_trace import PICTURE_CELLS, LongTrace, Weights
 from headlight.model.probing.trace import Trace, without_padding
-from headlight.model.rounding import percent
 
 HALF = np.float32(0.005)  # half a percent: the steps of weight_bytes
 FINE = 54  # of its steps below the first
@@ -111,44 +110,6 @@ class GridOptions:
     session: str = ""
     heard: int = 0
     opened: int = 0
-
-
-def order(values: np.ndarray, text: Callable[[float], str], largest_first: bool = False) -> dict:
-    """`GridOptions.order` of one kind: heads sorted by `values` (layers, heads), which `text`
-    writes."""
-    flat = values.ravel()
-    tiles = np.argsort(-flat if largest_first else flat, kind="stable")
-    texts = [
-        # Values near zero have no sign.
-        text(float(value) if abs(value) >= 0.005 else 0.0).replace("-", "−")
-        if value == value  # NaN: not measured
-        else ""
-        for value in flat
-    ]
-    return {"tiles": tiles.tolist(), "values": texts}
-
-
-def order_by(
-    name: str,
-    measured: Callable[[], dict],
-    change: Callable[[], dict],
-    sweep: Callable[[str], dict],
-) -> dict:
-    """`GridOptions.order` of all kinds, by the name of its setting; only what that needs is
-    computed."""
-    if name in ("entropy", "distance"):
-        text = {"entropy": "{:.1f} bits", "distance": "{:.1f} away"}[name].format
-        return {kind: order(heads.numbers[name], text) for kind, heads in measured().items()}
-    if name == "change":
-        return {
-            kind: order(shares, lambda share: f"{percent(share)} moved", largest_first=True)
-            for kind, shares in change().items()
-        }
-    if sweep_name := {"ablation": "heads", "patching": "patches"}.get(name):
-        return {
-            kind: order(effects, "{:+.2f}".format) for kind, effects in sweep(sweep_name).items()
-        }
-    return {}
 
 
 MOST_PROBABLE = 5

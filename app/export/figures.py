@@ -5,6 +5,7 @@ for each, a PDF one point. Weights that are exactly 0 are masked and drawn hatch
 """
 
 import io
+import math
 import threading
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -63,19 +64,15 @@ class TooNarrow(ValueError):
 @dataclass(frozen=True)
 class Tiles:
     """All heads of one kind, (layers, heads, query, key), from 0 to 1. `query`, `key`: names of
-    texts; `numbers`: the layers' numbers on screen. `places`: tile (layer × heads + head) → its
-    place; `values`: a text for each tile, or empty. Tiles by state: `focus` is selected, `faded`
-    lack the chosen pattern, `off` are switched off, `marked` are changed otherwise."""
+    texts; `numbers`: the layers' numbers on screen. Tiles (layer × heads + head) by state: `focus`
+    is selected, `off` are switched off, `marked` are changed otherwise."""
 
     name: str
     query: str
     key: str
     weights: np.ndarray
     numbers: Sequence[int]
-    places: Sequence[int]
-    values: Sequence[str] = ()
     focus: int | None = None
-    faded: Collection[int] = ()
     off: Collection[int] = ()
     marked: Collection[int] = ()
 
@@ -244,7 +241,7 @@ def grid(
     while beside > 1 and width(beside) < LEAST_TILE:
         beside -= 1
     wide = float(np.clip(width(beside), LEAST_TILE / 2, LARGEST_TILE))
-    tiles = sum(len(part.places) for part in parts)
+    tiles = sum(math.prod(part.weights.shape[:2]) for part in parts)
     sharp = SHARP if tiles * wide**2 < MOST_SHARP else 1
     with sheet(ending, title, sharp, inches, signed, colours) as drawing:
         drawing.write(FONT, 2.2 * FONT, title, 1.3 * FONT, bold=True)
@@ -298,27 +295,22 @@ def _tiles(
     texts = max(drawing.width(part.name, 1.1 * FONT, bold=True), drawing.width(lines[0], SMALL))
     right = left + texts + FONT
     left = round(left + TILES_LEFT - FONT)
-    top = round(top + (0.3 if part.values else 1.8) * SMALL)
+    top = round(top + 1.8 * SMALL)
     # A cell is a whole number of a PNG's pixels.
     height = width * float(np.clip(rows / max(columns, 1), 0.6, 1.6))
     across = max(1, round(sharp * width / max(columns, 1)))
     down = max(1, round(sharp * height / max(rows, 1)))
     size = np.array([columns * across, rows * down])
-    above = round(1.5 * SMALL) if part.values else 0
-    step = size + sharp * np.array([TILE_GAP, TILE_GAP + above])
+    step = size + sharp * TILE_GAP
     picture = np.zeros((layers * step[1], heads * step[0], 4), np.uint8)
     corners, masked, regions_of = {}, [], {}
-    for tile, place in enumerate(part.places):
+    for tile in range(layers * heads):
         pause()
         weights = part.weights[tile // heads, tile % heads]
-        corner = step * (place % heads, place // heads) + (0, sharp * above)
-        x, y = corner
+        x, y = corner = step * (tile % heads, tile // heads)
         picture[y : y + size[1], x : x + size[0]] = enlarged(drawing.shades(weights), across, down)
-        if tile in part.faded:
-            opacity = picture[y : y + size[1], x : x + size[0], 3]
-            opacity[...] = opacity * MASKED["left_out"]
         at = corners[tile] = corner / sharp + (left, top)
-        if tile not in part.faded and not weights.all():
+        if not weights.all():
             zero = weights == 0
             mask = zero.tobytes()
             if mask not in regions_of:  # most tiles share their mask with another
@@ -329,30 +321,21 @@ def _tiles(
         drawing.hatch(np.concatenate(masked))
     size, step = size / sharp, step / sharp
     drawing.frame([(*at, *size) for at in corners.values()])
-    if part.values:
-        names = [
-            f"{part.numbers[tile // heads]}.{tile % heads + 1}  {value}"
-            for tile, value in enumerate(part.values)
-        ]
-        small = drawing.fitting(names, size[0], SMALL)
-        for tile, (x, y) in corners.items():
-            drawing.write(x, y - 7, names[tile], small)
-    else:
-        over = [f"head {i + 1}" for i in range(heads)]
-        beside = [f"layer {part.numbers[i]}" for i in range(layers)]
-        small = min(
-            drawing.fitting(over, step[0], SMALL),
-            drawing.fitting(beside, step[1], SMALL),
-        )
-        if drawing.inches and small < SMALL:  # letters of a page are not made smaller
-            over, beside = ([name.split()[1] for name in names] for names in (over, beside))
-            small = drawing.fitting(over, step[0], SMALL)
-        for i, name in enumerate(over):
-            x = left + i * step[0] + size[0] / 2
-            drawing.write(x, top - 6, name, small, "center")
-        for i, name in enumerate(beside):
-            y = top + i * step[1] + size[1] / 2
-            drawing.write(left - 8, y, name, small, "center", turned=True)
+    over = [f"head {i + 1}" for i in range(heads)]
+    beside = [f"layer {part.numbers[i]}" for i in range(layers)]
+    small = min(
+        drawing.fitting(over, step[0], SMALL),
+        drawing.fitting(beside, step[1], SMALL),
+    )
+    if drawing.inches and small < SMALL:  # letters of a page are not made smaller
+        over, beside = ([name.split()[1] for name in names] for names in (over, beside))
+        small = drawing.fitting(over, step[0], SMALL)
+    for i, name in enumerate(over):
+        x = left + i * step[0] + size[0] / 2
+        drawing.write(x, top - 6, name, small, "center")
+    for i, name in enumerate(beside):
+        y = top + i * step[1] + size[1] / 2
+        drawing.write(left - 8, y, name, small, "center", turned=True)
     drawing.cross([(*corners[tile], *size) for tile in part.off])
     drawing.corners([corners[tile] + (size[0], 0) for tile in part.marked])
     if part.focus is not None:

@@ -140,9 +140,8 @@ class Figure(Printed):
         legend = "difference" if self.minus else "weight"
         if self.whole:
             query, key = (side.title for side in trace.sides_of(kind))
-            layers, heads = picture.weights.shape[:2]
             numbers = [site.layer + 1 for site in trace.kinds[kind]]
-            tiles = figures.Tiles("", query, key, picture.weights, numbers, range(layers * heads))
+            tiles = figures.Tiles("", query, key, picture.weights, numbers)
             texts = {query.capitalize(): picture.query, key.capitalize(): picture.key}
             name = part_names.kind_name(trace, kind)
             return figures.grid(

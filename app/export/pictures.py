@@ -65,20 +65,15 @@ def grid(view: View, ending: str) -> bytes:
                 f"{every[0]} × {every[1]} weights and shows the "
                 "largest.",
             ]
-        order = view.look.order.get(kind)
-        tiles = order["tiles"] if order else range(weights.shape[0] * weights.shape[1])
         parts.append(
             figures.Tiles(
                 name=part_names.kind_name(view.trace, kind),
                 query=query,
                 key=key,
                 weights=_scaled(shrink(picture.weights, *every), view.look.scale, least),
-                places=np.argsort(tiles).tolist(),
-                values=order["values"] if order else (),
                 focus=layer * weights.shape[1] + head if kind == focus else None,
                 off=view.look.off.get(kind, ()),
                 marked=view.look.marked.get(kind, ()),
-                faded=view.look.faded.get(kind, ()),
                 numbers=[site.layer + 1 for site in view.trace.kinds[kind]],
             )
         )

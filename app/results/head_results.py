@@ -17,7 +17,6 @@ from headlight.app.results.memoize import (
     memoize_pass,
     threads,
     token_count,
-    total_bytes,
 )
 from headlight.app.results.shown import Shown
 from headlight.app.state import catalog
@@ -37,7 +36,7 @@ from headlight.model.sites import Site
 from headlight.model.surveys.clearest import ClearExample, Habit, clearest
 from headlight.model.surveys.head_counts import RARE, Counts, frequencies, head_counts
 from headlight.model.surveys.importance import Example
-from headlight.model.surveys.survey import ALIGNMENT, FILE, Survey
+from headlight.model.surveys.survey import FILE, Survey
 
 ROW_BYTES = 1_000  # of a row's predictions, roughly
 
@@ -157,23 +156,6 @@ def surveyed_of(shown: Shown, survey: Survey) -> dict[str, head_metrics.Measured
     return survey.measured(shown.trace.sites)
 
 
-def heads_with(shown: Shown, pattern: str) -> dict[str, list[tuple[int, int]]]:
-    """Kind → the heads that have a pattern in this sentence, as (layer, head) of the arrays; those
-    that align words are known from many sentences alone."""
-    if pattern != ALIGNMENT:
-        return head_metrics.heads_with(measured_of(shown), pattern)
-    survey, *_ = survey_of(shown.view)
-    return {
-        kind: [
-            (layer, head)
-            for layer, site in enumerate(sites)
-            for head in range(site.n_heads)
-            if survey and pattern in {named.name for named in survey.names(kind, site.layer, head)}
-        ]
-        for kind, sites in shown.trace.kinds.items()
-    }
-
-
 def clearest_in(
     view: ModelView, runs: Sequence[Run], habit: Habit, place: Place
 ) -> list[ClearExample]:
@@ -207,20 +189,6 @@ def opening_row(shown: Shown, place: Place) -> int:
     keys = trace.texts_of(kind)[1].tokens
     row = head_metrics.most_telling_row(as_sent(weights), trace.row_words(*place), keys)
     return min(1, len(weights) - 1) if row is None else row
-
-
-@cached(total_bytes)
-def change_of(shown: Shown) -> dict[str, np.ndarray]:
-    """How much masks and changes move each head, (layers, heads): the share of a row's weight that
-    moved, compared with the model as trained, mean over rows."""
-
-    now, before = shown.attention, shown.as_trained.attention
-    changed = {kind: [] for kind in now}
-    for kind, layers in changed.items():
-        for both in zip(now[kind], before[kind], strict=True):
-            pause()
-            layers.append(head_metrics.total_variation(*both))
-    return {kind: np.stack(layers) for kind, layers in changed.items()}
 
 
 def head_steps_of(shown: Shown, site: Site, head: int, ablated: Sequence[str] = ()) -> HeadSteps:

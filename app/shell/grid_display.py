@@ -1,43 +1,28 @@
 """What of a run is off, hidden or pointed at; and how the files of Export are drawn."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-import numpy as np
-
-from headlight.app import selection, theme
-from headlight.app.components.packing import GridOptions, order_by
-from headlight.app.results import head_results
+from headlight.app import theme
+from headlight.app.components.packing import GridOptions
 from headlight.app.results.shown import Shown
-from headlight.app.shell import frame, running_lesson, sweeps
+from headlight.app.shell import frame, running_lesson
 from headlight.app.state import session
-from headlight.model.analysis import head_metrics
 from headlight.model.probing.changes import HeadOff, Hidden, Scope
 from headlight.model.probing.run import Run
 
 
 def grid_options(shown: Shown) -> GridOptions:
-    """The display options; measures that the order of heads needs are computed here."""
+    """The display options."""
     chosen, read_as = session.values(), session.reading()
     return GridOptions(
         focus=session.focus()._asdict(),
         show=chosen["show"],
         scale=chosen["scale"],
-        order=order_by(
-            chosen["order"],
-            lambda: head_results.measured_of(shown),
-            lambda: head_results.change_of(shown),
-            lambda name: sweeps.by_head(
-                replace(shown, run=replace(shown.run, other=selection.other_run())),
-                name,
-                sweeps.score(shown),
-            ),
-        ),
+        order={},
         average=read_as.average,
         least=read_as.least,
         palette=session.palette(),
         colour=theme.FOCUS,
-        faded=_faded(shown),
         off=off_tiles(shown.run),
         marked=_marked(shown.run),
         hidden=hidden(shown.run),
@@ -58,25 +43,6 @@ def points_at() -> dict:
         index = frame.effect().row
         titles = [side.title for side in structure.sides if side.predicts == "next token"]
     return {} if index is None else {"side": titles[0], "index": index}
-
-
-def _faded(shown: Shown) -> dict[str, list[int]]:
-    """Kind → tiles (layer × heads + head) of heads without the chosen pattern."""
-    pattern = session.values()["pattern"]
-    if pattern == head_metrics.ANY:
-        return {}
-    measured = head_results.measured_of(shown)
-    matching = head_results.heads_with(shown, pattern)
-    return {
-        kind: [
-            layer * shape[1] + head
-            for layer, head in np.ndindex(shape)
-            if (layer, head) not in matching[kind]
-        ]
-        for kind, shape in (
-            (kind, measures.rows["entropy"].shape) for kind, measures in measured.items()
-        )
-    }
 
 
 def off_tiles(run: Run) -> dict[str, list[int]]:

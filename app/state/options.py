@@ -1,6 +1,6 @@
 """The options that settings offer, by the names that users read."""
 
-SHOWN = ("all", "one kind", "joint")
+SHOWN = ("all", "one kind")
 PLACES = {  # of the stage: name in its address → what it may be, as in its state.js
     "depth": ("model", "heads", "head", "row", "number"),
     "whole": ("maps", "after", "needs"),
@@ -16,7 +16,6 @@ FORMER_VIEWS = {  # page of a lesson's view, as they were → what took its plac
 }
 SCALES = ("linear", "square root", "per row")
 COLOURS = "ink", "viridis"  # names in theme.WEIGHTS
-ABLATION, PATCHING = "ablation", "patching"
 SWEEPS = {  # name on the page Ablation → name in probing/sweeps.py
     "Heads off": "heads",
     "Sublayers skipped": "sublayers",
@@ -25,8 +24,6 @@ SWEEPS = {  # name on the page Ablation → name in probing/sweeps.py
     "Heads patched, per token": "patches by position",
     "Residual stream patched, per token": "residual by position",
 }
-OF_WEIGHTS = "layer and head", "entropy", "distance"
-ORDERS = (*OF_WEIGHTS, "change", ABLATION, PATCHING)
 AVERAGES = {"one head": "", "heads": "heads", "layers": "layers", "both": "both"}
 BASES = (*(int(f) * 10**z for z in range(4) for f in (1, 2, 5)), 10_000)
 STEPS = (

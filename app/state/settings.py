@@ -14,8 +14,6 @@ from headlight.app.state.options import (
     AVERAGES,
     BEFORE,
     COLOURS,
-    OF_WEIGHTS,
-    ORDERS,
     OTHER,
     SCALES,
     SHOWN,
@@ -31,11 +29,9 @@ from headlight.app.state.setting import (
     Context,
     Setting,
 )
-from headlight.model.analysis.head_metrics import ANY, RULES, THRESHOLD
 from headlight.model.analysis.reading import SPECIAL_TOKENS
 from headlight.model.masks import Masks
 from headlight.model.probing.run import FINAL
-from headlight.model.surveys.survey import ALIGNMENT
 
 OF_ROOMS = "room", "alone"  # no part of a view
 MAX_PADDED = 64  # enough to see padding with any one sentence
@@ -93,15 +89,6 @@ def _heads(context: Context) -> Sequence[int]:
     if context.structure is None:
         return range(1, MANY + 1)
     return range(1, context.structure.kinds[context["kind"]][0].n_heads + 1)
-
-
-def _orders(context: Context) -> Sequence[str]:
-    """A sweep over the heads takes a model of ours, and a change something to change."""
-    if not context.can_change:
-        return OF_WEIGHTS
-    if context.lacks:
-        return (*OF_WEIGHTS, "change")
-    return ORDERS if context.has_other else ORDERS[:-1]
 
 
 def _mask(key: str, label: str, name: str, help: str) -> Setting:
@@ -355,7 +342,7 @@ SETTINGS = {
             "Grid",
             "all",
             "segmented",
-            "All attention types, only the selected type, or source and target in one square.",
+            "All attention types, or only the selected type.",
             options=SHOWN,
         ),
         Setting(
@@ -375,16 +362,6 @@ SETTINGS = {
             "Ink: a large weight is dark on a light page and light on a dark one. Viridis: from "
             "violet to yellow on both.",
             options=COLOURS,
-        ),
-        Setting(
-            "order",
-            "Order of heads",
-            "layer and head",
-            "select",
-            "Entropy and distance: smallest first. Change: most changed first. Ablation and "
-            "patching: largest loss first.",
-            options=_orders,
-            among=ORDERS,
         ),
         Setting(
             "score_at",
@@ -447,16 +424,6 @@ SETTINGS = {
             "Smaller weights are drawn as 0.",
             most=MOST_HIDDEN,
             look={"step": 0.01},
-        ),
-        Setting(
-            "pattern",
-            "Pattern",
-            ANY,
-            "select",
-            f"Shows only heads that match the pattern by at least {THRESHOLD:.0%}. 100% is a "
-            f"perfect example. “{ALIGNMENT}” comes from the model's survey: it takes many "
-            "sentences.",
-            options=(ANY, *RULES, ALIGNMENT),
         ),
         Setting(
             "projector",

@@ -48,9 +48,9 @@ MASKS = {
 }
 READING = [
     {},
-    {"special": "hide", "words": True, "average": "both", "least": 0.2, "order": "entropy"},
-    {"special": "hide and renormalise", "average": "layers", "order": "change", "show": "one kind"},
-    {"average": "heads", "show": "joint", "scale": "per row", "order": "distance"},
+    {"special": "hide", "words": True, "average": "both", "least": 0.2},
+    {"special": "hide and renormalise", "average": "layers", "show": "one kind"},
+    {"average": "heads", "scale": "per row"},
 ]
 AS_OPENED = {key: SETTINGS[key].default for way in READING for key in way}
 RENDERS = sorted(

@@ -28,7 +28,7 @@ PAGE = "take-away"
 SEEN = {
     "model": "uneven", "source": "the dog sees", "target": "ein Hund", "causal": False,
     "kind": "decoder", "layer": 5, "head": 3, "scale": "per row", "words": True, "least": 0.1,
-    "order": "entropy", "special": "hide", "average": "heads", "pad_to": 6, "shows": "After",
+    "special": "hide", "average": "heads", "pad_to": 6, "shows": "After",
 }  # fmt: skip
 
 

@@ -13,7 +13,6 @@ from headlight.app.components.packing import (
     PackedAttention,
     answers_of,
     as_sent,
-    order,
     pack,
     pack_trace,
     shrink,
@@ -116,15 +115,6 @@ def test_of_a_long_text_each_cell_is_the_largest_it_stands_for(length):
         largest = part.weights[0, 0, :, i * every : (i + 1) * every].max(axis=1)
         assert np.array_equal(cells[:, i], weight_bytes(largest))
     assert shrink(part.weights, 1, 1) is part.weights
-
-
-def test_order_is_by_value():
-    values = np.array([[3.0, 1.0], [2.0, 0.5]])
-    assert order(values, "{:.1f}".format) == {
-        "tiles": [3, 1, 2, 0],
-        "values": ["3.0", "1.0", "2.0", "0.5"],
-    }
-    assert order(values, "{}".format, largest_first=True)["tiles"] == [0, 2, 1, 3]
 
 
 def test_the_most_probable_next_tokens_are_the_softmax_of_the_logits(en_de):

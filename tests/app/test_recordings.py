@@ -57,12 +57,11 @@ def models(tmp_path_factory):
 
 
 WAYS = {  # page → what it draws otherwise, by its settings
-    "attention": [
-        {"order": "entropy", "average": "both", "show": "joint", "special": "hide"},
-        {"order": "distance", "show": "one kind", "words": True, "scale": "per row"},
-        {"order": "ablation", "other": "x", "pattern": "broad", "numbers": True, "zoom": True},
+    "take-away": [
+        {"average": "both", "special": "hide"},
+        {"show": "one kind", "words": True, "scale": "per row"},
     ],
-    HOME: [{"all_heads": True, "measured_on": on} for on in MEASURED_ON],
+    HOME: [{"all_heads": True, "measured_on": on, "numbers": True} for on in MEASURED_ON],
     "bertviz": [{"bertviz": view, "draw": True} for view in BERTVIZ],
 }
 

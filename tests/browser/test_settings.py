@@ -26,7 +26,7 @@ OTHERWISE = "shows=Other+run"
 UNTRAINED, PRE_NORM = "model=paper%2C+untrained", "pre_norm%2C+untrained"
 OTHER_RUN = ("other", "other_model", "other_step", "other_masks")
 OF_A_HEAD = ("kind", "layer", "head")
-READING = ("pattern", "show", "scale", "colours", "order", "average", "special", "words", "least")
+READING = ("show", "scale", "colours", "average", "special", "words", "least")
 
 
 def of_a_run(address: str = "", /, **others) -> dict:
@@ -69,8 +69,6 @@ READ_AS = {
 TILES = {
     "show": ("", "one kind"),
     "scale": ("", "per row"),
-    "order": ("", "entropy"),
-    "pattern": ("", "previous token"),
 }
 # Page → setting → the address at which it matters there, and what to change it to. What stands
 # in the top bar and in no page's list does not matter on that page.

@@ -321,7 +321,7 @@ BROKEN = {
 
 def test_a_pack_from_before_a_display_option_opens(files):
     settings = json.loads(files[RECORD])["settings"]
-    del settings["pattern"]
+    del settings["average"]
     assert read(recorded(files, settings=settings)).settings == settings
 
 
