@@ -27,7 +27,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 DRAWN = ", ".join(dict.fromkeys(page.picture for page in pages.MENU))  # of any page
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
-BEGUN = ".st-key-bar .st-key-source, .st-key-stage_body .st-key-browser_events"
+BEGUN = ".st-key-browser_events"
 PICKED = "kind", "layer", "head"
 SIZE = {"width": 1280, "height": 900}
 NOWHERE = (2, 600)  # of the pointer: it points at nothing there
@@ -218,7 +218,7 @@ class Visit:
     def open(self, path: str = "") -> "Visit":
         """Go to an address of the app, in a session of its own."""
         self.page.goto(f"{self.address}/{path}")
-        # Before its first run a page is idle. In Present the bar is there, but hidden.
+        # Before its first run a page is idle.
         self.page.wait_for_selector(BEGUN, state="attached", timeout=60_000)
         return self.idle()
 
@@ -238,7 +238,7 @@ class Visit:
         return self
 
     def menu(self, key: str) -> Locator:
-        """Open a menu of the bar, if it is not open. A button that explains itself stands in the
+        """Open a menu, if it is not open. A button that explains itself stands in the
         document twice, for a mouse and for a finger (Streamlit 1.67)."""
         button = self.page.locator(f".st-key-{key} button >> visible=true").first
         if button.get_attribute("aria-expanded") != "true":
@@ -248,12 +248,14 @@ class Visit:
 
     def type(self, text: str, label: str = "Source sentence") -> "Visit":
         stage = self.page.locator(".st-key-stage_place .stage")
-        if stage.is_visible() and label != "Target":
-            stage.locator(".pencil").click()
+        if label == "Source sentence":
+            if (pencil := stage.locator(".pencil")).is_visible():
+                pencil.click()
             box = stage.get_by_label("Sentence", exact=True).locator("visible=true")
             box.fill(text)
             box.press("Enter")
             return self.idle()
+        self.unfold()
         if label == "Target":
             self.menu("output")
         box = self.page.get_by_label(label, exact=True)
@@ -288,48 +290,45 @@ class Visit:
         return self
 
     def switch(self, label: str) -> "Visit":
-        # A mask is an icon without its name.
-        named = self.page.get_by_label if label.endswith(" mask") else self.page.get_by_text
-        named(label, exact=True).click()
+        self.page.get_by_text(label, exact=True).click()
         return self.idle()
 
     def go(self, title: str) -> "Visit":
+        """To a page: by the header, by its views, or by the drawer, whichever leads there."""
         wanted = next(page for page in pages.PAGES.values() if page.title == title)
-        if wanted.group == pages.SHARE:
-            self.menu("share")
-            self.page.locator(".st-key-export_link a >> visible=true").click()
-        else:
-            menu = self.page.locator(".st-key-menu")
-            self.unfold()
-            if not menu.is_visible():  # in Present
-                self.page.keyboard.press("b")
-            if (folded := menu.get_by_role("button")).is_visible():  # on a phone
-                folded.click()
-            menu.get_by_role("link", name=wanted.group).click()
-            if pages.GROUPS[wanted.group][0] != wanted:
-                self.unfold()
-                views = self.page.locator(".st-key-views")
-                views.get_by_text(wanted.view, exact=True).locator("visible=true").click()
+        header = self.page.locator(".st-key-stage_place")
+        self.fold()
         if wanted.stage:
+            header.locator(".rail").get_by_role("button").nth(2).click()
             self.page.wait_for_selector(".st-key-stage_body", state="attached")
-            self.idle()
-            if (close := self.page.locator(".st-key-close_drawer button").first).is_visible():
-                close.click()
             return self.idle()
-        heading = wanted.group if wanted.view else title
-        expect(self.page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
-        if len(pages.GROUPS.get(wanted.group, ())) > 1:
-            here = self.page.locator(".st-key-views [aria-current=page]", has_text=wanted.view)
-            expect(here).to_be_visible()
+        if wanted.group == pages.SHARE:
+            header.get_by_role("link", name="Share", exact=True).click()
+        elif wanted.group == pages.LEARN:
+            header.get_by_role("link", name="Learn", exact=True).click()
+            if wanted.path != "learn":
+                header.get_by_role("link", name=wanted.view, exact=True).click()
+        else:
+            self.unfold()
+            link = wanted.view or wanted.title
+            self.page.locator(".st-key-menu").get_by_role("link", name=link, exact=True).click()
+            self.page.wait_for_url(re.compile(rf"/{wanted.path}\b"))
+            self.idle().fold()
+        expect(self.page.locator(".st-key-page_body")).to_be_attached()
         return self.idle()
 
     def unfold(self) -> None:
-        """Open the drawer of the stage, where one is on it."""
-        stage = self.page.locator(".st-key-stage_place")
-        more = stage.get_by_role("button", name="More", exact=True)
+        """Open the drawer."""
+        more = self.page.locator(".st-key-stage_place").get_by_role("button", name="More")
         self.settle()
         if more.is_visible() and more.get_attribute("aria-expanded") != "true":
             more.click()
+            self.idle()
+
+    def fold(self) -> None:
+        """Close the drawer."""
+        if (close := self.page.locator(".st-key-close_drawer button").first).is_visible():
+            close.click()
             self.idle()
 
     def back(self, path: str) -> "Visit":
