@@ -56,6 +56,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
     if page.stage:
         draw_stage(page, run)
         return
+    session.memo().drawer = False  # it would lie over what one comes back for
     top_bar = st.container(key="top_bar", gap=None)
     with top_bar:
         # In no line that Present hides: there it could not see a colour change.

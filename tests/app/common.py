@@ -49,7 +49,8 @@ class App(AppTest):
         for menu in self.menus:
             self.session_state[menu] = True
         if "_memo" not in self.session_state:
-            self.session_state["_memo"] = session.Memo(drawer=True)
+            self.session_state["_memo"] = session.Memo()
+        self.session_state["_memo"].drawer = True
         return super().run(timeout=timeout)
 
     @property
