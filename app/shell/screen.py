@@ -85,7 +85,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
             if session.context().structure is not None:
                 with errors.memory_errors_as_messages(), places.notices:
                     draw_notices()
-            if notes.drawer:
+            if notes.drawer == page.key:
                 with errors.memory_errors_as_messages():
                     drawer.draw(page)
             widgets.draw_opened()

@@ -149,7 +149,7 @@ def _look(look: Mapping[str, Any]) -> None:
             "palette": session.palette(),
             "projector": chosen["projector"],
             "line": chosen["line"],
-            "drawer": notes.drawer,
+            "drawer": notes.drawer == notes.page,
             "place": notes.place,
             "lesson": lesson.place(),
             "slide": _slide(),
@@ -283,12 +283,12 @@ def _choose(wanted: Mapping[str, Any]) -> None:
     if "projector" in wanted:
         session.choose(projector=bool(wanted["projector"]))
     if "drawer" in wanted:
-        session.memo().drawer = bool(wanted["drawer"])
+        session.memo().drawer = session.memo().page if wanted["drawer"] else ""
 
 
 def close_drawer() -> None:
     """A callback."""
-    session.memo().drawer = False
+    session.memo().drawer = ""
 
 
 @st.fragment(key="stage_answers")

@@ -95,7 +95,7 @@ class Memo:
     looks: int = 0  # told so far
     place: tuple[int, Mapping[str, str]] = field(default_factory=lambda: (0, {}))  # see `lead`
     asked: list[dict[str, Any]] = field(default_factory=list)  # questions that wait
-    drawer: bool = False  # whether it is open
+    drawer: str = ""  # the page on which it is open
 
     # Pages
     opened_on: tuple | None = None  # the head that was selected when its table was opened

@@ -49,7 +49,8 @@ class App(AppTest):
         for menu in self.menus:
             self.session_state[menu] = True
         if "_memo" not in self.session_state:
-            self.session_state["_memo"] = session.Memo(drawer=True)
+            self.session_state["_memo"] = session.Memo()
+        self.session_state["_memo"].drawer = self.key
         return super().run(timeout=timeout)
 
     @property
@@ -58,7 +59,7 @@ class App(AppTest):
         return self.session_state["_memo"].context.values
 
     def switch_page(self, key: str) -> "App":
-        self._page_hash = calc_hash(PAGES[key].path)
+        self._page_hash, self.key = calc_hash(PAGES[key].path), key
         return self
 
 

@@ -312,13 +312,13 @@ def test_nothing_is_given_away_while_a_question_is_open(page, monkeypatch):
         "key": 1,
     }
     memo(page).asked = [{"what": what, "row": veil.place, **place} for what in stage.ANSWERS]
-    memo(page).drawer = True
+    memo(page).drawer = "stage"
     page.run()
     told = json.loads(sent[-1][4 : 4 + int.from_bytes(sent[-1][:4], "little")])["answers"]
     assert len(told) == len(stage.ANSWERS)
     assert all(answer["value"] == {"isMissing": True} for answer in told)
     assert "Numbers" not in " ".join(text.value for text in page.markdown)
-    memo(page).drawer = False
+    memo(page).drawer = ""
     for key, entry in PAGES.items():
         if key in ("stage", "learn"):
             continue
