@@ -164,7 +164,7 @@ MENU = (
         weights=True,
     ),
     Page(
-        title="Export",
+        title="Share",
         group=SHARE,  # a menu of its own
         module="export",
         path="take-away",
@@ -225,7 +225,7 @@ FORMER_PLACES = {  # path of a former page, and its picture where one is meant �
     ("lookup", "Query–key plane"): {"depth": "number"},
 }
 _former = {path: HOME for path, picture in FORMER_PLACES if not picture}
-ALIASES |= {"family": "lineage", HOME: HOME} | _former
+ALIASES |= {"family": "lineage", "export": EXPORT, HOME: HOME} | _former
 GROUPS = {  # entry of the menu → its views
     group: [page for page in PAGES.values() if page.group == group]
     for group in dict.fromkeys(page.group for page in MENU)

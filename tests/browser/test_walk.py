@@ -102,7 +102,7 @@ def expect_first_view(visit, title: str) -> None:
     """The budget of a page's first view: what there is to choose from, all of it in sight."""
     visit.idle()
     found = controls(visit.page)
-    assert len(found) <= (FILES if title == "Export" else CONTROLS), found
+    assert len(found) <= (FILES if title == "Share" else CONTROLS), found
     room = visit.page.evaluate(
         """() => {
           const row = document.querySelector(".st-key-controls");
