@@ -1,9 +1,8 @@
 // What the stage knows: the run, what of it may be seen, what is selected, how deep one is. Nothing here
 // draws or listens.
 
-import {
-  cover, hasFollowing, isCovered, meanWeights, shiftOf, unpack, valueOf, visibleKeys,
-} from "../head_grid/cells.js";
+import { weightOf } from "../shared/weights.js";
+import { cover, hasFollowing, isCovered, shiftOf, unpack, visibleKeys, weightsOf } from "./cells.js";
 
 export const DEPTHS = ["model", "heads", "head", "row", "number"]; // as in the address
 export const MODEL = 0;
@@ -196,7 +195,7 @@ export class StageState {
   /** How far the word that the selected head follows stands behind the one that its rows read. */
   shift(part = this.part(), tile = this.tileOf(part)) {
     const isAsked = this.look?.reads || this.look?.veil?.some(({ what }) => what === "next tokens" || what === "decoding");
-    return isAsked ? 0 : shiftOf(part, this.run.sides, [tile]);
+    return isAsked ? 0 : shiftOf(part, this.run.sides, tile);
   }
 
   /** The selected row: of the word chosen, or else one that tells much. */
@@ -234,7 +233,7 @@ export class StageState {
     if (part.veil?.length) return best;
     for (let row = 0; row + shift < part.rows; row++) {
       if (!isWord(query.labels[(row + shift) * query.every])) continue;
-      const weights = meanWeights(part, [tile], [row], true), column = weights.indexOf(Math.max(...weights));
+      const weights = weightsOf(part, tile, row), column = weights.indexOf(Math.max(...weights));
       const far = Math.abs(row / part.rows - column / part.columns);
       const tells = weights[column] ** 3 * (0.1 + far) * (isWord(key.labels[column * key.every]) ? 1 : 0.1);
       if (tells > most) [best, most] = [row, tells];
@@ -260,10 +259,10 @@ export class StageState {
 
   /** A weight as it is seen, between before and after a change. */
   weight(part, tile, row, column) {
-    const now = valueOf(part, this.byteAt(part, tile, row, column));
+    const now = weightOf(this.byteAt(part, tile, row, column));
     const former = this.mix < 1 ? this.formerOf(part) : null;
     if (!former) return now;
-    const before = valueOf(former, this.byteAt(former, tile, row, column));
+    const before = weightOf(this.byteAt(former, tile, row, column));
     return before + (now - before) * this.mix;
   }
 
@@ -271,7 +270,7 @@ export class StageState {
   moved(part, tile, row, column) {
     const former = this.mix > 0.5 ? this.formerOf(part) : null;
     if (!former) return null;
-    const [was, is] = [former, part].map((each) => valueOf(each, this.byteAt(each, tile, row, column)));
+    const [was, is] = [former, part].map((each) => weightOf(this.byteAt(each, tile, row, column)));
     return Math.abs(is - was) >= MOVED ? [was, is] : null;
   }
 
@@ -281,7 +280,7 @@ export class StageState {
   }
 
   isCovered(part, tile, row) {
-    return isCovered(part, [tile], row);
+    return isCovered(part, tile, row);
   }
 
   /** Whether the selected row is covered, and guessed at. */
@@ -377,9 +376,9 @@ export class StageState {
   /** Whether all rows spread their weight almost evenly, as with random weights. */
   isEven(part = this.part()) {
     const tile = this.tileOf(part);
-    const rows = [...Array(part.rows).keys()].filter((row) => visibleKeys(part, this.tile, row) > EVEN);
+    const rows = [...Array(part.rows).keys()].filter((row) => visibleKeys(part, tile, row) > EVEN);
     return rows.length > 0 && rows.every((row) =>
-      Math.max(...meanWeights(part, [tile], [row], true)) * visibleKeys(part, this.tile, row) <= EVEN);
+      Math.max(...weightsOf(part, tile, row)) * visibleKeys(part, tile, row) <= EVEN);
   }
 
   /** The most probable next tokens at the selected row: [text, share], or of the whole text. */
@@ -559,7 +558,7 @@ export class StageState {
     const [row, column, tile] = [this.row(), this.column(), this.tileOf(part)], byte = this.byteAt(part, tile, row, column);
     if (this.isCovered(part, tile, row)) return [];
     const cell = { ...this.tile, row, column };
-    const by = (step) => Math.round(100 * Math.max(0, Math.min(1, valueOf(part, byte) + step))) / 100;
+    const by = (step) => Math.round(100 * Math.max(0, Math.min(1, weightOf(byte) + step))) / 100;
     const weighs = [["+", STEP], ["-", -STEP]].map(([key, step]) =>
       ({ key, name: key === "+" ? "more" : "less", act: { what: "weigh", ...cell, weight: by(step) } }));
     return [{ key: "m", name: byte ? "mask" : "allow", act: { what: "paint", ...cell, allow: !byte, scope: "head" } },
