@@ -1,5 +1,9 @@
 """Pages of HTML, taken apart."""
 
+import json
+import re
+import zlib
+from base64 import b64decode
 from collections.abc import Iterable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -58,3 +62,14 @@ def broken_links(folder: Path, files: Iterable[Path]) -> list[tuple[str, str]]:
             if not is_there or (place and aim in pages and place not in pages[aim].places):
                 broken.append((file.name, link))
     return broken
+
+
+def inflated(page: str, name: str) -> bytes:
+    """What a page of the stage holds as "run", "data" or "script"."""
+    return zlib.decompress(b64decode(re.search(rf'id="{name}">([\w+/=]*)<', page)[1]))
+
+
+def opened(page: str) -> dict:
+    """The header of the data of such a page."""
+    data = inflated(page, "data")
+    return json.loads(data[4 : 4 + int.from_bytes(data[:4], "little")])

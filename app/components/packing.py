@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from headlight.model.rounding import percent
 HALF = np.float32(0.005)  # half a percent: the steps of weight_bytes
 FINE = 54  # of its steps below the first
 PARTS = 54_000  # into which weight_bytes cuts 1, of which both kinds of steps are whole numbers
+
+
+Answer = tuple[Mapping[str, Any], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -296,6 +300,20 @@ def _joined(header: Mapping, cells: bytes) -> bytes:
     text = json.dumps(header, separators=(",", ":"))
     named = {**header, "id": hashlib.blake2b(text.encode() + cells, digest_size=8).hexdigest()}
     head = json.dumps(named, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+    return len(head).to_bytes(4, "little") + head + cells
+
+
+def pack_answers(answers: Sequence[Answer], **header) -> bytes:
+    """Answers to questions of the stage: each with what was asked, and its numbers, arrays (rows,
+    columns) by name, or a value. Packed as `pack` does; the header holds what is given besides."""
+    listed, arrays = [], []
+    for of, found in answers:
+        is_numbers = all(isinstance(value, np.ndarray) for value in found.values())
+        shapes = {name: array.shape for name, array in found.items()} if is_numbers else {}
+        listed.append({"of": of} | ({"shapes": shapes} if is_numbers else {"value": found}))
+        arrays += found.values() if is_numbers else ()
+    head = json.dumps(header | {"answers": listed}, separators=(",", ":")).encode()
+    cells = b"".join(np.ascontiguousarray(array, "<f4").tobytes() for array in arrays)
     return len(head).to_bytes(4, "little") + head + cells
 
 

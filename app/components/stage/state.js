@@ -89,9 +89,9 @@ export class StageState {
 
   /** Selects what was selected elsewhere: by a link, a lesson, another page. */
   obey({ focus, cell }) {
-    this.tile = focus;
+    this.choose(focus);
     this.wanted = cell;
-    [this.words, this.key, this.token] = [{}, -1, null];
+    [this.words, this.token] = [{}, null];
     this.settle();
   }
 
@@ -163,7 +163,7 @@ export class StageState {
     const part = asked && run.parts.find(({ kind }) => kind === asked.kind);
     const layer = part ? part.numbers.indexOf(asked.number) : -1;
     if (layer < 0 || !(asked.head < part.heads)) return void (this.base && this.obey(this.base));
-    this.tile = { kind: asked.kind, layer, head: asked.head };
+    this.choose({ kind: asked.kind, layer, head: asked.head });
     if (asked.row < part.rows) this.words[part.query] = this.sides(part)[0].every * asked.row + this.shift();
     this.key = asked.key < part.columns ? asked.key : -1;
   }
@@ -212,8 +212,7 @@ export class StageState {
   }
 
   choose(tile) {
-    this.tile = tile;
-    this.key = -1;
+    [this.tile, this.key, this.vectors] = [tile, -1, null];
   }
 
   /** The row that is selected until one is chosen: over the same head and texts it stays. */
@@ -370,7 +369,7 @@ export class StageState {
 
   /** Whether weights are shown: of a row only from the stop on at which they are made. */
   get isWeighed() {
-    return this.depth !== ROW || this.stop > 1 || Boolean(this.look.lacks);
+    return this.depth !== ROW || this.stop > 1 || this.isBare;
   }
 
   /** Whether all rows spread their weight almost evenly, as with random weights. */
@@ -395,7 +394,7 @@ export class StageState {
   writing() {
     const { answers } = this.run, part = this.part(), row = this.row() * this.sides(part)[0].every;
     const isWritten = answers?.side === part.query && row < answers.rows.length && answers.rows.length > 1;
-    return isWritten && !this.look.lacks && !this.look.veil?.length ? row : -1;
+    return isWritten && !this.isBare && !this.look.alone && !this.look.veil?.length ? row : -1;
   }
 
   /** The stops that the selected row has. */
@@ -462,11 +461,31 @@ export class StageState {
     return this.run.answers && !this.look.veil?.length ? this.run.answers.rows[this.answerRow()] : null;
   }
 
-  /** The deepest place: while a question covers something, nothing is told of what weights are made of; of a
-   * model that is known by its weights alone, nothing leads to them. */
+  /** Whether of the selected head nothing is known but its weights: of a recording, or in a file that has the
+   * numbers of other heads. */
+  get isBare() {
+    const { lacks, alone } = this.look, { kind, layer, head } = this.tile;
+    return Boolean(lacks || (alone && !alone.known.some((one) => one.kind === kind && one.layer === layer && one.head === head)));
+  }
+
+  /** The deepest place: while a question covers something, nothing is told of what weights are made of. */
   get deepest() {
     if (this.look?.veil?.length) return HEAD;
-    return this.look?.lacks ? ROW : NUMBER;
+    return this.look && this.isBare ? ROW : NUMBER;
+  }
+
+  /** The place that is not deep at all: a file shows heads alone. */
+  get shallowest() {
+    return this.look?.alone ? HEADS : MODEL;
+  }
+
+  /** The orders of the heads, and the views of a number, that there are. */
+  get orders() {
+    return this.look.alone ? [] : ORDERS;
+  }
+
+  get numbers() {
+    return this.look.alone ? NUMBERS.slice(0, WHY) : NUMBERS;
   }
 
   /** What gives the queries and keys of the selected head. */
