@@ -143,7 +143,7 @@ def page() -> None:
         st.caption(
             "On a white background. SVG can be scaled and edited; PDF suits a paper. Characters "
             "missing from this machine's fonts appear as codes in PNG and PDF, such as U+4E2D. The "
-            "web page works offline, and you can hover and click as here."
+            "web page works offline: click a head, a row, a weight, as here."
         )
         st.subheader("Numbers")
         selected = widgets.draw("weights_of") == ONE
