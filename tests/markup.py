@@ -1,6 +1,7 @@
 """Pages of HTML, taken apart."""
 
 import json
+import math
 import re
 import zlib
 from base64 import b64decode
@@ -8,6 +9,8 @@ from collections.abc import Iterable
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+import numpy as np
 
 
 class Markup(HTMLParser):
@@ -70,6 +73,15 @@ def inflated(page: str, name: str) -> bytes:
 
 
 def opened(page: str) -> dict:
-    """The header of the data of such a page."""
+    """The header of the data of such a page; each of its answers with its arrays, `found`."""
     data = inflated(page, "data")
-    return json.loads(data[4 : 4 + int.from_bytes(data[:4], "little")])
+    start = 4 + int.from_bytes(data[:4], "little")
+    header = json.loads(data[4:start])
+    for answer in header["answers"]:
+        answer["found"] = {}
+        for name, shape in answer["shapes"].items():
+            count = math.prod(shape)
+            answer["found"][name] = np.frombuffer(data, "<f4", count, start).reshape(shape)
+            start += 4 * count
+    assert start == len(data)
+    return header

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from dataclasses import fields
 
 import nbformat
 import numpy as np
@@ -12,14 +13,19 @@ import pytest
 from nbclient import NotebookClient
 
 from headlight.app.components.packing import pack_trace
+from headlight.app.components.stage_page import MANY, stage_page
 from headlight.app.export.notebook import show
 from headlight.app.theme import PRIMARY
 from headlight.model.analysis.reading import Reading
 from headlight.model.checkpoint import load
 from headlight.model.decoding.generate import Beam
+from headlight.model.presets import build, preset_of
+from headlight.model.probing.head_steps import head_steps
+from headlight.model.probing.sites import Place
+from headlight.model.probing.trace import trace
 from tests.conftest import ROOT
 from tests.markup import Markup, opened
-from tests.model.common import encoding, random_ids, random_model, traced
+from tests.model.common import encoding, random_ids, random_model, run_of, traced
 
 LESSON = ROOT / "assets" / "headlight.ipynb"
 
@@ -114,6 +120,29 @@ def test_the_focus_is_counted_from_1_and_must_be_there(en_de):
             show(trace, *wrong)
     with pytest.raises(ValueError, match="'blue' is not one of"):
         show(trace, theme="blue")
+
+
+@pytest.mark.parametrize("preset", ["paper", "bloem", "window", "gpt2", "llama"])
+def test_the_numbers_in_a_file_are_those_of_the_app(preset):
+    """Of a model that turns queries and keys, a trace has them from before, so there are none."""
+    depths = {field.name for field in fields(preset_of(preset).config) if field.default == 6}
+    sizes = dict(vocab_size=53, d_model=16, n_heads=4, d_ff=32, max_length=16)
+    model = build(preset, **sizes, **dict.fromkeys(depths, 2)).eval().requires_grad_(False)
+    run = run_of(model, encoding(random_ids(9)), encoding(random_ids(7)))
+    seen = trace(model, run)
+    place = Place(*next((kind, 0, 0) for kind in seen.attention))
+    data = opened(stage_page(seen, place, "", most=MANY))
+    n_heads = sum(weights.shape[0] * weights.shape[1] for weights in seen.attention.values())
+    known = data["look"]["alone"]["known"]
+    assert len(data["answers"]) == 2 * len(known) == 2 * n_heads * (preset != "llama")
+    for answer in data["answers"]:
+        kind, layer, head = (answer["of"][name] for name in Place._fields)
+        steps = head_steps(model, run, seen.kinds[kind][layer], head)
+        expected = vars(steps) | dict(zip("qk", steps.compared, strict=True))
+        for name, found in answer["found"].items():
+            assert np.allclose(found, expected[name], atol=1e-5)
+        if "weights" in answer["found"]:
+            assert np.array_equal(answer["found"]["weights"] > 0, steps.mask)
 
 
 def test_a_widget_has_only_heads_that_are_there(en_de):

@@ -124,6 +124,37 @@ def test_the_selection_is_the_browsers_until_the_server_has_another(stage):
     assert found == ["decoder 2.2", "decoder 2.2", "cross 3.3", "encoder 1.4", 2, 1]
 
 
+def test_numbers_of_one_head_are_never_those_of_another(stage):
+    """Whoever selects the other: a link, the server, the browser itself."""
+    ways = (
+        "state.takeLook({ ...state.look, focus: other })",
+        "(state.takePlace({ cell: 'encoder.1.2' }), state.goThere())",
+        "state.choose(other)",
+    )
+    code = """(state) => {
+      const other = { kind: "encoder", layer: 0, head: 1 };
+      state.vectors = {};
+      WAY;
+      return [state.name(), state.vectors];
+    }"""
+    for way in ways:
+        assert stage(code.replace("WAY", way)) == ["encoder 1.2", None]
+
+
+@pytest.mark.parametrize("known", [[], [FOCUS]])
+def test_a_file_leads_as_deep_as_it_has_numbers(stage, known):
+    alone = {"known": known, "lacking": "This file has no scores."}
+    code = """(state) => {
+      state.depth = ROW;
+      const { shallowest, deepest, orders, numbers } = state;
+      return [[shallowest, deepest], [orders, numbers], findingOf(state)];
+    }"""
+    depths, views, said = stage(code, alone=alone)
+    assert depths == [1, 4 if known else 3] and views == [[], ["order", "largest"]]
+    assert ("on their way" in texts(said)) == bool(known)
+    assert texts(said).endswith(alone["lacking"]) != bool(known)
+
+
 @pytest.mark.parametrize("depth", ["model", "heads", "head", "row", "number"])
 def test_an_address_leads_to_where_it_was_written(stage, depth):
     where = {
