@@ -48,18 +48,13 @@ def predictions_of(shown: Shown) -> PackedPredictions | None:
     return answers_of(shown.trace, shown.view.checkpoint.outputs)
 
 
-def packed_of(shown: Shown, reading: Reading, subtracted: Shown | None = None) -> bytes:
-    """The weights of all heads as the browser draws them, less those of the run `subtracted`."""
+def packed_of(shown: Shown, reading: Reading) -> bytes:
+    """The weights of all heads as the browser draws them."""
 
     def make():
-        # The scale of a difference needs its maximum over all weights.
-        trace = shown.whole if subtracted else shown.trace
-        less = subtracted.whole if subtracted else None
-        attention = None if subtracted else shown.attention
-        return pack_trace(trace, reading, predictions_of(shown), less, attention)
+        return pack_trace(shown.trace, reading, predictions_of(shown), shown.attention)
 
-    less = subtracted.run if subtracted else None
-    return memoize_pass(shown, ("grid", reading.words, reading.special, less), make, len)
+    return memoize_pass(shown, ("grid", reading.words, reading.special), make, len)
 
 
 @cached(len)
