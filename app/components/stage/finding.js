@@ -236,5 +236,5 @@ export function spokenCell(state) {
   const part = state.part(), tile = state.tileOf(part), row = state.row(), column = state.column();
   const names = `${state.rowNames()[row]}, ${state.keyNames()[column]}: `;
   if (state.isCovered(part, tile, row)) return `${names}covered`;
-  return names + (state.isMasked(part, tile, row, column) ? "masked" : percent(state.weight(part, tile, row, column)));
+  return names + (state.isMasked(part, tile, row, column) ? "masked" : written(state.weight(part, tile, row, column)));
 }
