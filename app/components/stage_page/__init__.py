@@ -46,14 +46,16 @@ def stage_page(
     colours: str = "ink",
     theme: str = "auto",
     done: Sequence[str] = (),
-    **marks: Mapping[str, Sequence[int]],
+    off: Mapping[str, Sequence[int]] = {},
+    hidden: Mapping[str, Sequence[int]] = {},
 ) -> str:
     """A page of all heads of a trace, as `reading` merges and hides tokens, that opens at a head
     or, at the depth "heads", with it selected. With `minus`, the same over the trace before a
     change. Scores and vectors come along: of all heads if `most` bytes hold them, else of the
-    selected one. `done`: what differs from the model as trained; `marks`: `off` and `hidden`
-    of GridOptions. Theme "auto" follows the notebook that frames the page, or else the system.
-    Raises ValueError for an unknown theme."""
+    selected one. `done`: what differs from the model as trained; `off`: kind → tiles (layer ×
+    heads + head) of heads that are; `hidden`: side → tokens that nobody attends to. Theme "auto"
+    follows the notebook that frames the page, or else the system. Raises ValueError for an unknown
+    theme."""
     if theme not in THEMES:
         raise ValueError(f"{theme!r} is not one of {', '.join(map(repr, THEMES))}")
     packed = pack_trace(trace, reading, answers)
@@ -72,7 +74,8 @@ def stage_page(
         "cell": {"query": -1, "key": -1},
         "veil": [],
         "done": [{"text": f"{text[:1].upper()}{text[1:]}."} for text in done],
-        **marks,
+        "off": off,
+        "hidden": hidden,
     }
     said = {"run": run, "said": _most_changed(trace, minus), "now": []} if minus else None
     style = UNREAD.sub("", read("stage/style.css")) + read("stage_page/style.css")
