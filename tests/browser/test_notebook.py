@@ -178,7 +178,10 @@ def test_a_widget_tells_python_and_hears_it(page, tmp_path, trace):
     traits = {"page": show(trace, "cross", 2, 1).page, "title": "Heads", "height": 640}
     traits |= {"head": ["cross", 3, 3], "cell": [2, 1]}  # chosen before it was shown
     page.evaluate(SHOWN, traits)
-    frame = page.locator("iframe").element_handle().content_frame()
+    page.set_viewport_size({"width": 1280, "height": 1400})
+    page.evaluate("window.other = window.model")  # and another one, which hears nothing of it
+    page.evaluate(SHOWN, traits)
+    frame = page.locator("iframe").last.element_handle().content_frame()
     frame.wait_for_function(DRAWN)
     at = """() => {
       const { state } = frameElement.stage;
@@ -221,6 +224,8 @@ def test_a_widget_tells_python_and_hears_it(page, tmp_path, trace):
     page.wait_for_function(
         "(size) => String(model.traits.cell) === size", arg=",".join(map(str, size))
     )
+    kept = page.evaluate("[other.saved, other.traits.head, other.traits.cell]")
+    assert kept == [0, traits["head"], traits["cell"]]
     page.evaluate("window.end()")
     assert page.evaluate("Object.values(model.heard).every(({ size }) => size === 0)")
 
