@@ -1,9 +1,16 @@
 """Pages of HTML, taken apart."""
 
+import json
+import math
+import re
+import zlib
+from base64 import b64decode
 from collections.abc import Iterable
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+import numpy as np
 
 
 class Markup(HTMLParser):
@@ -58,3 +65,23 @@ def broken_links(folder: Path, files: Iterable[Path]) -> list[tuple[str, str]]:
             if not is_there or (place and aim in pages and place not in pages[aim].places):
                 broken.append((file.name, link))
     return broken
+
+
+def inflated(page: str, name: str) -> bytes:
+    """What a page of the stage holds as "run", "data" or "script"."""
+    return zlib.decompress(b64decode(re.search(rf'id="{name}">([\w+/=]*)<', page)[1]))
+
+
+def opened(page: str) -> dict:
+    """The header of the data of such a page; each of its answers with its arrays, `found`."""
+    data = inflated(page, "data")
+    start = 4 + int.from_bytes(data[:4], "little")
+    header = json.loads(data[4:start])
+    for answer in header["answers"]:
+        answer["found"] = {}
+        for name, shape in answer["shapes"].items():
+            count = math.prod(shape)
+            answer["found"][name] = np.frombuffer(data, "<f4", count, start).reshape(shape)
+            start += 4 * count
+    assert start == len(data)
+    return header

@@ -7,19 +7,22 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
+from typing import Any
 
 import numpy as np
 
 from headlight.app.text import output_texts, part_names
 from headlight.app.theme import Palette
-from headlight.model.analysis.matching import UNMATCHED, counterparts
-from headlight.model.analysis.reading import LabelledWeights, Reading
+from headlight.model.analysis.reading import Reading
 from headlight.model.probing.long_trace import PICTURE_CELLS, LongTrace, Weights
 from headlight.model.probing.trace import Trace, without_padding
 
 HALF = np.float32(0.005)  # half a percent: the steps of weight_bytes
 FINE = 54  # of its steps below the first
 PARTS = 54_000  # into which weight_bytes cuts 1, of which both kinds of steps are whole numbers
+
+
+Answer = tuple[Mapping[str, Any], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -37,14 +40,11 @@ class GridText:
 @dataclass(frozen=True)
 class PackedPredictions:
     """Predictions with their probabilities, best first, for each row of a side, or one row for the
-    whole text. `title` says what they are; `last` is the last row before the padding; `wanted`: for
-    each row the probability of the token that the side has there, None for padding."""
+    whole text; `last` is the last row before the padding."""
 
     side: str
-    title: str
     rows: Sequence[Sequence[tuple[str, float]]]
     last: int
-    wanted: Sequence[float | None] = ()
 
 
 @dataclass(frozen=True)
@@ -134,42 +134,26 @@ def answers_of(
         )
     ]
     last = min(without_padding(trace.texts[side.name]), len(rows)) - 1
-    wanted = [
-        None if np.isnan(share) else round(float(share), 6)
-        for share in np.exp(trace.log_probabilities)
-        if side.predicts != "class"
-    ]
-    return PackedPredictions(side.title, output_texts.ANSWERS[side.predicts], rows, last, wanted)
+    return PackedPredictions(side.title, rows, last)
 
 
 def pack_trace(
     trace: Trace | LongTrace,
     reading: Reading,
     answers: PackedPredictions | None = None,
-    subtracted: Trace | None = None,
     attention: Mapping[str, Weights] | None = None,
 ) -> bytes:
-    """All heads of a trace as `reading` asks, with predictions if given. With a trace
-    `subtracted`, of the same heads, the difference, where both have the token. A long trace comes
-    with its `attention` and without differences. Means and thresholds are applied in the
-    browser."""
+    """All heads of a trace as `reading` merges and hides tokens, with predictions if given. A long
+    trace comes with its `attention`."""
     shown = replace(reading, average="", least=0.0)
-
-    def read(one, kind):
-        return shown.each(one.attention[kind], *one.texts_of(kind))
-
-    signed, read_as = 0.0, {}
     if isinstance(trace, LongTrace):
         assert attention is not None
         weights = {kind: _tiles(trace, kind, shown, attention[kind]) for kind in trace.kinds}
     else:
-        read_as = {kind: read(trace, kind) for kind in trace.kinds}
-        weights = {kind: reading_of_kind.weights for kind, reading_of_kind in read_as.items()}
-    if subtracted is not None:
-        before = {kind: beside(read_as[kind], read(subtracted, kind)) for kind in weights}
-        moved = [np.abs(weights[kind] - before[kind]) for kind in weights]
-        signed = max(float(np.nan_to_num(difference).max(initial=0)) for difference in moved) or 1.0
-        weights = {kind: halved(weights[kind], before[kind], signed) for kind in weights}
+        weights = {
+            kind: shown.each(trace.attention[kind], *trace.texts_of(kind)).weights
+            for kind in trace.kinds
+        }
     parts = [
         PackedAttention(
             kind,
@@ -192,7 +176,7 @@ def pack_trace(
     }
     # Merged or hidden rows have no prediction of their own.
     whole = answers and len(answers.rows) in (1, len(sides[answers.side].labels))
-    return pack(sides, parts, answers if whole else None, signed)
+    return pack(sides, parts, answers if whole else None)
 
 
 def _tiles(trace: LongTrace, kind: str, reading: Reading, layers: Weights) -> np.ndarray:
@@ -203,42 +187,17 @@ def _tiles(trace: LongTrace, kind: str, reading: Reading, layers: Weights) -> np
     return np.stack([_shrunk(reading.each(layer, *texts).weights) for layer in layers])
 
 
-def beside(shown: LabelledWeights, other: LabelledWeights) -> np.ndarray:
-    """The `other` weights aligned with the `shown` tokens; NaN where a token has no counterpart."""
-    rows, columns = counterparts(shown.query, other.query), counterparts(shown.key, other.key)
-    weights = np.full(shown.weights.shape, np.nan, dtype=np.float32)
-    here, there = (
-        (np.flatnonzero(rows != UNMATCHED), np.flatnonzero(columns != UNMATCHED)),
-        (rows, columns),
-    )
-    both = np.ix_(*(places[known] for places, known in zip(there, here, strict=True)))
-    weights[(..., *np.ix_(*here))] = other.weights[(..., *both)]
-    return weights
-
-
-def halved(weights: np.ndarray, difference: np.ndarray, largest: float) -> np.ndarray:
-    """A difference of weights mapped to 0 … 1: 0 for −`largest`, 0.5 for no difference. Exactly 0
-    also where both are masked or one is missing."""
-    none = np.isnan(difference) | ((weights == 0) & (difference == 0))
-    return np.where(
-        none, 0, np.maximum((1 + (weights - difference) / largest) / 2, np.float32(1e-6))
-    )
-
-
 def pack(
     sides: Mapping[str, GridText],
     parts: Sequence[PackedAttention],
     answers: PackedPredictions | None = None,
-    signed: float = 0.0,
 ) -> bytes:
     """Length of the header (4 bytes, little-endian), header (JSON), then a byte a cell, see
-    `weight_bytes`. Of a long text each cell stands for several, and holds their largest weight.
-    `signed`: weights are differences up to that, as `halved` gives them; their bytes are evenly
-    spaced."""
+    `weight_bytes`. Of a long text each cell stands for several, and holds their largest
+    weight."""
     every = {key: -(-len(side.labels) // PICTURE_CELLS) or 1 for key, side in sides.items()}
     shrunk = [_shrunk(part.weights) for part in parts]
-    as_bytes = to_bytes if signed else weight_bytes
-    cells = b"".join(as_bytes(weights).tobytes() for weights in shrunk)
+    cells = b"".join(weight_bytes(weights).tobytes() for weights in shrunk)
     header = {
         "sides": {key: vars(side) | {"every": every[key]} for key, side in sides.items()},
         "parts": [
@@ -248,7 +207,6 @@ def pack(
             for part, weights in zip(parts, shrunk, strict=True)
         ],
         "answers": answers and vars(answers),
-        "signed": signed,
     }
     return _joined(header, cells)
 
@@ -260,8 +218,22 @@ def _joined(header: Mapping, cells: bytes) -> bytes:
     return len(head).to_bytes(4, "little") + head + cells
 
 
+def pack_answers(answers: Sequence[Answer], **header) -> bytes:
+    """Answers to questions of the stage: each with what was asked, and its numbers, arrays (rows,
+    columns) by name, or a value. Packed as `pack` does; the header holds what is given besides."""
+    listed, arrays = [], []
+    for of, found in answers:
+        is_numbers = all(isinstance(value, np.ndarray) for value in found.values())
+        shapes = {name: array.shape for name, array in found.items()} if is_numbers else {}
+        listed.append({"of": of} | ({"shapes": shapes} if is_numbers else {"value": found}))
+        arrays += found.values() if is_numbers else ()
+    head = json.dumps(header | {"answers": listed}, separators=(",", ":")).encode()
+    cells = b"".join(np.ascontiguousarray(array, "<f4").tobytes() for array in arrays)
+    return len(head).to_bytes(4, "little") + head + cells
+
+
 def covered(packed: bytes, veils: Sequence[Mapping]) -> bytes:
-    """A packed run without what is covered: the cells that `cover` of head_grid/cells.js covers are
+    """A packed run without what is covered: the cells that `cover` of stage/cells.js covers are
     0, and there are no predictions. A row adds up to 1, so a covered column takes all of its
     head."""
     length = int.from_bytes(packed[:4], "little")
@@ -283,19 +255,12 @@ def covered(packed: bytes, veils: Sequence[Mapping]) -> bytes:
 
 def id_of(packed: bytes) -> str:
     """What names packed runs, one or several behind each other, as the browser does
-    (head_grid/cells.js)."""
+    (stage/cells.js)."""
     length = int.from_bytes(packed[:4], "little")
     header = json.loads(packed[4 : 4 + length])
     shapes = [[part[n] for n in ("layers", "heads", "rows", "columns")] for part in header["parts"]]
     rest = packed[4 + length + sum(map(math.prod, shapes)) :]
     return header["id"] + (id_of(rest) if rest else "")
-
-
-def to_bytes(weights: np.ndarray) -> np.ndarray:
-    """Numbers from 0 to 1 as uint8, 1 + 254 × the number. Exactly 0 means masked: softmax gives
-    all others more."""
-    with np.errstate(invalid="ignore"):  # NaN is not above 0 either
-        return np.rint(weights * 254 + 1).astype(np.uint8) * (weights > 0)
 
 
 def weight_bytes(weights: np.ndarray) -> np.ndarray:

@@ -6,9 +6,12 @@ named, and exports are marked at their declaration.
 """
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+# Comments and blanks, which are for readers.
+UNREAD = re.compile(r"^ *(//[^\n]*\n|/\*\*.*?\*/\n)?", re.MULTILINE | re.DOTALL)
 IMPORT = re.compile(r'^import \{([\w,\s]+)\} from "([^"]+)";$', re.MULTILINE)
 JSON = re.compile(r'^import (\w+) from "([^"]+)" with \{ type: "json" \};$', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:const|class|function\*?) (\w+))", re.MULTILINE)
@@ -20,10 +23,11 @@ def read(name: str) -> str:
     return (HERE / name).read_text(encoding="utf-8")
 
 
-def script(name: str) -> str:
+def script(name: str, without: Iterable[str] = ()) -> str:
     """A script of this folder preceded by everything it imports, each file once and in its own
-    scope. Raises ValueError for an import or export in another style."""
-    scopes = {}
+    scope. What it imports of files that it goes `without` is undefined: a page may be smaller by
+    what it never reaches. Raises ValueError for an import or export in another style."""
+    scopes = {file: f"const {_scope(file)} = {{}};" for file in map(HERE.joinpath, without)}
     text = _without_imports(HERE / name, scopes)
     return "\n".join([*scopes.values(), text])
 

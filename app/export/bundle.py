@@ -172,7 +172,7 @@ def _readme(view, model: Model, link: str, files: list[str], left_out: list[str]
         "grid.png": "every head, small",
         "grid.svg": "the same, for scaling and editing",
         "grid.pdf": "the same, for a paper",
-        "page.html": "both in a browser, offline: hover and click",
+        "page.html": "all heads in a browser, offline: click down to the numbers",
     }
     listed = "\n".join(f"{name}\n    {about[name]}" for name in files if name in about)
     omissions = "".join(f"\n{sentence}" for sentence in left_out)

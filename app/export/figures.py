@@ -95,7 +95,7 @@ def head(
 ) -> bytes:
     """A head's weights, (query, key), with its tokens, and `notes` below the title; `metadata` goes
     into the file. `colours`: a scale of theme.WEIGHTS. `inches`: the width of the page, to be
-    printed; 0: as it comes. `signed`: weights are differences up to that, as packing.halved gives
+    printed; 0: as it comes. `signed`: weights are differences up to that, as paper.halved gives
     them. `numbers`: in the cells, where they fit. Raises TooNarrow."""
     rows, columns = weights.shape
     masked = weights == 0

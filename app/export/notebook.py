@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from torch import nn
 
-from headlight.app.components.grid_page import grid_page
-from headlight.app.components.grid_widget import widget_class
-from headlight.app.components.packing import GridOptions, answers_of, pack_trace
+from headlight.app.components.packing import answers_of
+from headlight.app.components.stage_page import stage_page
+from headlight.app.components.stage_page.widget import widget_class
 from headlight.app.export import paper
-from headlight.app.theme import DIFFERENCES, FOCUS, WEIGHTS, stops_of
+from headlight.app.theme import WEIGHTS, stops_of
 from headlight.model.analysis.reading import Reading
 from headlight.model.checkpoint import Changes, Checkpoint
 from headlight.model.extras import of_extra
@@ -26,7 +26,7 @@ from headlight.model.recording.texts import Words
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-HEIGHT = 640  # pixels, until the page in the frame reports its height
+HEIGHT = 640  # pixels of the frame
 
 
 @dataclass(repr=False)
@@ -43,7 +43,7 @@ class NotebookFigure:
 
     @cached_property
     def widget(self):
-        """See headlight.app.components.grid_widget. Raises ImportError without anywidget."""
+        """See headlight.app.components.stage_page.widget. Raises ImportError without anywidget."""
         check = partial(paper.place_of, self.printed.trace)
         return widget_class()(
             check, page=self.page, title=self.name, height=HEIGHT, head=self.selected
@@ -127,11 +127,13 @@ def show(
     colours: str = "ink",
     **more: Any,
 ) -> NotebookFigure:
-    """The app's grid of all heads of a trace, of a loaded model and a text (with what its `trace`
+    """The stage over all heads of a trace, of a loaded model and a text (with what its `trace`
     takes besides), or of whatever else `record` takes, likewise. Layer and head of the selected one
     count from 1, as on screen; the default is the first head of the last kind of attention. One
-    that is given is drawn large beside the others. `minus`: another trace over the same texts,
-    whose weights are subtracted. `colours` of weights: "ink" or "viridis".
+    that is given is what one sees first, and if none is, all heads. `minus`: another trace over the
+    same texts, which the stage shows as what was before; in other figures its weights are
+    subtracted. `colours` of weights: "ink" or "viridis". `reading`: on the stage, how it merges and
+    hides tokens; its mean and threshold are for other figures.
 
     Raises ValueError for a head or colours that do not exist, or texts that differ, and TypeError.
 
@@ -158,20 +160,20 @@ def show(
     printed = paper.Figure(
         trace, *paper.place_of(trace, kind, layer, head), minus, reading=reading, colours=colours
     )
-    kind, at, number = printed.kind, printed.layer, printed.head
-    chosen = GridOptions(
-        focus={"kind": kind, "layer": at, "head": number},
-        show="all",
-        scale="linear",
-        order={},
-        average=reading.average,
-        least=reading.least,
-        palette=DIFFERENCES if minus else WEIGHTS[colours],
-        colour=FOCUS,
-    )
+    kind, at, number = printed.place
     name = "What every head attends to"
-    answers = answers_of(trace, trace.outputs) if isinstance(trace, Recording) else None
-    packed = pack_trace(trace, reading, answers, minus)
-    page = grid_page(packed, chosen, name, theme, focus=is_given)
+    state = paper.state_of(trace)
+    page = stage_page(
+        trace,
+        printed.place,
+        name,
+        reading=reading,
+        minus=minus,
+        answers=answers_of(trace, trace.outputs) if isinstance(trace, Recording) else None,
+        depth="head" if is_given else "heads",
+        colours=colours,
+        theme=theme,
+        done=[] if state == paper.UNCHANGED else [state],
+    )
     selected = kind, trace.kinds[kind][at].layer + 1, number + 1
     return NotebookFigure(name, page, selected, printed)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 
-from headlight.app.components.packing import halved
 from headlight.app.export import figures
 from headlight.app.text import part_names
 from headlight.app.text.axis import Axis
@@ -243,6 +242,15 @@ class AlignmentFigure(Printed):
             "word with the largest weight for each target word; grey: the others from "
             f"{figures.LEAST_LINE:.0%} on. Thicker: larger weight."
         )
+
+
+def halved(weights: np.ndarray, difference: np.ndarray, largest: float) -> np.ndarray:
+    """A difference of weights mapped to 0 … 1: 0 for −`largest`, 0.5 for no difference. Exactly 0
+    also where both are masked or one is missing."""
+    none = np.isnan(difference) | ((weights == 0) & (difference == 0))
+    return np.where(
+        none, 0, np.maximum((1 + (weights - difference) / largest) / 2, np.float32(1e-6))
+    )
 
 
 def check_comparable(trace: Trace, minus: Trace) -> None:

@@ -8,9 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from headlight.app import theme
-from headlight.app.components.grid_page import grid_page
-from headlight.app.components.packing import pack_trace, shrink
+from headlight.app.components.packing import shrink
+from headlight.app.components.stage_page import MANY, stage_page
 from headlight.app.export import figures
 from headlight.app.export.view import View
 from headlight.app.state import settings
@@ -25,8 +24,12 @@ LEGENDS = {
 
 def about(view: View) -> list[str]:
     """Sentences below the title of a picture: the model and the changes."""
-    model = f"Model {view.settings['model']}"
-    return [" · ".join([model, *settings.headers(view.settings)])]
+    return [" · ".join([f"Model {view.settings['model']}", *_done(view)])]
+
+
+def _done(view: View) -> list[str]:
+    """The settings that differ from those at the start."""
+    return settings.headers(view.settings)
 
 
 def head(view: View, ending: str) -> bytes:
@@ -101,9 +104,17 @@ def _scaled(weights: np.ndarray, scale: str, least: float) -> np.ndarray:
 
 
 def page(view: View) -> bytes:
-    """The grid and the selected head as one HTML file that needs no server and no network."""
+    """The stage, at the selected head, as one HTML file that needs no server and no network."""
     title = f"{view.settings['model']}: what every head attends to"
-    packed = pack_trace(view.trace, view.reading)
-    palette = theme.WEIGHTS[view.settings["colours"]]  # without a difference, as in `about`
-    look = replace(view.look, palette=palette)
-    return grid_page(packed, look, title, focus=True).encode("utf-8")
+    return stage_page(
+        view.trace,
+        view.head,
+        title,
+        reading=view.reading,
+        depth="head",
+        most=MANY,
+        colours=view.settings["colours"],
+        done=_done(view),
+        off=view.look.off,
+        hidden=view.look.hidden,
+    ).encode("utf-8")

@@ -10,7 +10,6 @@ import { NoQuestion, questionOf } from "./lesson.js";
 import { TRAINED } from "./masks.js";
 import { gridText, joined, logSum, pack, predictions } from "./packing.js";
 import { readBy, trace } from "./probing.js";
-import STRINGS from "../text/strings.json" with { type: "json" };
 
 /** Answers to one question after another about a model, {model, tokenizer, classes, continuation, alignment,
  * lesson}: how many tokens a decoder alone writes; the heads that align, as in the card, or null; the lesson as lesson.py carries it, or null. */
@@ -194,20 +193,9 @@ export class Reader {
   }
 
   answers(logits, ids) {
-    const { title, predicts } = this.predicted, rows = predictions(logits, (id, row) => this.labelOf(id, ids[row]));
+    const { title } = this.predicted, rows = predictions(logits, (id, row) => this.labelOf(id, ids[row]));
     const last = Math.min(this.withoutPadding(ids), rows.length) - 1;
-    const wanted = predicts === "next token" ? rows.map((_, row) => this.share(logits, ids, row)) : [];
-    return { side: title, title: STRINGS.answers[predicts], rows, last, wanted };
-  }
-
-  /** The probability of the token after a row, eos after the last; null for padding, and for a model that has
-   * no eos. */
-  share({ data, width }, ids, row) {
-    const real = this.withoutPadding(ids);
-    const id = row + 1 < real ? ids[row + 1] : this.model.config.eos_id;
-    if (row >= real || id < 0) return null;
-    const logits = data.subarray(row * width, (row + 1) * width);
-    return Math.round(1e6 * Math.exp(logits[id] - logSum(logits))) / 1e6;
+    return { side: title, rows, last };
   }
 
   /** The token after each of a text whose next tokens are predicted: eos after the last, and padding as

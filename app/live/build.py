@@ -21,7 +21,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from tokenizers import Regex, pre_tokenizers
 
-from headlight.app.components.scripts import read, script
+from headlight.app.components.scripts import UNREAD, read, script
 from headlight.app.live import lesson
 from headlight.app.state.settings import MASKS, SETTINGS
 from headlight.app.text import block_texts
@@ -39,8 +39,6 @@ MEGABYTE = 1_000_000
 MOST = 60  # megabytes of weights
 PRESETS = ("paper", "pre_norm", "decoder_only", "bloem")  # those in variants.js
 MOST_EXAMPLES = 2**20  # bytes
-# Comments and blanks of the scripts, which are for their readers here: 70 kB.
-UNREAD = re.compile(r"^ *(//[^\n]*\n|/\*\*.*?\*/\n)?", re.MULTILINE | re.DOTALL)
 
 
 class CannotHold(ValueError):

@@ -24,7 +24,7 @@ const writesWith = ({ width, temperature, seed, beginning }) => ({
 /** `data`: what the page holds besides the weights; `ask(question, hear)`: to the worker, `hear` gets the parts
  * of its answer. */
 export class LiveEngine {
-  hasLessons = false; // Learn leads nowhere
+  hasPages = false; // Learn, Share and all others
   listeners = [];
   looks = 0;
   places = 0; // where the stage was led

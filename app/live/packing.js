@@ -49,7 +49,7 @@ export function pack(id, sides, parts, answers) {
   const every = (side) => Math.ceil(sides[side].labels.length / LARGEST) || 1;
   const packed = parts.map(({ layers, query, key }) => layers.map((weights) => cells(weights, every(query), every(key))));
   const header = new TextEncoder().encode(JSON.stringify({
-    id, answers, signed: 0,
+    id, answers,
     sides: Object.fromEntries(Object.entries(sides).map(([title, text]) =>
       [title, { ...text, every: every(title) }])),
     parts: parts.map(({ kind, name, query, key, heads, numbers, shifts }, i) => ({

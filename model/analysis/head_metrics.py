@@ -246,7 +246,7 @@ def most_telling_row(weights: np.ndarray, rows: Sequence[str], keys: Sequence[st
     """The row of one head, weights (query, key), that shows best what it does: a word that attends
     to one word far from its own place. `rows`: the word that the head follows at each row. None if
     there is no such row, or every row spreads its weight almost evenly, as random weights do. The
-    grid marks the same one (app/components/head_grid/grid.js)."""
+    stage marks the same one (app/components/stage/state.js)."""
     visible, largest = (weights > 0).sum(-1), weights.max(-1)
     choosing = visible > EVEN
     if choosing.any() and (largest * visible <= EVEN)[choosing].all():

@@ -1,10 +1,11 @@
-"""The grid outside the app: in a notebook, and as a page of its own."""
+"""The stage outside the app: in a notebook, and as a page of its own."""
 
 import html
 import re
 import subprocess
 import sys
 import tomllib
+from dataclasses import fields
 
 import nbformat
 import numpy as np
@@ -12,14 +13,19 @@ import pytest
 from nbclient import NotebookClient
 
 from headlight.app.components.packing import pack_trace
+from headlight.app.components.stage_page import MANY, stage_page
 from headlight.app.export.notebook import show
 from headlight.app.theme import PRIMARY
 from headlight.model.analysis.reading import Reading
 from headlight.model.checkpoint import load
 from headlight.model.decoding.generate import Beam
+from headlight.model.presets import build, preset_of
+from headlight.model.probing.head_steps import head_steps
+from headlight.model.probing.sites import Place
+from headlight.model.probing.trace import trace
 from tests.conftest import ROOT
-from tests.markup import Markup
-from tests.model.common import encoding, random_ids, random_model, traced
+from tests.markup import Markup, opened
+from tests.model.common import encoding, random_ids, random_model, run_of, traced
 
 LESSON = ROOT / "assets" / "headlight.ipynb"
 
@@ -50,7 +56,7 @@ def test_a_frame_holds_the_page_as_it_is(en_de):
 
 
 def test_no_text_ends_a_script(en_de):
-    """Tokens travel with the weights, as base64."""
+    """Tokens travel deflated, as base64."""
     plain, awkward = (
         show(en_de.trace(text)).page for text in ("a", "</script><script>alert(1)</script><!--")
     )
@@ -87,21 +93,56 @@ def test_what_cannot_be_shown_is_said_in_a_sentence(en_de, mistaken):
         mistaken(en_de, en_de.trace("a dog", "ein Hund"))
 
 
-def test_the_page_has_the_colours_of_the_app():
+def test_buttons_have_the_colour_of_the_app():
     theme = tomllib.loads((ROOT / "app" / ".streamlit" / "config.toml").read_text())["theme"]
     assert {name: theme[name]["primaryColor"] for name in ("light", "dark")} == PRIMARY
 
 
+def test_ten_pictures_of_a_head_take_less_than_a_megabyte(en_de):
+    """In a notebook, where each has its own script, and all of its head's numbers."""
+    sentence = "A little girl in a red dress is playing with her dog."
+    figure = show(en_de.trace(sentence), "cross", 2, 2)
+    assert 10 * len(figure._repr_html_().encode()) < 1_000_000
+    known = opened(figure.page)["look"]["alone"]["known"]
+    assert known == [{"kind": "cross", "layer": 1, "head": 1}]
+
+
 def test_the_focus_is_counted_from_1_and_must_be_there(en_de):
     trace = en_de.trace("A dog.")
-    assert '"focus": {"kind": "cross", "layer": 0, "head": 0}' in show(trace).page
-    page = show(trace, "encoder", 4, 2).page
-    assert '"focus": {"kind": "encoder", "layer": 3, "head": 1}' in page
+    for chosen, depth, focus in (
+        ((), "heads", {"kind": "cross", "layer": 0, "head": 0}),
+        (("encoder", 4, 2), "head", {"kind": "encoder", "layer": 3, "head": 1}),
+    ):
+        data = opened(show(trace, *chosen).page)
+        assert (data["depth"], data["look"]["focus"]) == (depth, focus)
     for wrong in (("encoder", 5, 1), ("encoder", 0, 1), ("cross", 1, 5), ("self", 1, 1)):
         with pytest.raises(ValueError, match=r"there are encoder \(4 layers of 4 heads\), decoder"):
             show(trace, *wrong)
     with pytest.raises(ValueError, match="'blue' is not one of"):
         show(trace, theme="blue")
+
+
+@pytest.mark.parametrize("preset", ["paper", "bloem", "window", "gpt2", "llama"])
+def test_the_numbers_in_a_file_are_those_of_the_app(preset):
+    """Of a model that turns queries and keys, a trace has them from before, so there are none."""
+    depths = {field.name for field in fields(preset_of(preset).config) if field.default == 6}
+    sizes = dict(vocab_size=53, d_model=16, n_heads=4, d_ff=32, max_length=16)
+    model = build(preset, **sizes, **dict.fromkeys(depths, 2)).eval().requires_grad_(False)
+    run = run_of(model, encoding(random_ids(9)), encoding(random_ids(7)))
+    seen = trace(model, run)
+    place = Place(*next((kind, 0, 0) for kind in seen.attention))
+    data = opened(stage_page(seen, place, "", most=MANY))
+    n_heads = sum(weights.shape[0] * weights.shape[1] for weights in seen.attention.values())
+    known = data["look"]["alone"]["known"]
+    assert len(data["answers"]) == 2 * len(known) == 2 * n_heads * (preset != "llama")
+    for answer in data["answers"]:
+        kind, layer, head = (answer["of"][name] for name in Place._fields)
+        steps = head_steps(model, run, seen.kinds[kind][layer], head)
+        expected = vars(steps) | dict(zip("qk", steps.compared, strict=True))
+        for name, found in answer["found"].items():
+            assert np.allclose(found, expected[name], atol=1e-5)
+        if "weights" in answer["found"]:
+            assert np.array_equal(answer["found"]["weights"] > 0, steps.mask)
 
 
 def test_a_widget_has_only_heads_that_are_there(en_de):
@@ -139,7 +180,7 @@ def test_readings_and_classifiers_are_packed():
     model = random_model("bloem", n_decoder_layers=0)
     seen = traced(model, encoding(random_ids(5)), encoding(random_ids(1)[:, :0]))
     assert b'"target"' not in pack_trace(seen, Reading())
-    assert '"kind": "encoder"' in show(seen).page
+    assert opened(show(seen).page)["look"]["focus"]["kind"] == "encoder"
     hidden = pack_trace(seen, Reading(special="hide", average="both", least=0.5))
     assert b"</s>" in pack_trace(seen, Reading()) and b"</s>" not in hidden
 

@@ -5,7 +5,6 @@ import csv
 import io
 import json
 import re
-from base64 import b64decode
 from functools import cache
 
 import numpy as np
@@ -25,6 +24,7 @@ from headlight.model.probing.sites import Place
 from headlight.model.surveys.tables import spreadsheet_safe
 from tests.app.common import view_of
 from tests.app.test_packing import unpack
+from tests.markup import inflated
 
 TEXTS = {
     "copy": "a b c d", "reverse": "h e l l o", "sort": "d b a c", "induction": "a b c a b",
@@ -110,12 +110,7 @@ def pages_of(name) -> list[bytes]:
     """What a page in one file and a notebook hold of a model's heads."""
     trace = trace_of(name)
     shown = pictures.page(view_of(trace, next(iter(trace.attention)), 0, 0)).decode("utf-8")
-    return [_packed(shown), _packed(notebook.show(trace).page)]
-
-
-def _packed(page) -> bytes:
-    (weights,) = re.findall(r'id="weights"[^>]*>([A-Za-z0-9+/=]+)<', page)
-    return b64decode(weights)
+    return [inflated(page, "run") for page in (shown, notebook.show(trace).page)]
 
 
 @pytest.mark.parametrize("number", range(30))

@@ -74,7 +74,7 @@ def test_pictures_open_in_a_browser_and_run_nothing(files, chromium):
         page, asked, errors = alone(chromium, file)
         assert asked == [file.as_uri()] and not errors
         if name.endswith(".html"):  # how it answers the pointer: test_notebook.py
-            expect(page.get_by_role("img", name="Cross-attention, layer 3, head 2")).to_be_visible()
+            expect(page.locator(".rail [aria-current]")).to_have_text("cross 3.2")
             page.context.close()
             continue
         shown = page.locator("svg").text_content()

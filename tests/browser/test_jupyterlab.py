@@ -12,7 +12,7 @@ import nbformat
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.test_notebook import GRID, cell
+from tests.browser.test_notebook import DRAWN
 from tests.conftest import ROOT
 from tests.servers import free_port, serving
 from tests.waiting import wait_until
@@ -85,19 +85,16 @@ def test_the_kernel_hears_a_click_and_the_grid_the_kernel(chromium, tmp_path):
         page.keyboard.press("Shift+Enter")
         page.locator(".jp-OutputArea iframe").wait_for(timeout=120_000)
         frame = page.locator(".jp-OutputArea iframe").element_handle().content_frame()
-        frame.wait_for_function("performance.getEntriesByName('grid painted').length")
-        frame.evaluate(f"{GRID} = window.frameElement.grid")
+        frame.wait_for_function(DRAWN)
         run = kernel_of(address, runtime)
         assert run("print(widget.head)") == "('cross', 1, 1)"
-        x, y = cell(frame, "encoder", 1, 2, 0, 0)
-        frame.locator(".section").nth(0).locator("canvas").last.click(position={"x": x, "y": y})
-        wait_until(lambda: run("print(widget.head)") == "('encoder', 2, 3)")
+        frame.locator(".rail").get_by_text("Heads").click()
+        frame.locator("canvas").press("ArrowDown")
+        wait_until(lambda: run("print(widget.head)") == "('cross', 2, 1)")
         run("widget.head = ('decoder', 3, 4); widget.cell = (3, 2)")
-        expect(frame.locator(".selected h3")).to_have_text(
-            "Decoder self-attention, layer 3, head 4"
-        )
+        expect(frame.locator(".rail")).to_contain_text("decoder 3.4")
         frame.wait_for_function(
-            f'JSON.stringify({GRID}.pinnedCell()) === \'{{"query":2,"key":1}}\''
+            "() => frameElement.stage.state.row() === 2 && frameElement.stage.state.key === 1"
         )
         assert run("print(widget.head, widget.cell)") == "('decoder', 3, 4) (3, 2)"
     context.close()

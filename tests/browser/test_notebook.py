@@ -1,24 +1,33 @@
-"""The grid as a file, and as frames in a notebook: no server anywhere."""
+"""The stage as a file, and as frames in a notebook: no server anywhere."""
 
+import html
 import re
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from headlight.app.components.scripts import read
 from headlight.app.export.notebook import show
+from headlight.app.theme import STAGE_PAPER
 from headlight.model import load
+from headlight.model.rounding import percent
 from tests.browser.conftest import Visit
 
 pytestmark = pytest.mark.browser
-GRID = "window.grid"
-MADE = "const grid = new Grid(large);"  # in the script of the page
-DARK, LIGHT = "rgb(23, 22, 20)", "rgb(255, 255, 255)"
+DRAWN = "() => performance.getEntriesByName('stage painted').length"
+TARGET = "der Hund <i>"
+BACKGROUND = "() => getComputedStyle(document.querySelector('.stage')).backgroundColor"
 
 
 @pytest.fixture(scope="module")
-def trace():
-    return load("en-de").trace("the dog <b>sees</b> the cat", "der Hund")
+def model():
+    return load("en-de")
+
+
+@pytest.fixture(scope="module")
+def trace(model):
+    return model.trace("the dog <b>sees</b> the cat", TARGET)
 
 
 @pytest.fixture
@@ -36,99 +45,104 @@ def page(chromium):
 
 
 def opened(page, tmp_path, content: str):
-    """With the grid of each page within reach."""
-    assert MADE in content
     file = tmp_path / "page.html"
-    file.write_text(content.replace(MADE, f"{MADE} {GRID} = grid;"), encoding="utf-8")
+    file.write_text(content, encoding="utf-8")
     page.goto(file.as_uri())
     return page
 
 
-def cell(frame, kind, layer, head, row, column) -> tuple[float, float]:
-    """Where on the canvas of its kind a cell is, all counted from 0."""
-    place = f"""() => {{
-      const section = {GRID}.drawn.find((s) => s.part.kind === "{kind}");
-      const {{ x, y }} = {GRID}.corner(section, {layer} * section.part.heads + {head});
-      return [x + section.width * ({column} + 0.5) / section.part.columns,
-              y + section.height * ({row} + 0.5) / section.part.rows];
-    }}"""
-    return tuple(frame.evaluate(place))
+def rgb(colour: str) -> str:
+    return f"rgb({', '.join(str(int(colour[at : at + 2], 16)) for at in (1, 3, 5))})"
 
 
-def background(frame) -> str:
-    return frame.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+def depth(place):
+    return place.locator(".rail [aria-current]")
 
 
-def test_a_file_of_its_own_answers_the_pointer(page, tmp_path, trace):
-    opened(page, tmp_path, show(trace).page)
-    said = page.locator(".message")
-    expect(said).to_have_text(re.compile("^Cross-attention, layer 1 head 1(:| is selected)"))
-    expect(page.locator(".source span")).to_have_text(list(trace.src.tokens))
-    for scheme, colour in (("light", LIGHT), ("dark", DARK)):
+def test_a_file_of_its_own_has_every_depth_that_it_has_numbers_for(page, tmp_path, trace):
+    opened(page, tmp_path, show(trace, "encoder", 3, 4).page)
+    expect(page.locator(".rail button").first).to_have_text("Heads")
+    expect(depth(page)).to_have_text("encoder 3.4")
+    texts = page.locator(".words .side:not(.written)")
+    typed = [" ".join(text.tokens[:2]) for text in (trace.src, trace.tgt)]
+    expect(texts.first).to_contain_text(typed[0], use_inner_text=True)
+    for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
-        page.wait_for_function(
-            "(colour) => getComputedStyle(document.documentElement).backgroundColor === colour",
-            arg=colour,
-        )
-    canvas = page.locator(".section").nth(0).locator("canvas").last
-    x, y = cell(page, "encoder", 2, 3, 1, 0)
-    canvas.hover(position={"x": x, "y": y})
-    weight = round(100 * trace.attention["encoder"][2, 3, 1, 0])
-    expect(said).to_have_text(
-        re.compile(
-            rf"^Encoder self-attention, layer 3 head 4: dog puts {weight}% of its weight on the\.$"
-        )
-    )
-    canvas.click(position={"x": x, "y": y})
-    page.mouse.move(2, 2)
-    expect(said).to_have_text(re.compile("^Encoder self-attention, layer 3 head 4 is selected"))
-    page.locator(".target span").nth(1).hover()
-    expect(said).to_have_text(
-        re.compile("belongs to the target, which this attention does not read")
-    )
-    page.locator(".stage").press("ArrowUp")
-    page.mouse.move(2, 2)
-    expect(said).to_have_text(re.compile("^Encoder self-attention, layer 2 head 4 is selected"))
+        page.wait_for_timeout(50)
+        assert page.evaluate(BACKGROUND) == rgb(STAGE_PAPER[scheme])
+    page.wait_for_timeout(300)  # words change their colour by and by
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+    page.locator(".words").get_by_role("button", name="dog").click()
+    row = trace.attention["encoder"][2, 3, 1]
+    expect(page.locator(".finding")).to_contain_text(f"({percent(row.max())})")
+    q, k = trace.query["encoder"][2, 3], trace.key["encoder"][2, 3]
+    page.keyboard.press("4")
+    product = f"{(q[1] @ k.T).max():.1f}".replace("-", "−")
+    expect(page.locator(".finding")).to_have_text(re.compile(rf"best: q · k is {product}\.$"))
+    page.keyboard.press("5")
+    own = f"{q[1] @ k[row.argmax()]:.1f}".replace("-", "−")
+    expect(page.locator(".finding")).to_contain_text(f" is {own}, a sum of 32 products")
+    expect(page.locator(".views button")).to_have_text(["In order", "Largest first"])
+    for key in ("y", "o", "h", "t", "b", " "):  # what a file cannot do is nothing
+        page.keyboard.press(key)
+    expect(page.locator(".finding")).to_contain_text(f" is {own}, a sum of 32 products")
+    page.keyboard.press("1")
+    expect(depth(page)).to_have_text("Heads")
+    page.keyboard.press("Escape")
+    expect(depth(page)).to_have_text("Heads")
+    for gone in (".quiet", ".pencil", ".model", ".player", ".views button"):
+        expect(page.locator(gone).filter(visible=True)).to_have_count(0)
 
 
-def test_grids_in_one_notebook_do_not_meet(page, tmp_path, trace):
+def test_a_head_without_numbers_has_its_weights_as_bars(page, tmp_path, trace):
+    opened(page, tmp_path, show(trace).page)
+    expect(depth(page)).to_have_text("Heads")
+    page.locator("canvas").click(position={"x": 80, "y": 90})
+    expect(depth(page)).to_have_text("encoder 1.1")
+    page.keyboard.press("5")
+    expect(page.locator(".finding")).to_contain_text("this file has those of cross 1.1.")
+    expect(page.locator(".rail button")).to_have_count(3)
+    expect(page.locator(".views button")).to_have_count(0)
+
+
+def test_what_was_before_a_change_is_a_slide_away(page, tmp_path, model, trace):
+    line = "cross.2.3=temperature:9"
+    after = model.trace("the dog <b>sees</b> the cat", TARGET, changes=line)
+    opened(page, tmp_path, show(after, "cross", 2, 3, minus=trace).page)
+    expect(page.locator(".finding")).to_contain_text("With cross.2.3=temperature:9.0.")
+    expect(page.locator(".finding")).to_contain_text("cross 2.3 changes most")
+    page.locator(".words").get_by_role("button", name="dog").click()
+    for key, one in (("0", trace), ("1", after)):
+        page.get_by_label("Before to after").fill(key)
+        row = page.locator(".rail button").nth(2).inner_text()
+        at = [*(after.row_words("cross", 1, 2))].index(row)
+        share = percent(one.attention["cross"][1, 2, at].max())
+        expect(page.locator(".finding")).to_contain_text(f"({share})")
+
+
+def test_pictures_in_one_notebook_do_not_meet(page, tmp_path, trace):
     first, second = show(trace), show(trace, "encoder", 2, 2)
-    notebook = "<style>body {{ color: {} }} .message, canvas {{ display: none }}</style>{}<p>{}"
+    notebook = "<style>body {{ color: {} }} .finding, canvas {{ display: none }}</style>{}<p>{}"
     # The notebook's theme is its own.
     body = notebook.format("#111", first._repr_html_(), second._repr_html_())
     opened(page, tmp_path, "<!doctype html>" + body)
     frames = page.frames[1:]
     for frame in frames:
-        frame.wait_for_function("performance.getEntriesByName('grid painted').length")
-        assert background(frame) == LIGHT
-        assert frame.evaluate("document.documentElement.scrollHeight <= window.innerHeight"), (
-            "the frame is as high as what it holds"
-        )
-    x, y = cell(frames[0], "cross", 3, 3, 0, 0)
-    frames[0].locator("canvas").last.click(position={"x": x, "y": y})
-    focus = [frame.evaluate(f"{GRID}.look.focus") for frame in frames]
-    assert focus == [
-        {"kind": "cross", "layer": 3, "head": 3},
-        {"kind": "encoder", "layer": 1, "head": 1},
-    ]
+        frame.wait_for_function(DRAWN)
+        assert frame.evaluate(BACKGROUND) == rgb(STAGE_PAPER["light"])
+    frames[0].locator("canvas").click(position={"x": 80, "y": 90})
+    for frame, name in zip(frames, ("encoder 1.1", "encoder 2.2"), strict=True):
+        expect(depth(frame)).to_have_text(name)
 
 
-@pytest.mark.parametrize("width", [1000, 500])
-def test_a_head_that_is_asked_for_is_what_one_sees_first(page, tmp_path, trace, width):
-    page.set_viewport_size({"width": width, "height": 900})
-    frame = show(trace, "cross", 3, 3)._repr_html_()
-    opened(page, tmp_path, f"<!doctype html><body style='margin: 0; color: #111'>{frame}")
-    inside = page.frames[1]
-    inside.wait_for_function("performance.getEntriesByName('grid painted').length")
-    expect(inside.locator(".selected h3")).to_have_text("Cross-attention, layer 3, head 3")
-    cells = inside.locator(".selected canvas").first.bounding_box()
-    assert cells["y"] + cells["height"] <= 640
-    assert cells["width"] * cells["height"] > 0.25 * min(width, 1000) * 400
-    tiles = inside.locator(".section canvas").first.bounding_box()
-    assert (tiles["x"] < cells["x"]) if width == 1000 else (tiles["y"] > cells["y"])
-    if width == 1000:  # all of it in view, and it stays so
-        page.wait_for_timeout(300)
-        assert page.locator("iframe").bounding_box()["height"] <= 642
+def test_a_sandbox_without_storage_shows_it(page, tmp_path, trace):
+    frame = f'<iframe sandbox="allow-scripts" srcdoc="{html.escape(show(trace).page)}"></iframe>'
+    opened(page, tmp_path, f"<!doctype html>{frame}")
+    frame = page.frame_locator("iframe")
+    expect(depth(frame)).to_have_text("Heads")
+    frame.locator("canvas").press("Enter")
+    expect(depth(frame)).to_have_text("cross 1.1")
 
 
 KERNEL = """
@@ -158,45 +172,60 @@ SHOWN = """(traits) => {
 def test_a_widget_tells_python_and_hears_it(page, tmp_path, trace):
     """With an object in the place of the kernel's."""
     file = tmp_path / "page.html"
-    script = read("grid_widget/index.js").replace("export default", "window.widget =")
+    script = read("stage_page/widget.js").replace("export default", "window.widget =")
     file.write_text(f"<!doctype html><body><script>{KERNEL}{script}</script>", "utf-8")
     page.goto(file.as_uri())
     traits = {"page": show(trace, "cross", 2, 1).page, "title": "Heads", "height": 640}
     traits |= {"head": ["cross", 3, 3], "cell": [2, 1]}  # chosen before it was shown
     page.evaluate(SHOWN, traits)
-    frame = page.locator("iframe").element_handle().content_frame()
-    frame.wait_for_function("performance.getEntriesByName('grid painted').length")
-    frame.evaluate(f"{GRID} = window.frameElement.grid")
-    heading, told = frame.locator(".selected h3"), "() => [model.traits.head, model.traits.cell]"
-    expect(heading).to_have_text("Cross-attention, layer 3, head 3")
-    assert frame.evaluate(f"{GRID}.pinnedCell()") == {"query": 1, "key": 0}
+    page.set_viewport_size({"width": 1280, "height": 1400})
+    page.evaluate("window.other = window.model")  # and another one, which hears nothing of it
+    page.evaluate(SHOWN, traits)
+    frame = page.locator("iframe").last.element_handle().content_frame()
+    frame.wait_for_function(DRAWN)
+    at = """() => {
+      const { state } = frameElement.stage;
+      return [state.name(), state.row(), state.key];
+    }"""
+    told = "() => [model.traits.head, model.traits.cell]"
+    expect(depth(frame)).to_have_text("cross 3.3")
+    assert frame.evaluate(at) == ["cross 3.3", 1, 0]
+    page.wait_for_timeout(200)
+    assert page.evaluate("model.saved") == 0
 
-    x, y = cell(frame, "encoder", 1, 2, 0, 0)
-    frame.locator(".section").nth(0).locator("canvas").last.click(position={"x": x, "y": y})
-    page.wait_for_function("model.traits.head[0] === 'encoder'")
-    head, pinned = page.evaluate(told)
-    assert head == ["encoder", 2, 3] and pinned[0] in (0, 2)  # a row of the text that it reads
-    saved = page.evaluate("model.saved")
-    assert saved >= 1
+    frame.locator("canvas").press("2")
+    frame.locator("canvas").press("ArrowUp")
+    page.wait_for_function("() => model.traits.head[1] === 2")
+    assert page.evaluate(told)[0] == ["cross", 2, 3]
+    assert page.evaluate("model.saved") == 1
 
     page.evaluate(
         "() => { model.assign('head', ['decoder', 3, 4]); model.assign('cell', [3, 2]); }"
     )
-    expect(heading).to_have_text("Decoder self-attention, layer 3, head 4")
-    assert frame.evaluate(f"{GRID}.pinnedCell()") == {"query": 2, "key": 1}
+    assert frame.evaluate(at) == ["decoder 3.4", 2, 1]
+    expect(depth(frame)).to_have_text("Heads")  # where one was
     page.wait_for_timeout(50)
     assert page.evaluate(told) == [["decoder", 3, 4], [3, 2]]
     page.evaluate("() => model.assign('cell', [2, 0])")
-    assert frame.evaluate(f"{GRID}.pinnedCell()") == {"query": 1, "key": -1}
+    assert frame.evaluate(at)[1:] == [1, -1]
     page.evaluate("() => model.assign('cell', [0, 0])")
-    assert frame.evaluate(f"{GRID}.pinnedCell().query") == -1
+    assert frame.evaluate("() => frameElement.stage.state.selection().query") == -1
+    for head in (["cross", 1, 1], ["decoder", 3, 4], ["cross", 1, 1]):  # the same again is heard
+        page.evaluate("(head) => model.assign('head', head)", head)
+        assert frame.evaluate(at)[0] == f"{head[0]} {head[1]}.{head[2]}"
+        frame.locator("canvas").press("ArrowDown")
+        page.wait_for_function("(layer) => model.traits.head[1] === layer", arg=head[1] + 1)
 
-    box = frame.locator(".selected canvas").last.bounding_box()
-    frame.locator(".selected canvas").last.click(
-        position={"x": box["width"] - 8, "y": box["height"] - 8}
+    frame.locator("canvas").press("3")
+    expect(depth(frame)).to_have_text("cross 2.1")
+    box = frame.locator("canvas").bounding_box()
+    frame.locator("canvas").click(position={"x": box["width"] - 20, "y": box["height"] - 20})
+    size = [len(trace.tgt.tokens), len(trace.src.tokens)]
+    page.wait_for_function(
+        "(size) => String(model.traits.cell) === size", arg=",".join(map(str, size))
     )
-    size = len(trace.tgt.tokens)
-    page.wait_for_function(f"String(model.traits.cell) === '{size},{size}'")
+    kept = page.evaluate("[other.saved, other.traits.head, other.traits.cell]")
+    assert kept == [0, traits["head"], traits["cell"]]
     page.evaluate("window.end()")
     assert page.evaluate("Object.values(model.heard).every(({ size }) => size === 0)")
 
@@ -206,6 +235,6 @@ def test_a_frame_that_is_opened_later_is_drawn_then(page, tmp_path, trace):
     opened(page, tmp_path, f"<details><summary>more</summary>{frame}</details>")
     page.locator("summary").click()
     inside = page.frame_locator("iframe")
-    expect(inside.locator(".source span")).to_have_text(list(trace.src.tokens))
-    width = inside.locator("canvas").first.evaluate("(canvas) => canvas.clientWidth")
+    expect(inside.locator(".finding")).to_contain_text("48 heads in 4 layers.")
+    width = inside.locator("canvas").evaluate("(canvas) => canvas.clientWidth")
     assert width > 300

@@ -120,7 +120,7 @@ def test_a_notebook(chromium, tmp_path):
     page.goto(file.as_uri())
     page.wait_for_selector("canvas")
     page.evaluate(f"() => {{ {TRANSLATE} }}")
-    page.mouse.move(300, 300)
+    page.keyboard.press("ArrowLeft")
     page.wait_for_timeout(300)
     assert not seen(page)
     context.close()

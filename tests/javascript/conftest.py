@@ -9,7 +9,6 @@ import pytest
 from playwright._impl._driver import compute_driver_executable
 
 from tests.conftest import ROOT
-from tests.javascript.grids import Grid
 
 NODE = compute_driver_executable()[0]
 HERE = Path(__file__).parent
@@ -58,9 +57,3 @@ def node():
     node = Node()
     yield node
     node.close()
-
-
-@pytest.fixture
-def grid(node):
-    files = (f"app/components/head_grid/{name}.js" for name in ("state", "cells"))
-    return Grid(node.scope(*files))

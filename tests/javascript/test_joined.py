@@ -7,7 +7,7 @@ import pytest
 from headlight.app.components.scripts import HERE, script
 
 # They draw as they start; test_notebook.py and test_architecture_page.py of tests/browser do it.
-DRAWING = ["grid_page/index.js", "model_map/index.js"]
+DRAWING = ["stage_page/index.js", "model_map/index.js"]
 FILES = {file.relative_to(HERE).as_posix() for file in HERE.rglob("*.js")}
 START = "(text) => import(`data:text/javascript;base64,${text}`).then((all) => Object.keys(all))"
 
@@ -21,7 +21,7 @@ def test_every_script_stands_alone_when_joined(node, file):
 
 
 def test_a_shared_file_is_joined_once():
-    joined = script("grid_page/index.js")
+    joined = script("stage_page/index.js")
     assert joined.count("export const element") == 0
     assert joined.count("const $shared_dom = ") == joined.count("const element = (tag") == 1
     assert joined.index("const $shared_dom = ") < joined.index("= $shared_dom;")

@@ -4,6 +4,7 @@ import json
 import math
 import re
 from base64 import b64encode
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -21,8 +22,10 @@ from headlight.model import load
 from headlight.model.analysis.decomposition import Term
 from headlight.model.analysis.head_metrics import most_telling_row
 from headlight.model.analysis.reading import Reading
+from headlight.model.checkpoint import SHIPPED
 from headlight.model.decoding.generate import Beam, Greedy, Sampling
 from headlight.model.presets import PRESETS
+from headlight.model.probing import changes
 from headlight.model.probing.head_steps import head_steps
 from headlight.model.rounding import percent
 from tests.model.common import random_model, run_of, tiny_tokenizer
@@ -31,6 +34,8 @@ FILES = [
     f"app/components/stage/{name}.js"
     for name in ("arithmetic", "state", "finding", "row", "number", "adds", "write")
 ]
+NAMES = sorted(folder.name for folder in SHIPPED.iterdir())
+FEW, MANY, SENTENCES = 6, 300, 6  # heads; sentences of each model
 LINE = "She has never seen the red car of my sister."
 FOCUS = {"kind": "cross", "layer": 2, "head": 2}
 COLOURS = {"light": ["#000000", "#ffffff"], "dark": ["#000000", "#ffffff"]}
@@ -124,6 +129,37 @@ def test_the_selection_is_the_browsers_until_the_server_has_another(stage):
     assert found == ["decoder 2.2", "decoder 2.2", "cross 3.3", "encoder 1.4", 2, 1]
 
 
+def test_numbers_of_one_head_are_never_those_of_another(stage):
+    """Whoever selects the other: a link, the server, the browser itself."""
+    ways = (
+        "state.takeLook({ ...state.look, focus: other })",
+        "(state.takePlace({ cell: 'encoder.1.2' }), state.goThere())",
+        "state.choose(other)",
+    )
+    code = """(state) => {
+      const other = { kind: "encoder", layer: 0, head: 1 };
+      state.vectors = {};
+      WAY;
+      return [state.name(), state.vectors];
+    }"""
+    for way in ways:
+        assert stage(code.replace("WAY", way)) == ["encoder 1.2", None]
+
+
+@pytest.mark.parametrize("known", [[], [FOCUS]])
+def test_a_file_leads_as_deep_as_it_has_numbers(stage, known):
+    alone = {"known": known, "lacking": "This file has no scores."}
+    code = """(state) => {
+      state.depth = ROW;
+      const { shallowest, deepest, orders, numbers } = state;
+      return [[shallowest, deepest], [orders, numbers], findingOf(state)];
+    }"""
+    depths, views, said = stage(code, alone=alone)
+    assert depths == [1, 4 if known else 3] and views == [[], ["order", "largest"]]
+    assert ("on their way" in texts(said)) == bool(known)
+    assert texts(said).endswith(alone["lacking"]) != bool(known)
+
+
 @pytest.mark.parametrize("depth", ["model", "heads", "head", "row", "number"])
 def test_an_address_leads_to_where_it_was_written(stage, depth):
     where = {
@@ -182,6 +218,47 @@ def test_a_head_opens_on_the_row_that_tells_most(stage, name):
                 as_sent(weights[layer, head]), trace.row_words(kind, layer, head), keys
             )
             assert even if wanted is None else row == wanted
+
+
+@pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=pytest.mark.long)])
+def test_every_cell_is_said_with_its_weight_and_what_it_was(stage, count):
+    """Of random models, sentences and heads, before and after a change."""
+    random = np.random.default_rng(1)
+    code = """(state) => {
+      const part = state.part(), tile = state.tileOf(part), said = [];
+      for (let row = 0; row < part.rows; row++) {
+        state.chooseRow(row);
+        said.push([findingOf(state), [...Array(part.columns).keys()].map((column) => {
+          state.key = column;
+          return [spokenCell(state), state.moved(part, tile, row, column)];
+        })]);
+      }
+      return said;
+    }"""
+    for _ in range(count):
+        name = str(random.choice(NAMES))
+        line = str(random.choice(catalog.examples(name)[:SENTENCES]))
+        model = load(name)
+        before = model.trace(line)
+        kind = str(random.choice(sorted(before.attention)))
+        layer, head = map(int, random.integers(before.attention[kind].shape[:2]))
+        change = str(random.choice([f"{kind}.{layer + 1}.{head + 1}=uniform", "all=temperature:3"]))
+        after = model.trace_run(replace(before.run, changes=changes.parse(change)))
+        packed = pack_trace(after, Reading()) + pack_trace(before, Reading())
+        focus = {"kind": kind, "layer": layer, "head": head}
+        rows, keys = after.row_words(kind, layer, head), after.texts_of(kind)[1].tokens
+        now, was = (as_sent(one.attention[kind][layer, head]) for one in (after, before))
+        for row, (said, cells) in enumerate(stage(code, packed, focus=focus)):
+            best = now[row].argmax()
+            assert texts(said).endswith(f"{keys[best]} ({percent(now[row, best])}).")
+            for column, (spoken, moved) in enumerate(cells):
+                weight = now[row, column]
+                value = percent(weight) if weight else "masked"
+                assert spoken == f"{rows[row]}, {keys[column]}: {value}"
+                apart = abs(weight - was[row, column])
+                if abs(apart - 0.05) > 1e-6:
+                    assert (moved is not None) == (apart > 0.05)
+                assert moved is None or np.allclose(moved, [was[row, column], weight], atol=5e-5)
 
 
 def test_what_a_lesson_asks_for_is_nowhere(stage):

@@ -146,7 +146,7 @@ class Matrices {
       ? Math.max(2, Math.min((letter * 1.5 * TALL) / rows, fitting(FLATTEST_OF_MANY)))
       : Math.min(highest * letter, fitting(one.decades ? AROUND[1] * NUMBER : FLATTEST));
     const [width, height] = [one.left + one.across_ * columns + 4, one.top + one.down * rows + 4];
-    const context = sized(one.canvas, width, height, Math.round);
+    const context = sized(one.canvas, width, height);
     this.cells(one, context);
     this.labels(one, context);
     this.marks(one, context);

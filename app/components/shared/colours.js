@@ -37,9 +37,3 @@ export function inkOn(colour) {
   });
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? DARK : "#fff";
 }
-
-/** Fills a word with a colour, or with none, and writes it so that it can be read. */
-export function fill(node, colour = null) {
-  node.style.background = colour ? `rgb(${colour.map(Math.round)})` : "";
-  node.style.color = colour ? inkOn(colour) : "";
-}

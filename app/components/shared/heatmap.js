@@ -1,5 +1,5 @@
-// Matrices as cells in colour: one pixel a cell where there are many, rectangles with their numbers
-// where there is room, and the cell that is under the pointer.
+// Matrices as cells in colour, with their numbers where there is room, and the cell that is under the
+// pointer.
 
 import MASKED from "../../masked.json" with { type: "json" };
 import { inkOn } from "./colours.js";
@@ -7,26 +7,16 @@ import { element } from "./dom.js";
 import { short } from "./numbers.js";
 
 /** Gives a canvas so many pixels of the page, as sharp as the screen; its context, which counts in
- * the page's. `whole` rounds what the screen's pixels cut. */
-export function sized(canvas, width, height, whole = Math.floor) {
+ * the page's. */
+export function sized(canvas, width, height) {
   const sharp = window.devicePixelRatio || 1;
-  canvas.width = whole(width * sharp);
-  canvas.height = whole(height * sharp);
+  canvas.width = Math.round(width * sharp);
+  canvas.height = Math.round(height * sharp);
   canvas.style.width = `${width}px`;
   canvas.style.height = `${height}px`;
   const context = canvas.getContext("2d");
   context.scale(sharp, sharp);
   return context;
-}
-
-/** A canvas of one pixel a cell, which `fill` gives their colours row by row. */
-export function pixelSheet(rows, columns, fill) {
-  const canvas = element("canvas", { width: columns, height: rows });
-  const context = canvas.getContext("2d");
-  const image = context.createImageData(columns, rows);
-  fill(new Uint32Array(image.data.buffer));
-  context.putImageData(image, 0, 0);
-  return canvas;
 }
 
 /** Cells {left, top, across, down, rows, columns} as rectangles of `colour(value)`, where `numbers`
@@ -52,24 +42,6 @@ export function drawCells(context, cells, values, colour, numbers, text = short)
     }
 }
 
-/** Covers a rectangle: one does not know what is below. */
-export function veiled(context, colour, left, top, width, height) {
-  context.save();
-  context.fillStyle = "#8c8f94";
-  context.fillRect(left, top, width, height);
-  context.strokeStyle = colour;
-  context.lineWidth = Math.min(2, height / 4);
-  context.strokeRect(left, top, width, height);
-  const letters = Math.min(0.7 * height, 28);
-  if (letters >= 9) {
-    context.fillStyle = "#000";
-    context.font = `bold ${letters}px sans-serif`;
-    context.textAlign = "center";
-    context.fillText("?", left + width / 2, top + height / 2 + 0.35 * letters);
-  }
-  context.restore();
-}
-
 /** Which of the cells {left, top, across, down, rows, columns} a point is in: [row, column], or
  * null beside them. */
 export function cellUnder(x, y, { left, top, across, down, rows, columns }) {
@@ -83,29 +55,13 @@ export function pointIn(node, { clientX, clientY }) {
   return [clientX - box.left, clientY - box.top];
 }
 
-/** Text turned against the clock by an angle. */
-export function writeAt(context, text, x, y, angle, widest) {
+/** Text that is read from below. */
+export function writeTurned(context, text, x, y, widest) {
   context.save();
   context.translate(x, y);
-  context.rotate(-angle);
+  context.rotate(-Math.PI / 2);
   context.fillText(text, 0, 0, widest);
   context.restore();
-}
-
-/** Text that is read from below. */
-export const writeTurned = (context, text, x, y, widest) =>
-  writeAt(context, text, x, y, Math.PI / 2, widest);
-
-/** Crosses out a head that is off (its look, as that of a mask, is in masked.json). */
-export function cross(context, colour, x, y, width, height) {
-  context.strokeStyle = colour;
-  context.lineWidth = MASKED.cross;
-  context.beginPath();
-  context.moveTo(x, y);
-  context.lineTo(x + width, y + height);
-  context.moveTo(x + width, y);
-  context.lineTo(x, y + height);
-  context.stroke();
 }
 
 /** Fills what is masked: thin lines in an ink, on nothing. */

@@ -8,8 +8,6 @@ export const percent = (share, digits = 0) => {
 
 export const minus = (text) => text.replace("-", "−");
 
-export const signedPercent = (share) => `${share < 0 ? "−" : "+"}${(100 * Math.abs(share)).toFixed(0)}%`;
-
 /** One decimal, where there is one. */
 export const tenths = (number) =>
   minus(number.toFixed(1).replace(/\.0$/, "").replace(/^-0$/, "0"));

@@ -2,14 +2,13 @@
 mounts beside it, because Streamlit (1.67) sends a component's script again with every change of its
 data."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import streamlit as st
 from streamlit.components.v2 import component
 
+from headlight.app.components.packing import Answer, pack_answers
 from headlight.app.components.scripts import read, script
 
 KEY = "stage"
@@ -21,7 +20,6 @@ _mount_said = component("headlight_stage_said", js=script("stage/said.js"))
 _mount_more = component("headlight_stage_more", js=script("stage/more.js"))
 
 Hear = Callable[[Any], object]
-Answer = tuple[Mapping[str, Any], Mapping[str, Any]]
 
 
 def stage(on_act: Hear, on_choose: Hear) -> None:
@@ -60,13 +58,5 @@ def stage_answers(session: str, answers: Sequence[Answer], on_ask: Hear) -> None
     def ask():
         on_ask(st.session_state["stage_more"].ask)
 
-    listed, arrays = [], []
-    for of, found in answers:
-        is_numbers = all(isinstance(value, np.ndarray) for value in found.values())
-        shapes = {name: array.shape for name, array in found.items()} if is_numbers else {}
-        listed.append({"of": of} | ({"shapes": shapes} if is_numbers else {"value": found}))
-        arrays += found.values() if is_numbers else ()
-    head = json.dumps({"session": session, "answers": listed}, separators=(",", ":")).encode()
-    cells = b"".join(np.ascontiguousarray(array, "<f4").tobytes() for array in arrays)
-    data = len(head).to_bytes(4, "little") + head + cells
+    data = pack_answers(answers, session=session)
     _mount_more(data=data, key="stage_more", height=1, on_ask_change=ask)

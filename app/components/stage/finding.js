@@ -16,6 +16,7 @@ const SHARP = 0.99; // a row in which a small change of a score changes almost n
 const query = (text) => [text, "query"];
 const key = (text) => [text, "key"];
 const name = (text) => [text, "name"];
+const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 /** How a sentence about the selected row begins: with both words where the head follows the one that
  * the row predicts. */
@@ -42,7 +43,7 @@ export function findingOf(state) {
   if (state.depth === MODEL) return [...ofMaps(state), ...off];
   if (state.depth === HEADS && state.order) return [...ofHeads(state), ...off];
   if (state.depth === HEADS)
-    return [`${state.count} heads in ${new Set(state.run.parts.flatMap(({ numbers }) => numbers)).size} layers. `,
+    return [`${counted(state.count, "head")} in ${counted(new Set(state.run.parts.flatMap(({ numbers }) => numbers)).size, "layer")}. `,
       name(state.name()), " is selected: from ", query(state.rowNames()[row]), ` it attends most to `, key(names[best]),
       ` (${percent(weights[best])}).`, ...off];
   if (state.view === 2 && state.bestTiles(part).length) return ofBest(state);
@@ -148,7 +149,7 @@ function ofRow(state) {
   if (!numbers) {
     const beside = second === undefined ? [] : [", ", key(names[second]), ` ${share(weights[second])}`];
     return [from, " gives ", key(names[first]), ` ${share(weights[first])}`, ...beside, " of its attention.",
-      state.look.lacks ? "" : " Its scores are on their way."];
+      state.isBare ? ` ${state.look.alone?.lacking ?? ""}` : " Its scores are on their way."];
   }
   if (!numbers.isFinite) return ["The scores of ", from, " are NaN or infinite: no bars can be drawn."];
   const [best, next] = [key(names[first]), second === undefined ? null : key(names[second])];
@@ -235,5 +236,5 @@ export function spokenCell(state) {
   const part = state.part(), tile = state.tileOf(part), row = state.row(), column = state.column();
   const names = `${state.rowNames()[row]}, ${state.keyNames()[column]}: `;
   if (state.isCovered(part, tile, row)) return `${names}covered`;
-  return names + (state.isMasked(part, tile, row, column) ? "masked" : percent(state.weight(part, tile, row, column)));
+  return names + (state.isMasked(part, tile, row, column) ? "masked" : written(state.weight(part, tile, row, column)));
 }

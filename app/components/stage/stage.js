@@ -20,7 +20,7 @@ import { lineAt } from "./lying.js";
 import { barAt, SPREAD } from "./row.js";
 import { addsOf, spokenStep, stepAt } from "./adds.js";
 import { numberAt, spokenTerm, termOf, wayOf } from "./number.js";
-import { DEPTHS, HEAD, HEADS, MIX, MODEL, NUMBER, NUMBERS, ORDERS, ROW, StageState, VIEWS, WHY, WORD } from "./state.js";
+import { DEPTHS, HEAD, HEADS, MIX, MODEL, NUMBER, ORDERS, ROW, StageState, VIEWS, WHY, WORD } from "./state.js";
 import { drawUnder, drawWords } from "./words.js";
 import { branchOf, drawWrite, foundOf, instead, spokenWrite, stepWritten, wordAt, writeFinding, writeNames, writtenAt } from "./write.js";
 
@@ -38,6 +38,7 @@ const HINTS = [
   "Click a head to enlarge it.", "Click a row to select it, again to see how its weights arise.", "Click a bar to select it, again to see its numbers. ↑ ↓: another row.",
   "← →: another product. With Shift: another key. ↑ ↓: another query."];
 const TOUCHED = [["Tap a head.", "Tap a row.", "Tap a word to hide it."], "Tap a head.", "Tap a row twice to open it.", "Tap a bar twice to open it.", "Tap a product."]; // the same on a phone
+const BARE = { [HEAD]: "Select a row, and again: its weights as bars.", [ROW]: "↑ ↓: another row." }; // where only weights are known
 const WRITTEN = ["← →: another word. Click another token or text to go on from it. Space: play.", "← →: another column.", "↑ ↓: another text. Blue: not in the greedy text."];
 const TAPPED = ["Tap another token or text.", "Tap a column.", "Blue: not in the greedy text."]; // the same on a phone
 const PENCIL = "✎", PLAY = "▶";
@@ -95,7 +96,7 @@ export class Stage {
     this.camera = new Camera(canvas);
     for (const [link, path] of [[learn, "learn"], [share, "take-away"]]) {
       leadsTo(link, () => this.toPage(path), true);
-      link.hidden = this.engine.hasLessons === false;
+      link.hidden = this.engine.hasPages === false;
     }
     present.onclick = () => this.engine.choose({ projector: !this.state.look.projector });
     more.onclick = () => this.engine.choose({ drawer: !this.state.look.drawer, selection: this.state.isSeen ? this.state.selection() : null });
@@ -293,7 +294,7 @@ export class Stage {
   async fetch() {
     const { state, run } = this, { tile } = state;
     this.tell();
-    if (state.depth < ROW || state.vectors || state.look.lacks) return;
+    if (state.depth < ROW || state.vectors || state.isBare) return;
     const isHere = () => this.run === run && state.tile === tile;
     try {
       const found = await this.engine.ask({ what: "scores", ...tile, of: run.id });
@@ -310,7 +311,7 @@ export class Stage {
 
   go(depth) {
     if (this.state.page) return this.leave({ depth: DEPTHS[depth] });
-    const to = Math.max(0, Math.min(this.state.deepest, depth)), from = this.shown;
+    const to = Math.max(this.state.shallowest, Math.min(this.state.deepest, depth)), from = this.shown;
     if (this.state.isWriting && to === this.state.depth) return this.openWrite(-1);
     this.play(false);
     [this.state.write, this.written] = [-1, 0];
@@ -443,7 +444,6 @@ export class Stage {
 
   choose(tile) {
     this.state.choose(tile);
-    this.state.vectors = null;
     this.selected();
   }
 
@@ -523,7 +523,6 @@ export class Stage {
     state.step = null;
     state.choose(found);
     state.chooseRow(row);
-    state.vectors = null;
     this.selected();
     return true;
   }
@@ -576,7 +575,7 @@ export class Stage {
     }
     if (tiles) {
       const found = headAt(tiles, x, y);
-      if (!found && this.partUnder([x, y])?.[1] === "start" && this.engine.hasLessons !== false) return lead(this.toPage("positions"), false, true);
+      if (!found && this.partUnder([x, y])?.[1] === "start" && this.engine.hasPages !== false) return lead(this.toPage("positions"), false, true);
       if (!found) return this.tellPart([x, y]);
       this.choose(found);
       if (state.look.lesson?.heads) return this.answer([found.kind, found.layer, found.head]);
@@ -638,7 +637,7 @@ export class Stage {
     }
     if (depth === NUMBER && this.state.number === WHY) return this.camera.isNarrow ? "" : "← →: another key. ↑ ↓: another query.";
     if (this.state.isAdding) return this.camera.isNarrow ? "Tap a head." : "Click a step to select its head. ↑ ↓: another row. Shift and ← →: another step.";
-    if (depth !== MODEL) return hints[depth];
+    if (depth !== MODEL) return (this.state.isBare && BARE[depth]) || hints[depth];
     return seen && this.run.answers.rows.length === 1 ? "" : hints[MODEL][seen];
   }
 
@@ -671,8 +670,8 @@ export class Stage {
     if (key === "Escape") return this.back();
     if (DEPTHS[Number(key) - 1]) return (this.go(Number(key) - 1), true);
     if (key === "b" && state.run.former) return (this.blend(0), true);
-    if (key === "y" && state.depth >= HEAD && state.deepest === NUMBER) return this.why();
-    if (key === "d" && state.depth >= ROW) return this.scale();
+    if (key === "y" && state.depth >= HEAD && state.deepest === NUMBER && state.numbers.length > WHY) return this.why();
+    if (key === "d" && state.depth >= ROW && !state.isBare) return this.scale();
     const act = state.acts().find((one) => one.key === key.toLowerCase());
     if (act) this.act(act.act);
     return Boolean(act);
@@ -697,7 +696,7 @@ export class Stage {
     if (state.token) state.token = null;
     else if (state.key >= 0 && state.depth < NUMBER) state.key = -1;
     else if (globalThis.headlight?.remote) return (globalThis.headlight.remote.leave(), true); // to the plan for a class
-    else if (state.depth > 0) return (this.go(state.depth - 1), true);
+    else if (state.depth > state.shallowest) return (this.go(state.depth - 1), true);
     else if (state.look.projector) return (this.engine.choose({ projector: false }), true);
     else return false;
     this.selected();
@@ -852,9 +851,10 @@ export class Stage {
     const names = state.isSeen ? state.places() : ["Model", "Heads", "Head", "Row", "Number"];
     const hadFocus = rail.contains(rail.getRootNode().activeElement);
     rail.replaceChildren(...names.flatMap((name, depth) => {
+      if (depth < state.shallowest) return [];
       const place = button(name, depth === state.depth && !state.page ? { "aria-current": "true" } : { tabindex: "-1" });
       place.onclick = () => this.go(depth);
-      return depth ? [element("i", { "aria-hidden": "true" }, "›"), place] : [place];
+      return depth > state.shallowest ? [element("i", { "aria-hidden": "true" }, "›"), place] : [place];
     }));
     if (state.page) rail.querySelector("button").tabIndex = 0;
     if (hadFocus) rail.querySelector("[aria-current]")?.focus();
@@ -872,11 +872,12 @@ export class Stage {
   drawFinding() {
     const { state, parts: { finding, canvas } } = this, { done } = state.look;
     const actOf = (text, undoes) => {
+      if (!undoes) return element("span", { class: "done" }, text);
       const cross = button("×", { "aria-label": `Undo: ${text}` });
       cross.onclick = undoes;
       return element("span", { class: "done" }, text, " ", cross);
     };
-    const acts = done.slice(0, NAMED).map(({ text, undo }) => actOf(text, () => this.engine.act({ ...undo, selection: state.selection() })));
+    const acts = done.slice(0, NAMED).map(({ text, undo }) => actOf(text, undo && (() => this.engine.act({ ...undo, selection: state.selection() }))));
     const branched = state.write === 0 && state.look.write?.beginning ? instead(state) : "";
     if (branched) acts.push(actOf(branched, () => this.branch("")));
     if (done.length > NAMED) acts.push(element("span", { class: "done" }, `and ${done.length - NAMED} more`));
@@ -896,9 +897,9 @@ export class Stage {
 
   drawViews() {
     const { state, parts: { views } } = this;
-    const root = `÷ √${state.vectors?.v?.columns || "d"}`, isRow = state.depth === ROW && !state.look.lacks && !state.isWriting;
+    const root = `÷ √${state.vectors?.v?.columns || "d"}`, isRow = state.depth === ROW && !state.isBare && !state.isWriting;
     const ofHead = state.bestTiles().length ? VIEWS : VIEWS.slice(0, 2);
-    const { wholes } = state, named = { [MODEL]: wholes.length > 1 ? wholes : [], [HEADS]: ORDERS, [HEAD]: ofHead, [NUMBER]: NUMBERS }[state.depth] ?? [];
+    const { wholes } = state, named = { [MODEL]: wholes.length > 1 ? wholes : [], [HEADS]: state.orders, [HEAD]: ofHead, [NUMBER]: state.numbers }[state.depth] ?? [];
     const word = state.stops[WORD] ? [`→ ${state.run.answers.rows[state.writing()][0][0].trim() || "␣"}`] : [];
     const names = state.isWriting ? writeNames(state) : isRow ? ["q · k", root, "softmax", "mix", ...word] : named.map((view) => VIEW_NAMES[view]);
     const now = state.isWriting ? state.write : [state.seen, state.order, state.view, state.stopped, state.number][state.depth];
@@ -988,7 +989,7 @@ export class Stage {
       this.pencil.focus();
     };
     [box.isWritten, box.buttons] = [true, null];
-    box.replaceChildren(input, ...(this.engine.hasLessons === false ? [] : [leadsTo(element("a", { class: "tokens" }, "its tokens"), () => this.toPage("tokenizer"), true)]));
+    box.replaceChildren(input, ...(this.engine.hasPages === false ? [] : [leadsTo(element("a", { class: "tokens" }, "its tokens"), () => this.toPage("tokenizer"), true)]));
     this.pencil.hidden = true;
     input.focus();
     input.select();

@@ -1,9 +1,8 @@
 // What the stage knows: the run, what of it may be seen, what is selected, how deep one is. Nothing here
 // draws or listens.
 
-import {
-  cover, hasFollowing, isCovered, meanWeights, shiftOf, unpack, valueOf, visibleKeys,
-} from "../head_grid/cells.js";
+import { weightOf } from "../shared/weights.js";
+import { cover, hasFollowing, isCovered, shiftOf, unpack, visibleKeys, weightsOf } from "./cells.js";
 
 export const DEPTHS = ["model", "heads", "head", "row", "number"]; // as in the address
 export const MODEL = 0;
@@ -90,9 +89,9 @@ export class StageState {
 
   /** Selects what was selected elsewhere: by a link, a lesson, another page. */
   obey({ focus, cell }) {
-    this.tile = focus;
+    this.choose(focus);
     this.wanted = cell;
-    [this.words, this.key, this.token] = [{}, -1, null];
+    [this.words, this.token] = [{}, null];
     this.settle();
   }
 
@@ -175,7 +174,7 @@ export class StageState {
     const part = asked && run.parts.find(({ kind }) => kind === asked.kind);
     const layer = part ? part.numbers.indexOf(asked.number) : -1;
     if (layer < 0 || !(asked.head < part.heads)) return void (this.base && this.obey(this.base));
-    this.tile = { kind: asked.kind, layer, head: asked.head };
+    this.choose({ kind: asked.kind, layer, head: asked.head });
     if (asked.row < part.rows) this.words[part.query] = this.sides(part)[0].every * asked.row + this.shift();
     this.key = asked.key < part.columns ? asked.key : -1;
   }
@@ -207,7 +206,7 @@ export class StageState {
   /** How far the word that the selected head follows stands behind the one that its rows read. */
   shift(part = this.part(), tile = this.tileOf(part)) {
     const isAsked = this.look?.reads || this.look?.veil?.some(({ what }) => what === "next tokens" || what === "decoding");
-    return isAsked ? 0 : shiftOf(part, this.run.sides, [tile]);
+    return isAsked ? 0 : shiftOf(part, this.run.sides, tile);
   }
 
   /** The selected row: of the word chosen, or else one that tells much. */
@@ -224,8 +223,7 @@ export class StageState {
   }
 
   choose(tile) {
-    this.tile = tile;
-    this.key = -1;
+    [this.tile, this.key, this.vectors] = [tile, -1, null];
   }
 
   /** The row that is selected until one is chosen: over the same head and texts it stays. */
@@ -245,7 +243,7 @@ export class StageState {
     if (part.veil?.length) return best;
     for (let row = 0; row + shift < part.rows; row++) {
       if (!isWord(query.labels[(row + shift) * query.every])) continue;
-      const weights = meanWeights(part, [tile], [row], true), column = weights.indexOf(Math.max(...weights));
+      const weights = weightsOf(part, tile, row), column = weights.indexOf(Math.max(...weights));
       const far = Math.abs(row / part.rows - column / part.columns);
       const tells = weights[column] ** 3 * (0.1 + far) * (isWord(key.labels[column * key.every]) ? 1 : 0.1);
       if (tells > most) [best, most] = [row, tells];
@@ -271,10 +269,10 @@ export class StageState {
 
   /** A weight as it is seen, between before and after a change. */
   weight(part, tile, row, column) {
-    const now = valueOf(part, this.byteAt(part, tile, row, column));
+    const now = weightOf(this.byteAt(part, tile, row, column));
     const former = this.mix < 1 ? this.formerOf(part) : null;
     if (!former) return now;
-    const before = valueOf(former, this.byteAt(former, tile, row, column));
+    const before = weightOf(this.byteAt(former, tile, row, column));
     return before + (now - before) * this.mix;
   }
 
@@ -282,7 +280,7 @@ export class StageState {
   moved(part, tile, row, column) {
     const former = this.mix > 0.5 ? this.formerOf(part) : null;
     if (!former) return null;
-    const [was, is] = [former, part].map((each) => valueOf(each, this.byteAt(each, tile, row, column)));
+    const [was, is] = [former, part].map((each) => weightOf(this.byteAt(each, tile, row, column)));
     return Math.abs(is - was) >= MOVED ? [was, is] : null;
   }
 
@@ -292,7 +290,7 @@ export class StageState {
   }
 
   isCovered(part, tile, row) {
-    return isCovered(part, [tile], row);
+    return isCovered(part, tile, row);
   }
 
   /** Whether the selected row is covered, and guessed at. */
@@ -382,15 +380,15 @@ export class StageState {
 
   /** Whether weights are shown: of a row only from the stop on at which they are made. */
   get isWeighed() {
-    return this.depth !== ROW || this.stop > 1 || Boolean(this.look.lacks);
+    return this.depth !== ROW || this.stop > 1 || this.isBare;
   }
 
   /** Whether all rows spread their weight almost evenly, as with random weights. */
   isEven(part = this.part()) {
     const tile = this.tileOf(part);
-    const rows = [...Array(part.rows).keys()].filter((row) => visibleKeys(part, this.tile, row) > EVEN);
+    const rows = [...Array(part.rows).keys()].filter((row) => visibleKeys(part, tile, row) > EVEN);
     return rows.length > 0 && rows.every((row) =>
-      Math.max(...meanWeights(part, [tile], [row], true)) * visibleKeys(part, this.tile, row) <= EVEN);
+      Math.max(...weightsOf(part, tile, row)) * visibleKeys(part, tile, row) <= EVEN);
   }
 
   /** The most probable next tokens at the selected row: [text, share], or of the whole text. */
@@ -407,7 +405,7 @@ export class StageState {
   writing() {
     const { answers } = this.run, part = this.part(), row = this.row() * this.sides(part)[0].every;
     const isWritten = answers?.side === part.query && row < answers.rows.length && answers.rows.length > 1;
-    return isWritten && !this.look.lacks && !this.look.veil?.length ? row : -1;
+    return isWritten && !this.isBare && !this.look.alone && !this.look.veil?.length ? row : -1;
   }
 
   /** The stops that the selected row has. */
@@ -474,11 +472,31 @@ export class StageState {
     return this.run.answers && !this.look.veil?.length ? this.run.answers.rows[this.answerRow()] : null;
   }
 
-  /** The deepest place: while a question covers something, nothing is told of what weights are made of; of a
-   * model that is known by its weights alone, nothing leads to them. */
+  /** Whether of the selected head nothing is known but its weights: of a recording, or in a file that has the
+   * numbers of other heads. */
+  get isBare() {
+    const { lacks, alone } = this.look, { kind, layer, head } = this.tile;
+    return Boolean(lacks || (alone && !alone.known.some((one) => one.kind === kind && one.layer === layer && one.head === head)));
+  }
+
+  /** The deepest place: while a question covers something, nothing is told of what weights are made of. */
   get deepest() {
     if (this.look?.veil?.length) return HEAD;
-    return this.look?.lacks ? ROW : NUMBER;
+    return this.look && this.isBare ? ROW : NUMBER;
+  }
+
+  /** The place that is not deep at all: a file shows heads alone. */
+  get shallowest() {
+    return this.look?.alone ? HEADS : MODEL;
+  }
+
+  /** The orders of the heads, and the views of a number, that there are. */
+  get orders() {
+    return this.look.alone ? [] : ORDERS;
+  }
+
+  get numbers() {
+    return this.look.alone ? NUMBERS.slice(0, WHY) : NUMBERS;
   }
 
   /** What gives the queries and keys of the selected head. */
@@ -570,7 +588,7 @@ export class StageState {
     const [row, column, tile] = [this.row(), this.column(), this.tileOf(part)], byte = this.byteAt(part, tile, row, column);
     if (this.isCovered(part, tile, row)) return [];
     const cell = { ...this.tile, row, column };
-    const by = (step) => Math.round(100 * Math.max(0, Math.min(1, valueOf(part, byte) + step))) / 100;
+    const by = (step) => Math.round(100 * Math.max(0, Math.min(1, weightOf(byte) + step))) / 100;
     const weighs = [["+", STEP], ["-", -STEP]].map(([key, step]) =>
       ({ key, name: key === "+" ? "more" : "less", act: { what: "weigh", ...cell, weight: by(step) } }));
     return [{ key: "m", name: byte ? "mask" : "allow", act: { what: "paint", ...cell, allow: !byte, scope: "head" } },

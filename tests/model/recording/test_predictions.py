@@ -1,8 +1,6 @@
 """What other people's models predict, against the softmax of their own logits."""
 
-import base64
 import json
-import re
 
 import numpy as np
 import pytest
@@ -14,6 +12,7 @@ from headlight.app.export.notebook import show
 from headlight.model import record
 from headlight.model.recording.checkpoint import load_recorded
 from headlight.model.recording.weights import CannotRecord
+from tests.markup import inflated
 from tests.model.recording.models import E, inputs_of, model_of
 
 PREDICTS = {
@@ -165,8 +164,7 @@ def test_a_figure_of_a_model_has_its_predictions():
     model, inputs = model_of("gpt2"), inputs_of("gpt2")
     with torch.no_grad():
         shares, ids = model(**inputs).logits[0].softmax(dim=-1).topk(3)
-    packed = re.search("[A-Za-z0-9+/]{2000,}=*", show(model, inputs=inputs).page)[0]
-    data = base64.b64decode(packed)
+    data = inflated(show(model, inputs=inputs).page, "run")
     header = json.loads(data[4 : 4 + int.from_bytes(data[:4], "little")])
     for row, theirs, best in zip(header["answers"]["rows"], shares, ids, strict=True):
         assert [label for label, _ in row[:3]] == [str(i) for i in best.tolist()]

@@ -1,4 +1,4 @@
-"""The grid as a widget of a notebook with a kernel: the selected head and cell are traits.
+"""The stage as a widget of a notebook with a kernel: the selected head and cell are traits.
 
 widget = show(trace).widget
 widget.head  # ("cross", 3, 3), counted from 1 as on the screen
@@ -24,8 +24,8 @@ def widget_class() -> type:
         import anywidget
         from traitlets import Int, Tuple, Unicode, validate
 
-    class GridWidget(anywidget.AnyWidget):
-        _esm = read("grid_widget/index.js")
+    class StageWidget(anywidget.AnyWidget):
+        _esm = read("stage_page/widget.js")
         page = Unicode().tag(sync=True)
         title = Unicode().tag(sync=True)
         height = Int(640).tag(sync=True)
@@ -41,4 +41,4 @@ def widget_class() -> type:
             self._check(*proposed["value"])
             return proposed["value"]
 
-    return GridWidget
+    return StageWidget
