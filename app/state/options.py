@@ -53,7 +53,7 @@ DRAWN_AT_ONCE = 40  # tokens up to which BertViz draws at once
 ALL, ONE = "all heads", "selected head"
 FORMATS = "PDF", "SVG", "PNG"
 HEADS_OF = ONE, ALL
-SIZES = "8 cm", "16 cm", "as it is"  # the width of a picture on paper
+WIDTHS_ON_PAPER = "8 cm", "16 cm", "as it is"  # the width of a picture on paper
 MEASURED_ON = THIS_SENTENCE, EXAMPLES, SURVEY = "This sentence", "Example sentences", "Survey"
 THIS, BEFORE, AFTER = "Current", "Before", "After"
 OTHER = "Comparison"

@@ -267,7 +267,7 @@ BARE = {"label_visibility": "collapsed"}
 EXPORT_CONTROLS = (
     Setting("format", "Format", "PDF", "segmented", options=options.FORMATS, look=BARE),
     Setting("heads_of", "Heads", options.ONE, "segmented", options=options.HEADS_OF, look=BARE),
-    Setting("size", "Width", "16 cm", "segmented", options=options.SIZES, look=BARE),
+    Setting("size", "Width", "16 cm", "segmented", options=options.WIDTHS_ON_PAPER, look=BARE),
     Setting(
         "weights_of",
         "Weights of",
