@@ -103,6 +103,12 @@ STYLE = f"""
 .stMainBlockContainer {{ padding: 0 32px 1rem; }}
 @media (min-width: {WIDE}px) {{ .stMainBlockContainer {{ padding-inline: 48px; }} }}
 @media (max-width: {NARROW}px) {{ .stMainBlockContainer {{ padding-inline: 16px; }} }}
+/* Letters grow as those of the header do, in stage/style.css. */
+:root[data-stage-present] {{ font-size: 20px !important; }}
+@media (min-width: {WIDE}px) {{
+  html {{ font-size: 20px !important; }}
+  :root[data-stage-present] {{ font-size: 25px !important; }}
+}}
 .stMainBlockContainer > .stVerticalBlock {{ gap: 0.3rem; }}
 [data-testid="stCaptionContainer"] {{ opacity: 0.85; }}
 .stElementContainer.st-key-remote {{ position: absolute; width: 1px; }}

@@ -87,7 +87,7 @@ export class Stage {
     const legend = element("div", { class: "legend", "aria-hidden": "true" }, element("span"), element("span"), element("span", { class: "scale" }, element("span"), "0%", element("i"), "100%"));
     this.parts = { canvas, rail, words, outcome, bar, next, slider, under, finding, views, tools, spoken, learn, share, present, more, legend, again, written, drawing };
     const isFramed = new URLSearchParams(location.search).get("embed") === "true";
-    this.root = element("div", { class: "stage", hidden: "" }, // until it is told something
+    this.root = element("div", { class: "stage", "data-waiting": "" }, // until it is told something
       element("header", { class: "top" }, element("b", { class: "logo", translate: "no" }, "Headlight"), rail,
         element("div", { class: "quiet" }, ...(isFramed ? [this.unframed()] : [learn, present, share, more]))),
       element("h1", { class: "spoken" }, "What each attention head attends to"), again, words, under,
@@ -130,7 +130,7 @@ export class Stage {
     }
     this.led = led || this.led;
     if (look) state.takeLook(look);
-    this.root.hidden = !state.look;
+    this.root.toggleAttribute("data-waiting", !state.look);
     if (run) state.takeRun(run);
     const { isSeen } = state, isNew = isSeen && (!wasSeen || state.run !== before);
     this.root.toggleAttribute("data-covered", !isSeen);
