@@ -7,21 +7,18 @@ import ast
 import importlib
 import inspect
 import linecache
-import math
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
-
-import numpy as np
-import torch
-from torch import nn
 
 from headlight.model.checking.parts import PARTS
 from tests.model.checking.right.one_line import ONE_LINE
 from tests.model.checking.wrong.edited import EDITS
 
 FILES = "styles", "attention", "heads", "rest", "decoding", "numpy_styles", "one_line"
+IMPORTS = "import math\n\nimport torch\nimport torch.nn.functional as F\n"
 UNNAMED = ("", "exception", "shape", "type", "cannot tell")  # says that it is wrong, not how
 BY_LENGTH = sorted(PARTS, key=len, reverse=True)
 
@@ -48,20 +45,18 @@ def _row(style: str, make: Callable, deserves: str, told: str | None = None) -> 
 
 @cache
 def _module(file: str) -> ModuleType:
-    """Of `right`; what is one line there becomes functions here."""
-    module = importlib.import_module(f"tests.model.checking.right.{file}")
-    if file == "one_line":
-        vars(module).update(torch=torch, np=np, math=math, nn=nn, F=nn.functional)
-        for name, source in _sources(file).items():
-            setattr(module, name, _made(name, source, f"<{name}>", vars(module)))
+    """Of `right`; what is one line there is made a module of functions."""
+    if file != "one_line":
+        return importlib.import_module(f"tests.model.checking.right.{file}")
+    functions = (f"\n\ndef {head}:\n    return {gives}\n" for head, gives in ONE_LINE.items())
+    module = sys.modules[file] = ModuleType(file)
+    module.__file__ = f"<{file}>"
+    _run(IMPORTS + "".join(functions), module.__file__, vars(module))
     return module
 
 
 @cache
 def _sources(file: str) -> dict[str, str]:
-    if file == "one_line":
-        return {head.partition("(")[0]: f"def {head}:\n    return {gives}\n"
-                for head, gives in ONE_LINE.items()}  # fmt: skip
     text = inspect.getsource(_module(file))
     lines = text.splitlines(True)
     return {
@@ -70,11 +65,9 @@ def _sources(file: str) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _made(name: str, source: str, place: str, around: dict) -> Callable:
+def _run(source: str, place: str, around: dict) -> None:
     linecache.cache[place] = len(source), None, source.splitlines(True), place
-    found = dict(around)
-    exec(compile(source, place, "exec"), found)
-    return found[name]
+    exec(compile(source, place, "exec"), around)
 
 
 def _written() -> Iterator[Row]:
@@ -90,8 +83,9 @@ def _edited() -> Iterator[Row]:
         _, file, name = style.split(".")
         source = _sources(file)[name]
         assert old in source, (style, old)
-        made = _made(name, source.replace(old, new), f"<edit {i}>", vars(_module(file)))
-        yield _row(style, made, deserves, *told)
+        found = dict(vars(_module(file)))
+        _run(source.replace(old, new), f"<edit {i}>", found)
+        yield _row(style, found[name], deserves, *told)
 
 
 ROWS = (*_written(), *_edited())
