@@ -225,15 +225,3 @@ def test_a_tokenizer_that_pads_and_cuts_does_neither_here(folder):
     )  # fmt: skip
     file.write_text(json.dumps(values), encoding="utf-8")
     assert load(folder).tokenizer.encode("the dog sees the cat") == plain
-
-
-@pytest.mark.parametrize("device", ["meta", "cuda:77", "toaster", "", "cpu:-3"])
-@pytest.mark.parametrize("command", ["trace", "evaluate", "survey"])
-def test_a_device_that_cannot_be_used(command, device, folder, monkeypatch, capsys):
-    monkeypatch.chdir(folder)
-    (folder / "lines.txt").write_text("A dog.\nA cat.\n")
-    given = [*ARGUMENTS[command], "--device", device]
-    with pytest.raises(SystemExit) as end:
-        commands.main([command, str(folder), *given])
-    said = capsys.readouterr().err if end.value.code == 1 else str(end.value.code)
-    one_sentence(said.strip(), f"^{' '.join(f'Device {device} cannot'.split())} be used: ")

@@ -79,12 +79,6 @@ def test_sinusoids_further_on_are_turned(pair, k, dtype):
     assert found.matrix == pytest.approx(np.array(expected), abs=within(1e-6))
 
 
-def test_no_rotation_fits_a_learned_table():
-    found = positions.rotation(np.random.default_rng(0).normal(size=(50, 4)), 1, 3)
-    assert found.error > 0.1
-    assert found.matrix @ found.matrix.T == pytest.approx(np.eye(2))
-
-
 def test_replaced_positions_are_added_and_nothing_is_left_after_the_block():
     model, ids = random_model(), random_ids(6, 4)
     table = here(torch.randn(40, 24, generator=torch.Generator().manual_seed(1)))
@@ -224,8 +218,3 @@ def test_writing_under_other_positions_gets_each_its_row():
         with applied(model, positions.with_positions(Run(()), kind, 3).changes):
             cached, whole = (greedy_decode(model, src, 9, use_cache=use) for use in (True, False))
         assert cached == whole
-
-
-def test_swap():
-    assert positions.swap(4, 1, 3) == (0, 3, 2, 1)
-    assert positions.swap(2, 1, 1) == (0, 1)

@@ -340,10 +340,6 @@ def test_beam_of_one_is_greedy(model, src, ends):
     assert beam_search(model, src, beam=1) == greedy_decode(model, src)
 
 
-def test_beam_without_end_is_greedy(model, src):
-    assert beam_search(model, src, beam=1, max_length=7) == greedy_decode(model, src, 7)
-
-
 def next_tokens(seed, ids):
     """Log-probabilities of five tokens behind some ids, made up."""
     chance = torch.Generator().manual_seed(hash((seed, *ids)))
@@ -411,11 +407,3 @@ def test_length_grows_with_the_source():
     config = random_model().config
     assert longest(config, 3) == min(26, config.max_length - 1)
     assert longest(config, 10**6) == config.max_length - 1
-
-
-@pytest.mark.parametrize("cached", [True, False])
-def test_a_cache_is_used_where_one_is_asked_for(model, src, cached):
-    steps = steps_for(model, src, Masks(), 12, 1, cached)
-    assert isinstance(steps, Steps) is not cached
-    if not cached:
-        assert not steps.one_by_one

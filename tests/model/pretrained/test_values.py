@@ -2,13 +2,12 @@
 
 import json
 import shutil
-from contextlib import suppress
 
 import pytest
 
 from headlight.app.command import main as run
 from headlight.model.checkpoint import load
-from headlight.model.families.values import Described, quoted
+from headlight.model.families.values import quoted
 from headlight.model.pretrained.command import listed
 from headlight.model.pretrained.weights import CannotLoad
 from tests.model.common import refusals
@@ -114,26 +113,3 @@ def test_what_is_quoted_is_short():
     for _ in range(900):
         nested = [nested, nested]
     assert len(quoted(nested)) <= 61
-
-
-def test_each_value_has_a_range():
-    said = {"n": 3, "x": 0.5, "on": True, "name": "a", "ids": [1, 2], "zero": 0}
-    values = Described(said, "here")
-    assert values.count("n", most=3) == 3 and values.number("x", 0, 0.5, 0.5) == 0.5
-    assert values.flag("on") and values.choice("name", "abc", "b") == "a"
-    assert values.token("ids") == 1 and values.token("none") == -1
-    for read in (
-        lambda: values.count("n", most=2),
-        lambda: values.count("zero"),
-        lambda: values.number("x", 0, 0.6, 1),
-        lambda: values.number("x", 0, 0, 0.4),
-        lambda: values.flag("n"),
-        lambda: values.choice("name", "bc", "b"),
-        lambda: values.token("x"),
-        lambda: values.inside("n"),
-    ):
-        with pytest.raises(CannotLoad, match=r"^here has .{1,60} for (n|x|zero|name)\b.*\.$"):
-            read()
-    with suppress(CannotLoad):
-        values.refuse("n", 4)
-        pytest.fail("it was not refused")

@@ -101,12 +101,6 @@ def test_training_opens_no_test_file(captions, tmp_path, opened):
     assert read == {"train.en.gz", "train.de.gz", "val.en.gz", "val.de.gz"}
 
 
-def test_training_needs_no_test_file(captions, tmp_path):
-    for file in captions.glob("test*"):
-        file.unlink()
-    run_training(tasks.multi30k(captions), tmp_path / "out")
-
-
 def test_training_on_reviews_sees_no_test_line(snippets, tmp_path):
     """Neither the tokenizer, nor the steps, nor the choice of weights."""
     task = tasks.reviews(snippets)
