@@ -47,15 +47,6 @@ def previous_score(weights, length):
     return weights[..., rows, rows - 1].mean(axis=-1)
 
 
-def test_the_repeat_is_predicted(checkpoint, examples):
-    assert accuracy(checkpoint, examples) >= 0.99
-
-
-def test_an_induction_head_stands_in_layer_2(checkpoint, examples):
-    scores = heads(checkpoint, examples, induction_score)
-    assert scores[1].max() >= 0.8 and scores[0].max() < 0.3
-
-
 def test_it_needs_the_previous_token_heads(checkpoint, examples):
     """All of layer 1 share that work: any one of them may be missed, not all."""
     scores = heads(checkpoint, examples, previous_score)
