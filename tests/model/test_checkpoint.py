@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from headlight.model.checkpoint import Checkpoint, load, save, write_card
+from headlight.model.checkpoint import Checkpoint, load, save
 from headlight.model.pretrained.weights import CannotLoad
 from tests.devices import current
 from tests.model.common import CHECKPOINTS, PRESETS, random_model, traced
@@ -30,19 +30,6 @@ def test_what_was_saved_is_loaded(saved, tokenizer):
     assert abs(ours - again).max() < 0.02
 
 
-def test_a_loaded_model_is_for_use_and_not_for_training(saved):
-    model = load(saved[1]).model
-    assert not any(module.training for module in model.modules())
-    assert not any(parameter.requires_grad for parameter in model.parameters())
-
-
-def test_a_card_can_be_read_in_its_file(saved):
-    _, folder = saved
-    write_card(folder, {"title": "English → German"})
-    for name in ("config.json", "README.md"):
-        assert "English → German" in (folder / name).read_text(encoding="utf-8")
-
-
 def test_a_trace_without_a_target_is_over_the_model_s_own(saved):
     loaded = load(saved[1])
     own = loaded.translate("the dog the")
@@ -58,11 +45,6 @@ def test_a_model_that_cannot_begin_a_target_is_given_one(tokenizer):
     assert checkpoint.trace("the dog", "der Hund").tgt == tokenizer.encode("der Hund")
     with pytest.raises(ValueError, match=r"^This model has no token that starts a target"):
         checkpoint.trace("the dog")
-
-
-@pytest.mark.parametrize("folder", CHECKPOINTS, ids=lambda folder: folder.name)
-def test_a_shipped_checkpoint_is_found_by_name(folder):
-    assert load(folder.name).model.config == load(folder).model.config
 
 
 @pytest.mark.parametrize(

@@ -173,12 +173,3 @@ def test_shapes_are_those_of_a_pass(folder):
         arrays = {"embedding": whole.token, "position": whole.table, "norm": whole.final}
         if block.part in arrays:
             assert arrays[block.part][side.name].shape == block.shape
-
-
-def test_a_classifier_means_over_positions_before_its_generator():
-    model = random_model("bloem")
-    found = {block.part: block for block in blocks(model, LENGTHS) if block.stack == OUTPUT}
-    assert list(found) == ["mean", "generator", "log_softmax"]
-    with inputs_of({"generator": model.generator}) as inputs:
-        one_pass(model)()
-    assert inputs["generator"][0].shape[1:] == found["mean"].shape

@@ -10,7 +10,6 @@ from headlight.model.masks import Masks
 from headlight.model.probing import position_tables
 from headlight.model.probing.applying import applied
 from headlight.model.probing.capture import view
-from headlight.model.probing.interventions import replace_positions
 from headlight.model.probing.run import Run
 from headlight.model.probing.trace import trace
 from headlight.model.transformer import Embedding, PositionalEncoding
@@ -79,21 +78,6 @@ def test_sinusoids_further_on_are_turned(pair, k, dtype):
     assert found.matrix == pytest.approx(np.array(expected), abs=within(1e-6))
 
 
-def test_replaced_positions_are_added_and_nothing_is_left_after_the_block():
-    model, ids = random_model(), random_ids(6, 4)
-    table = here(torch.randn(40, 24, generator=torch.Generator().manual_seed(1)))
-    before = model.src_embedding(ids)
-    with replace_positions(model.src_embedding, table):
-        assert hooks(model) == 1
-        words = model.src_embedding.token(ids)
-        assert max_difference(model.src_embedding(ids), words + table[:6]) <= within(1e-6)
-        assert max_difference(
-            model.src_embedding(ids[:, :2]), (words + table[:6])[:, :2]
-        ) <= within(1e-6)
-        assert model.tgt_embedding(ids).equal(before)  # the same words, its own table
-    assert hooks(model) == 0 and model.src_embedding(ids).equal(before)
-
-
 @pytest.mark.parametrize("own", [PositionalEncoding(30, 8), PositionsFromOne(30, 8), None])
 def test_tables_of_every_kind(own):
     own = LearnedPositions(30, 8).requires_grad_(False) if own is None else own
@@ -133,23 +117,6 @@ def test_an_effect_is_that_of_a_model_built_with_the_other_table(preset):
         is_own = kind == ("learned" if preset == "bloem" else "sinusoidal")
         assert all((moved.max() == 0) == is_own for moved in found.moved.values())
     assert hooks(model) == 0
-
-
-@pytest.mark.parametrize("path", CHECKPOINTS, ids=lambda path: path.name)
-def test_answers_are_the_traces(path):
-    checkpoint = load(path)
-    seen = checkpoint.trace("a b c", "b a" if checkpoint.writes else None, pad_to=9)
-    found = positions.predictions(seen)
-    shares = torch.from_numpy(seen.logits.copy()).softmax(dim=-1).numpy()
-    if checkpoint.classes:
-        assert np.abs(found.wanted - shares[0]).max() <= within(1e-6)
-        return
-    real = [id for id in seen.tgt.ids if id]
-    assert len(found.wanted) == len(found.best) == len(real) < 9
-    for row, wanted in enumerate([*real[1:], 2]):
-        assert abs(found.wanted[row] - shares[row, wanted]) <= within(1e-6)
-        assert found.best[row] == shares[row].argmax()
-        assert abs(found.probability[row] - shares[row].max()) <= within(1e-6)
 
 
 def expect_shuffled_rows(model, pair, pad_to=0):

@@ -112,17 +112,6 @@ def test_words_are_what_people_expect(tokenizer, text, expected):
     assert len(groups) == len(labels)
 
 
-def test_a_compound_is_all_its_tokens_and_an_emoji_its_bytes(tokenizer):
-    encoding = tokenizer.encode(SOURCE)
-    by_label = {}
-    for (start, stop), label in zip(*words(encoding), strict=True):
-        by_label.setdefault(label, []).append(encoding.tokens[start:stop])
-    for tokens in by_label["Donaudampfschifffahrt"]:
-        assert len(tokens) > 1
-        assert "".join(tokens).replace("·", "") == "Donaudampfschifffahrt"
-    assert by_label["🙂"][1] == tuple(f"🙂 {i}/4" for i in (1, 2, 3, 4))
-
-
 def test_each_special_token_is_a_word_of_its_own(tokenizer):
     encoding = BOS + tokenizer.encode("dog") + EOS + PAD * 2
     assert words(encoding)[1] == ("<s>", "dog", "</s>", "<pad>", "<pad>")
@@ -326,10 +315,3 @@ def test_a_choice_that_there_is_not_is_refused(choice, attention):
         Reading(**choice)
     with pytest.raises(ValueError, match="rows"):
         average(attention, "rows", 0, 0)
-
-
-def test_of_no_weight_nothing_is_left_out():
-    weights, text = np.zeros((1, 1, 2, 2)), Encoding((5, 6), ("a", "b"), ((0, 1), (2, 3)))
-    picture = Reading(least=0.1).apply(weights, 0, 0, text, text)
-    (note,) = picture.notes
-    assert note.endswith("are hidden: 0% of all weight.")

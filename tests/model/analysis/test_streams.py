@@ -9,7 +9,6 @@ import torch
 from torch import nn
 
 from headlight.model import presets
-from headlight.model.analysis.decomposition import BIASES
 from headlight.model.analysis.streams import Parts, RecordedPass, Words
 from headlight.model.analysis.why import pairs_of
 from headlight.model.probing.changes import parse
@@ -186,28 +185,6 @@ def test_pairs_are_those_of_a_computation_by_hand(name):
             for found, by_hand, names in zip((q, k), expected, (asks, offers), strict=True):
                 assert found.shape == by_hand.shape and len(names) == len(found)
                 assert (found - by_hand).abs().max() <= 1e-10 * max(1, by_hand.abs().max())
-
-
-@pytest.mark.parametrize("name", in_short(["en-fr", "llama grouped", "bert", "paper"], "paper"))
-def test_a_part_removed_by_hand_changes_the_score_by_what_the_pairs_say(name):
-    model, run = made(name)
-    recorded, chance = RecordedPass(model, run), np.random.default_rng(0)
-    for _ in range(20):
-        site = model.sites()[chance.integers(len(model.sites()))]
-        head = int(chance.integers(site.n_heads))
-        names, q, _, k = pairs_of(recorded, site, head, Parts)
-        a = int(chance.integers(len(q) - 1))  # biases are added behind the projection
-        assert names[a].what != BIASES
-        term = Parts(recorded).read_by(site)[1][a]
-        attention = attention_at(model, site)
-        ids, kept = ids_of(model, recorded.texts), []
-        with (
-            attention.query.register_forward_pre_hook(lambda m, i, term=term: (i[0] - term,)),
-            attention.scores.register_forward_hook(lambda m, i, o, kept=kept: kept.append(o)),
-        ):
-            model(*ids, *run.masks.build(model, *ids))
-        change = recorded.outputs[site.name, "scores"][0, head] - kept[0][0, head]
-        assert (change - q[a] @ k.sum(dim=0).T).abs().max() < 1e-8
 
 
 def test_a_word_is_what_it_brings_where_nothing_mixes_words():

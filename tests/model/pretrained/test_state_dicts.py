@@ -11,7 +11,6 @@ import torch
 
 from headlight.model.decoding.search import greedy_decode
 from headlight.model.masks import Masks
-from headlight.model.presets import build
 from headlight.model.pretrained.state_dicts import NO_TOKEN, load_foreign
 from tests.devices import here
 from tests.model.common import encoding, max_difference, random_ids, traced
@@ -156,28 +155,6 @@ def test_weights_of_a_system_are_put_in_their_places(system):
     ids = random_ids(6, 4, vocab_size=TGT)
     answers = here(model)(*[ids] * len(model.sides()))
     assert answers.isfinite().all() and not model.training
-
-
-def test_our_own_weights_come_back_through_their_names():
-    """The whole model, through Bloem's names: the same answer."""
-    torch.manual_seed(0)
-    sizes = dict(vocab_size=SRC, d_model=D, n_heads=H, d_ff=FF, n_encoder_layers=2, max_length=9)
-    model = build("bloem", **sizes, n_classes=4).eval()
-    names = {
-        "src_embedding.token": "token_emb", "generator": "toprobs",
-        "src_embedding.position": "pos_emb", "encoder.layers": "tblocks",
-        "feed_forward.linear1": "ff.0", "feed_forward.linear2": "ff.2",
-        "self_attn.query": "attention.toqueries", "self_attn.key": "attention.tokeys",
-        "self_attn.value": "attention.tovalues", "self_attn.output": "attention.unifyheads",
-    }  # fmt: skip
-    state = {}
-    for key, tensor in model.state_dict().items():
-        for ours, theirs in names.items():
-            key = key.replace(ours, theirs)
-        state[key] = tensor
-    ids = random_ids(6, 4, vocab_size=SRC)
-    again = here(load_foreign("bloem", state, pad_id=0))
-    assert max_difference(again(ids), here(model)(ids)) == 0
 
 
 def refused(system, state, *words, **sizes):

@@ -98,14 +98,6 @@ def test_a_folder_that_may_not_be_read_is_listed_with_its_reason(good, tmp_path,
     assert first == "a  cannot be read: Permission denied." and "licence:" in second
 
 
-def test_what_is_left_out_or_null_is_as_usual(good, tmp_path):
-    for name in ("rms_norm_eps", "attention_bias", "mlp_bias", "rope_scaling", "sliding_window"):
-        folder = tmp_path / name
-        shutil.copytree(good["llama-yarn"], folder)
-        change(folder, **{name: None})
-        load(folder)
-
-
 def test_what_is_quoted_is_short():
     for value in (LONG, 10**4000, -(10**4000), "x" * 10**6, ["y" * 99] * 99, {"z" * 99: [LONG]}):
         assert len(quoted(value)) <= 61

@@ -360,13 +360,6 @@ def test_a_patch_needs_texts_of_one_length_and_a_run_without_patches(en_de):
         en_de.trace("A dog runs.", "Ein Hund.", changes="decoder.1=patch", other=patched)
 
 
-def test_runs_with_other_changes_are_other_runs():
-    texts = (encoding(torch.tensor([5])), encoding(torch.tensor([6])))
-    plain, off = Run(texts), Run(texts, changes=parse("cross.1.2=off"))
-    assert plain != off and hash(plain) != hash(off)
-    assert off == Run(texts, changes=parse(" cross.1.2=off ;"))
-
-
 def test_hiding_a_letter_from_reverse_spoils_its_mirror():
     """What one can foresee: the letter at place i is written at place n − 1 − i."""
     reverse = load("reverse")

@@ -46,14 +46,6 @@ def test_a_trace_is_printed_in_a_line(model):
     assert all(f"{kind} {array.shape}" in text for kind, array in trace.attention.items())
 
 
-def test_token_and_table_make_what_is_embedded(model):
-    seen = traced(model)
-    for side, read in (("src", seen.src), ("tgt", seen.tgt)):
-        np.testing.assert_array_equal(seen.token[side] + seen.table[side], seen.embedded[side])
-        weight = model.generator.weight[list(read.ids)] * model.config.d_model**0.5
-        np.testing.assert_allclose(seen.token[side], weight.cpu(), rtol=1e-6)
-
-
 def test_a_trace_is_frozen(model):
     seen = traced(model)
     with pytest.raises(dataclasses.FrozenInstanceError):

@@ -434,10 +434,3 @@ def test_the_card_tells_what_the_text_of_the_training_was_like(whole):
     domain = Domain.of_card(checkpoint.load(whole.folder).card)
     assert domain.text == whole.task.text and domain.examples == 10
     assert set(domain.ranges) == {"split", "surprise"}
-
-
-def test_the_card_names_a_head_that_the_model_has(whole):
-    trained = checkpoint.load(whole.folder)
-    kind, layer, head = (trained.card["opens"][name] for name in ("kind", "layer", "head"))
-    sites = [site for site in trained.model.sites() if (site.kind, site.layer) == (kind, layer)]
-    assert kind == "cross" and 0 <= head < sites[0].n_heads
