@@ -14,10 +14,9 @@ from headlight.model.analysis.decomposition import (
     carried,
     decomposition,
 )
-from headlight.model.masks import Masks
 from headlight.model.presets import PRESETS
 from headlight.model.probing.applying import PatchInputs
-from headlight.model.probing.capture import capture, view
+from headlight.model.probing.capture import view
 from headlight.model.probing.changes import CannotChange, parse
 from headlight.model.probing.patching import recorded
 from headlight.model.probing.run import Run
@@ -189,16 +188,6 @@ def test_each_term_against_its_way_through_the_norms(preset):
                 assert abs(given - by_hand) <= 1e-6, (name, head, key)
             assert np.allclose(keys.weights, weights)
     assert np.abs(found.values[:-1] - expected).max() <= 1e-10
-
-
-def test_no_hook_survives_and_masks_are_those_of_the_run():
-    model = random_model("paper")
-    before = decomposition(model, run_of(model), 1, 4).logit
-    assert decomposition(model, run_of(model, masks=Masks(causal=False)), 1, 4).logit != before
-    assert decomposition(model, run_of(model), 1, 4).logit == before
-    with capture(model) as outputs:
-        pass
-    assert not outputs
 
 
 def test_of_a_checkpoint_with_a_run_that_patches():

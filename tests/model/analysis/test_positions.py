@@ -16,10 +16,8 @@ from headlight.model.transformer import Embedding, PositionalEncoding
 from headlight.model.variants import LearnedPositions, PositionsFromOne
 from tests.devices import here, within
 from tests.model.common import (
-    CHECKPOINTS,
     encoding,
     hooks,
-    load,
     max_difference,
     random_ids,
     run_of,
@@ -166,14 +164,6 @@ def test_a_model_without_special_tokens_shuffles_the_whole_text(preset, tokens):
 @pytest.mark.parametrize("preset", PRESETS)
 def test_without_positions_a_shuffled_sentence_has_shuffled_rows(preset, pad_to):
     expect_shuffled_rows(random_model(preset), random_pair(), pad_to)
-
-
-@pytest.mark.parametrize("path", CHECKPOINTS, ids=lambda path: path.name)
-def test_so_it_is_in_every_shipped_model(path):
-    checkpoint = load(path)
-    encode = checkpoint.tokenizer.encode
-    pair = encode("two dogs run on a wide beach ."), encode("a b")
-    expect_shuffled_rows(view(checkpoint.model), pair)
 
 
 def test_writing_under_other_positions_gets_each_its_row():

@@ -215,15 +215,6 @@ def test_under_changes(line):
         assert (sums - expected).abs().max() <= 1e-4 * largest
 
 
-def test_positions_left_out_of_rotary():
-    model, run = made("llama grouped")
-    recorded = RecordedPass(model, Run(run.texts, changes=parse("all=positions:none")))
-    for by in (Parts, Words):
-        sums, _ = scores_of(recorded, model.sites()[1], 2, by)
-        expected = recorded.outputs[model.sites()[1].name, "scores"][0, 2]
-        assert (sums - expected).abs().max() < 1e-10
-
-
 @pytest.mark.parametrize("act", in_short([torch.relu, torch.tanh], torch.tanh))
 def test_a_feed_forward_of_ones_own(act):
     """The same computation is shared out as ours is; another is refused."""

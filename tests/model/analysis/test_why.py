@@ -143,16 +143,6 @@ def test_what_the_shipped_models_show(en_fr, cars):
     assert found.kind == "pull" and found.named() == [("tgt", 0)]
 
 
-def test_induction_is_one_pair():
-    """The letter meets itself: the key holds the letter before it."""
-    induction = load("induction")
-    run = induction.run(SHIPPED["induction"])
-    for query in range(9, 16):
-        found = induction.why(run, f"decoder.2.1={query + 1}>{query - 6}")
-        ask, offer, value = found.largest(1)[0]
-        assert (ask.token, offer.token) == (query, query - 8) and value > 0.8 * found.margin
-
-
 def test_parts_have_names(en_fr, cars):
     found = why(en_fr.model, cars, "cross.4.3=7>7", by="parts")
     assert Term("head", "encoder", 3, 1) in found.offers and found.without == {}

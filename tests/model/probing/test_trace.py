@@ -164,15 +164,6 @@ def test_a_text_of_no_token_is_refused():
         common.traced(model, nothing, text)
 
 
-def test_depths_may_differ():
-    seen = traced(random_model(n_encoder_layers=2, n_decoder_layers=5))
-    assert {kind: len(weights) for kind, weights in seen.attention.items()} == {
-        "encoder": 2,
-        "decoder": 5,
-        "cross": 5,
-    }
-
-
 def test_a_dataframe_holds_every_weight_with_its_place_and_its_tokens():
     model = random_model(n_encoder_layers=2, n_decoder_layers=3)
     seen = traced(model, pad_to=0)

@@ -46,15 +46,6 @@ def test_the_mean_by_shares(two, tmp_path, capsys):
     assert f"Weights: {said}, last training run." in (out / "README.md").read_text()
 
 
-def test_without_shares_all_count_the_same_and_one_alone_is_itself(two, tmp_path):
-    main([*map(str, two), "--out", str(tmp_path / "mean")])
-    main([str(two[1]), "--out", str(tmp_path / "same")])
-    found, same, earlier, later = map(weights, (tmp_path / "mean", tmp_path / "same", *two))
-    for name in found:
-        assert_close(found[name], ((earlier[name] + later[name]) / 2).half().float())
-        assert torch.equal(same[name], later[name])
-
-
 def test_the_mean_of_a_mean_says_what_is_in_it(two, tmp_path, capsys):
     mean = tmp_path / "mean"
     main([*map(str, two), "--out", str(mean)])

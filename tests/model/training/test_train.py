@@ -15,7 +15,6 @@ from torch.nn import functional as F
 from torch.nn.modules.dropout import _DropoutNd
 
 from headlight.model import checkpoint, presets
-from headlight.model.analysis.domain import Domain
 from headlight.model.masks import Masks
 from headlight.model.training import tasks, train
 from headlight.model.training.data import DataError, pad
@@ -428,9 +427,3 @@ def test_two_processes_equal_one(parallel_text, tmp_path, dtype, warmup, within)
         assert count == 1 + (name == "two")
     assert len(found["one"]) == 50
     assert max(abs(a - b) for a, b in zip(found["one"], found["two"], strict=True)) <= within
-
-
-def test_the_card_tells_what_the_text_of_the_training_was_like(whole):
-    domain = Domain.of_card(checkpoint.load(whole.folder).card)
-    assert domain.text == whole.task.text and domain.examples == 10
-    assert set(domain.ranges) == {"split", "surprise"}
