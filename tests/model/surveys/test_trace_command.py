@@ -51,6 +51,7 @@ def sentences(tmp_path, small_windows):
     return tmp_path / "sentences.txt"
 
 
+@pytest.mark.long
 def test_a_sentence_as_one_types_it(tmp_path):
     """Quietly: Python used to warn that the package had imported the module already."""
     out = tmp_path / "weights.csv"
@@ -62,6 +63,7 @@ def test_a_sentence_as_one_types_it(tmp_path):
     np.testing.assert_allclose(read.weight, expected.weight, rtol=0, atol=2e-6)
 
 
+@pytest.mark.long
 def test_what_the_package_offers_is_its_own():
     """The module of that name does not take the function's place, whichever comes first."""
     code = """
