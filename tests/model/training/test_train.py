@@ -342,17 +342,6 @@ def test_bad_input_is_one_sentence(tmp_path, capsys):
     assert "as large as they are" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "option",
-    ["--warmup 0", "--average 0", "--epochs 0", "--peak nan", "--smoothing 2", "--save-every 0",
-     "--cooldown -1", "--bpe-dropout 1.5", "--attention-dropout 1.5"],
-)  # fmt: skip
-def test_a_number_that_no_training_has_is_refused(tmp_path, capsys, option):
-    with pytest.raises(SystemExit):
-        train.main(["copy", "--out", str(tmp_path / "out"), *option.split()])
-    assert f"{option.split()[0]} must be a number from" in capsys.readouterr().err
-
-
 def test_a_loss_that_is_no_number_is_said(tmp_path):
     file = tmp_path / "pairs.tsv"
     file.write_text("".join(f"a b {i}\tc d {i}\n" for i in range(40)))
