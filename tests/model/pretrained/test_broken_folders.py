@@ -9,7 +9,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from headlight.app.command import main as run
 from headlight.model.checkpoint import load
+from headlight.model.families.values import quoted
+from headlight.model.pretrained import command
+from headlight.model.pretrained.command import listed
 from headlight.model.pretrained.weights import CannotLoad, Safetensors
 from tests.model.common import panicking, refusals
 from tests.model.pretrained.folders import write
@@ -18,7 +22,7 @@ from tests.model.pretrained.folders import write
 @pytest.fixture(scope="module")
 def good(tmp_path_factory):
     folders = {}
-    for kind in ("bert", "gpt2", "llama-groups", "marian"):
+    for kind in ("bert", "minilm", "gpt2", "llama-groups", "llama-yarn", "marian"):
         folders[kind] = tmp_path_factory.mktemp(kind)
         write(folders[kind], kind)
         load(folders[kind])  # it is
@@ -224,6 +228,33 @@ BROKEN = {  # what → folder, change, what the sentence says
     ),
 }  # fmt: skip
 
+LONG = 10**60
+BEYOND = {  # folder → values beyond what a field may be, one of each kind
+    "minilm": dict(hidden_size=24.0, layer_norm_eps=2, hidden_act=["gelu"], type_vocab_size=0),
+    "gpt2": dict(eos_token_id=-2, tie_word_embeddings=0, scale_attn_weights=False, n_inner=0),
+    "llama-yarn": dict(rms_norm_eps=-1, num_key_value_heads=3, head_dim=-6, attention_bias="no",
+                       max_position_embeddings=2**24 + 1, rope_parameters="yarn"),
+    "marian": dict(max_position_embeddings=65_537, encoder_layers="2", decoder_ffn_dim=41,
+                   decoder_start_token_id=10**6, scale_embedding=1, decoder_vocab_size=0),
+}  # fmt: skip
+YARN = {"rope_type": "yarn", "rope_theta": 100.0, "factor": 4.0}
+ROTATIONS = (
+    {"rope_theta": 1}, {"factor": 0}, {"factor": float("inf")}, {"beta_fast": -1}, {"beta_slow": 0},
+    {"attention_factor": float("nan")}, {"mscale": -1}, {"mscale_all_dim": LONG}, {"truncate": 3},
+    {"original_max_position_embeddings": 0}, {"rope_type": []}, {"partial_rotary_factor": LONG},
+    {"rope_type": "llama3", "low_freq_factor": 4, "high_freq_factor": 4},
+    {"rope_type": "longrope", "long_factor": [0] * 3, "short_factor": [1] * 3},
+)  # fmt: skip
+BROKEN |= {
+    f"{kind}: {name}": (kind, config(**{name: value}), f"{name}|n_key_heads")
+    for kind, some in BEYOND.items() for name, value in some.items()
+} | {
+    str(one): (
+        "llama-yarn", config(rope_parameters=YARN | one), "|".join((*one, "rope_parameters")),
+    )
+    for one in ROTATIONS
+}  # fmt: skip
+
 
 def test_one_sentence(good, tmp_path):
     broken = {}
@@ -303,3 +334,43 @@ def test_float32_stays_in_its_file(good):
     checkpoint = load(good["llama-groups"])
     assert any(one.path == file for one in mapped())
     del checkpoint
+
+
+def test_one_broken_folder_leaves_the_others_in_the_list(good, tmp_path, capsys):
+    for i, kind in enumerate(("bert", "gpt2", "llama-yarn", "marian")):
+        shutil.copytree(good[kind], tmp_path / f"{i}-{kind}")
+    for i, values in enumerate((
+        {"model_type": {}}, {"model_type": "x" * 5000}, {"hidden_size": LONG}
+    )):  # fmt: skip
+        config(**values)(shutil.copytree(good["minilm"], tmp_path / f"1-{i}"))
+    (tmp_path / "1-3").mkdir()
+    (tmp_path / "1-3" / "config.json").write_text("1" * 5000)
+    run(["pretrained", "list", "--into", str(tmp_path)])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == sorted(one.name for one in tmp_path.iterdir())
+    assert sum("licence:" in line for line in lines) == 5  # a size is read when it is loaded
+    assert max(map(len, lines)) < 400 + 2 * len(str(tmp_path))
+
+
+def test_a_folder_that_may_not_be_read_is_listed_with_its_reason(good, tmp_path, monkeypatch):
+    shutil.copytree(good["gpt2"], tmp_path / "a")
+    shutil.copytree(good["gpt2"], tmp_path / "b")
+    before = command.layout_of
+
+    def layout_of(path):
+        if path.name == "a":
+            raise PermissionError(13, "Permission denied", str(path))
+        return before(path)
+
+    monkeypatch.setattr(command, "layout_of", layout_of)
+    first, second = listed(tmp_path)
+    assert first == "a  cannot be read: Permission denied." and "licence:" in second
+
+
+def test_what_is_quoted_is_short():
+    for value in (LONG, 10**4000, -(10**4000), "x" * 10**6, ["y" * 99] * 99, {"z" * 99: [LONG]}):
+        assert len(quoted(value)) <= 61
+    nested = []
+    for _ in range(900):
+        nested = [nested, nested]
+    assert len(quoted(nested)) <= 61

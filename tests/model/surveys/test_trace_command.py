@@ -1,7 +1,5 @@
 """headlight trace"""
 
-import os
-import socket
 import subprocess
 import sys
 from functools import partial
@@ -12,7 +10,7 @@ import pytest
 
 from headlight.app.command import main
 from headlight.model.surveys import trace_command as command
-from headlight.model.surveys.sentences import encode, read, windows
+from headlight.model.surveys.sentences import windows
 from tests.conftest import ROOT
 from tests.model.common import PATIENCE, forked, load
 from tests.waiting import wait_until
@@ -81,35 +79,6 @@ for first in (
 """
     done = python("-c", code)
     assert done.returncode == 0, done.stderr
-
-
-def launched(rank: int, port: int, arguments: list[str]) -> None:
-    """The command in one of two processes, as `accelerate launch` starts it."""
-    where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": 2, "RANK": rank,
-             "LOCAL_RANK": rank, "ACCELERATE_MIXED_PRECISION": "no"}  # fmt: skip
-    os.environ.update({name: str(value) for name, value in where.items()})
-    take_small_windows()
-    command.main(arguments)
-
-
-@pytest.mark.long
-def test_two_processes_write_what_one_writes(sentences, tmp_path):
-    files = [tmp_path / f"{name}.parquet" for name in ("one", "two")]
-    checkpoint = load("en-de")
-    dealt = list(command.windows(encode(checkpoint, read(sentences))))
-    assert len(dealt) == 3  # one has more to do than the other
-    command.main(arguments_of(sentences, files[0]))
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    processes = [forked(launched, rank, port, arguments_of(sentences, files[1])) for rank in (0, 1)]
-    for process in processes:
-        process.join(PATIENCE)
-    assert [process.exitcode for process in processes] == [0, 0]
-    one, two = map(pd.read_parquet, files)
-    assert one.drop(columns="weight").equals(two.drop(columns="weight"))
-    assert one.sentence.is_monotonic_increasing and one.sentence.nunique() == 20
-    np.testing.assert_allclose(one.weight, two.weight, rtol=0, atol=1e-6)
 
 
 def refused(capsys, arguments) -> str:
