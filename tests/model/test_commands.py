@@ -154,6 +154,9 @@ average copy copy --shares 1 -1 --out out | numbers from 0
 average copy copy --shares 1 nan --out out | numbers from 0
 average copy copy --shares 0 0 --out out | not all 0
 average copy copy --out . | is not empty
+train copy --out . | --resume
+train multi30k --data no --out out | fetch multi30k
+train copy --out out --start copy --d-ff 128 | as large as they are
 train copy --out out --warmup 0 | --warmup must be a number from
 train copy --out out --average 0 | --average must be a number from
 train copy --out out --epochs 0 | --epochs must be a number from

@@ -15,8 +15,7 @@ from sacrebleu.metrics import BLEU
 
 from headlight.model.analysis import head_metrics
 from headlight.model.analysis.statistics import holm, randomisation_test, resamples
-from headlight.model.checkpoint import SHIPPED, save
-from headlight.model.presets import build
+from headlight.model.checkpoint import SHIPPED
 from headlight.model.probing.changes import parse
 from headlight.model.surveys import survey_command, survey_work
 from headlight.model.surveys.importance import (
@@ -303,20 +302,6 @@ def test_an_encoder_that_is_read_once_changes_nothing():
             assert again == 2 + (1 + 2 * DRAWS) * (unit.part == "head")
     assert survey_work.changes_target_alone(checkpoint.model, parse("cross.1=off; decoder=skip"))
     assert not survey_work.changes_target_alone(checkpoint.model, parse("all.1=off"))
-
-
-def test_bleu_is_named_in_full(tmp_path):
-    file, out = tmp_path / "pairs.tsv", tmp_path / "out.parquet"
-    file.write_text("A dog\tEin Hund\nA man runs.\tEin Mann rennt.\n")
-    model = tmp_path / "little"
-    sizes = dict(d_model=8, n_heads=2, d_ff=8, n_encoder_layers=1, n_decoder_layers=1)
-    checkpoint = survey_command.opened("en-de", "cpu")
-    little = build("paper", vocab_size=len(checkpoint.tokenizer), **sizes)
-    save(model, little, "paper", checkpoint.tokenizer, {})
-    survey_command.main([str(model), "--file", str(file), "--out", str(out), "--samples", "10"])
-    survey = Survey.load(out)
-    assert survey.card["score"] == "bleu" and "version:" in survey.card["signature"]
-    assert len(survey.of("bleu")) == 6
 
 
 def test_its_metrics_are_those_of_all_rows_together(copy_survey, some):
