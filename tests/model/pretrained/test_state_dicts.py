@@ -17,7 +17,7 @@ from tests.model.common import encoding, max_difference, random_ids, traced
 from tests.model.pretrained.folders import default_type
 from tests.model.test_variants import notebook
 
-D, H, FF, SRC, TGT = 12, 3, 20, 30, 25
+D, H, SRC, TGT = 12, 3, 30, 25
 # A name and its shape. {a,b} stands for either; a name that ends in a dot has a weight and a bias.
 SYSTEMS = {
     "annotated": """

@@ -53,12 +53,6 @@ def test_a_head_in_words():
         assert said.endswith(f". Named: {', '.join(n.name for n in names)}.") or not names
     said = by_name["reverse"].in_words("encoder", 1, 1)
     assert said.endswith(", it has no named pattern.")
-    answer, matters = by_name["reverse"].importance("encoder", 1, 1)
-    assert answer == (
-        "Yes. Over 500 sentences, as trained, the model loses more with zero, its mean output or "
-        "its output in other texts in its place than with a random vector added."
-    )
-    assert "not significant" not in matters
     assert by_name["reverse"].in_words("encoder", 7, 1) == ""
     assert by_name["reverse"].importance("encoder", 7, 1) == ("", "")
 
