@@ -9,7 +9,6 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from headlight.model import commands
 from headlight.model.checkpoint import SHIPPED, load, save, write_means
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.training import snapshots
@@ -151,29 +150,6 @@ def test_one_sentence_at_once(good, tmp_path):
         change(*folders[what])
     for what, message in refusals(CannotLoad, load, folders):
         one_sentence(message, BROKEN[what][1], what)
-
-
-ARGUMENTS = {  # command → its arguments behind the model
-    "trace": ["A dog.", "--out", "x.csv"],
-    "align": ["A dog.", "--out", "x.csv"],
-    "survey": ["--file", "lines.txt", "--out", "x.parquet"],
-    "evaluate": [],
-    "describe": [],
-    "snapshots": [],
-}
-
-
-@pytest.mark.parametrize("what", ["no tokenizer", "huge d_model", "weights cut off", "no card"])
-@pytest.mark.parametrize("command", ARGUMENTS)
-def test_one_sentence_on_the_command_line(command, what, folder, monkeypatch, capsys):
-    monkeypatch.chdir(folder)
-    (folder / "lines.txt").write_text("A dog.\nA cat.\n")
-    BROKEN[what][0](folder)
-    with pytest.raises(SystemExit) as end:
-        commands.main([command, str(folder), *ARGUMENTS[command]])
-    said = capsys.readouterr().err if end.value.code == 1 else str(end.value.code)
-    one_sentence(said.strip(), str(folder))
-    assert not (folder / "x.csv").exists()
 
 
 SNAPSHOT = "snapshots/step-000010.safetensors"
