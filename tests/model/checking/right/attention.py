@@ -203,11 +203,6 @@ def attention_returns_weights(q, k, v, mask=None):
     return p @ v, p
 
 
-def attention_mask_by_name(query, key, value, *, mask=None):
-    s = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
-    return (s if mask is None else s.masked_fill(~mask, -1e9)).softmax(-1) @ value
-
-
 def attention_recomputed(q, k, v, mask=None):
     def softmax(x):
         x = x - x.amax(-1, keepdim=True)
@@ -246,15 +241,6 @@ def attention_sdpa_added(q, k, v, mask=None):
     if mask is not None:
         mask = torch.zeros(mask.shape).masked_fill(~mask, float("-inf"))
     return F.scaled_dot_product_attention(q, k, v, mask, dropout_p=0.0)
-
-
-def attention_half(q, k, v, mask=None):
-    """cannot tell"""
-    q, k, v = q.half(), k.half(), v.half()
-    s = q @ k.mT / q.shape[-1] ** 0.5
-    if mask is not None:
-        s = s.masked_fill(~mask, float("-inf"))
-    return s.softmax(-1) @ v
 
 
 def scores_bfloat16(q, k):

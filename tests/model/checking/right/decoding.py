@@ -102,18 +102,6 @@ def greedy_deque(logits, bos, eos, most):
     return ids
 
 
-def greedy_with_scores(logits, bos, eos, most):
-    ids, total = [bos], 0.0
-    for _ in range(most):
-        log = logits(torch.tensor([ids])).log_softmax(-1)[0, -1]
-        best, token = log.max(-1)
-        if token == eos:
-            break
-        total += float(best)
-        ids.append(int(token))
-    return ids[1:], total
-
-
 class _Decoder:
     def __call__(self, logits, bos, eos, most):
         return greedy_list(logits, bos, eos, most)

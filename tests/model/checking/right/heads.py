@@ -379,23 +379,6 @@ class multi_head_batches_of_heads(nn.Module):
         return self.W_o(x.reshape(x.shape[0], x.shape[1], -1))
 
 
-class multi_head_lazy(nn.Module):
-    def __init__(self, num_hiddens, num_heads, dropout=0.0, bias=False):
-        super().__init__()
-        self.num_heads = num_heads
-        self.W_q = nn.LazyLinear(num_hiddens, bias=bias)
-        self.W_k = nn.LazyLinear(num_hiddens, bias=bias)
-        self.W_v = nn.LazyLinear(num_hiddens, bias=bias)
-        self.W_o = nn.LazyLinear(num_hiddens, bias=bias)
-
-    def forward(self, q, k, v, mask=None):
-        q, k, v = (
-            torch.stack(x.chunk(self.num_heads, -1), 1)
-            for x in (self.W_q(q), self.W_k(k), self.W_v(v))
-        )
-        return self.W_o(torch.cat(_attend(q, k, v, mask).unbind(1), -1))
-
-
 class multi_head_interleaved(nn.Module):
     # every so many-th number is a head's, in both directions
     def __init__(self, d_model, n_heads):
@@ -542,16 +525,3 @@ class multi_head_of_a_config(nn.Module):
     def __init__(self, config):
         super().__init__()
         self.c_attn = nn.Linear(config.n_embd, 3 * config.n_embd)
-
-
-class multi_head_of_plain_tensors(nn.Module):
-    """cannot tell"""
-
-    def __init__(self, d_model, n_heads):
-        super().__init__()
-        self.ws = [torch.randn(d_model, d_model) for _ in range(4)]
-        self.h = n_heads
-
-    def forward(self, q, k, v, mask=None):
-        q, k, v = (torch.stack((x @ w).chunk(self.h, -1), 1) for x, w in zip((q, k, v), self.ws))
-        return torch.cat(_attend(q, k, v, mask).unbind(1), -1) @ self.ws[3]

@@ -1,4 +1,5 @@
-"""Faults put into right styles: (style, what stands there, what stands there now, the fault)."""
+"""Right styles changed in one place, most into a fault: (style, what stands there, what stands there
+now, what it deserves)."""
 
 # ruff: noqa: E501
 
@@ -73,6 +74,8 @@ EDITS = (
     (f"{A}attention_sdpa_added", ", mask, dropout_p=0.0", ", mask, dropout_p=0.1", "random"),
     (f"{A}attention_sdpa_added", "F.scaled_dot_product_attention(q, k, v, mask, dropout_p=0.0)", "F.scaled_dot_product_attention(q, k, v, is_causal=True)", "always causal"),
     (f"{N}attention_numpy", "np.sqrt(q.shape[-1])", "q.shape[-1]", "divided by d"),
+    (f"{A}attention_in_place", "s = q.matmul(k.mT)", "q, k, v = q.half(), k.half(), v.half()\n    s = q.matmul(k.mT)", "cannot tell"),
+    (f"{A}attention_is_none", "v, mask=None", "v, *, mask=None", "right"),
     # Heads
     (f"{R}split_heads_view", "x.view(b, n, n_heads, d // n_heads).permute(0, 2, 1, 3).contiguous()", "x.view(b * n_heads, -1, d // n_heads)", "view into the batch"),
     (f"{R}split_heads_view", "x.view(b, n, n_heads, d // n_heads).permute(0, 2, 1, 3).contiguous()", "x.view(b, n_heads, n, d // n_heads)", "view for transpose"),
@@ -107,6 +110,8 @@ EDITS = (
     (f"{H}multi_head_scaled_query", "w.softmax(-1) @ v", "w @ v", "scores for weights", ""),
     (f"{H}multi_head_loops", "h * self.d_head, (h + 1) * self.d_head", "0, self.n_heads * self.d_head", "fault: every head is the whole", "exception"),
     (f"{H}multi_head_mask_by_name", "(self.n_heads, -1)", "(1, -1)", "one head"),
+    (f"{H}multi_head_batches_of_heads", "nn.Linear(num_hiddens, num_hiddens", "nn.LazyLinear(num_hiddens", "right"),
+    (f"{H}multi_head_parameters_square", "nn.Parameter(torch.randn(d_model, d_model))", "torch.randn(d_model, d_model)", "cannot tell"),
     # Masks
     (f"{O}causal_mask_tril", "torch.tril", "torch.triu", "rows for columns"),
     (f"{O}causal_mask_tril", ".bool()", "", "numbers"),
@@ -173,6 +178,7 @@ EDITS = (
     (f"{R}pre_norm_layer_steps", "shortcut = x.clone()\n    h = norm1(shortcut)", "shortcut = norm1(x)\n    h = shortcut", "first residual from the normed"),
     (f"{R}pre_norm_layer_class", "norm1(x)", "norm2(x)", "fault: norm2 twice"),
     # Decoding
+    (f"{D}greedy_list", "return ids[1:]", "return ids[1:], 0.0", "right"),
     (f"{D}greedy_list", "[0, -1]", "[0, 0]", "first row"),
     (f"{D}greedy_list", "ids[1:]", "ids", "bos kept"),
     (f"{D}greedy_list", "range(most)", "range(most + 1)", "one too many"),
