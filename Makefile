@@ -87,7 +87,7 @@ durations: $(VENV)/test.installed chromium
 	$(WORKERS) -m "not long" --junitxml .durations.xml
 	$(BIN)/python -m tests.check --read .durations.xml
 
-# Plants faults in model/, or app/, or its scripts, and counts those that the tests notice.
+# Plants faults in model/, or app/, and counts those that the tests notice.
 OF ?= model
 .PHONY: mutants
 mutants: $(VENV)/test.installed

@@ -14,7 +14,6 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from PIL import Image, ImageSequence
 
 from headlight.app import command
 from headlight.app.lessons import class_plan
@@ -22,20 +21,11 @@ from headlight.app.state.address import PLACE
 from headlight.app.state.pages import MENU
 from headlight.app.state.settings import SETTINGS
 from headlight.model import Masks, load, presets, transformer
-from headlight.model.analysis.alignment import WordWeights
-from headlight.model.analysis.attribution import Attribution
-from headlight.model.analysis.decomposition import Decomposition
-from headlight.model.checkpoint import Checkpoint
-from headlight.model.decoding.generate import Generation
 from headlight.model.probing import changes
 from headlight.model.probing.changes import check, parse
 from headlight.model.probing.sites import parts_of
-from headlight.model.probing.sweeps import Sweep
-from headlight.model.probing.trace import Pass
-from headlight.model.tokenizer import Encoding
 from tests import claims, documentation
 from tests.conftest import ROOT, long_but
-from tests.docstrings import listed
 from tests.documentation import DOCS
 from tests.markup import Markup
 
@@ -96,11 +86,6 @@ def test_sentences_are_short(page):
     assert sum(map(len, found)) <= MOST_WORDS.get(page.name, 10**6)
 
 
-def test_the_short_teaching_plan_is_read_in_five_minutes():
-    plan, _ = (DOCS / "teach-with-it.md").read_text("utf-8").split("## The plan for 90 minutes")
-    assert sum(len(words) for block in prose(plan) for words in sentences(block)) <= 900
-
-
 def is_read(key: str, texts: list[str]) -> bool:
     """Whether an address may say this of a setting, or of a place on the stage."""
     if key in PLACE:
@@ -156,22 +141,6 @@ def test_every_public_name_has_an_entry(site):
     anchors = Markup((site / "reference" / "index.html").read_text("utf-8")).places
     for of in documentation.public():
         assert f"{of.__module__}.{of.__name__}" in anchors
-
-
-@pytest.mark.long
-def test_every_class_that_one_gets_has_an_entry(site):
-    anchors = Markup((site / "reference" / "index.html").read_text("utf-8")).places
-    gets = {Checkpoint, Encoding, Generation, Pass, WordWeights, Sweep, Attribution, Decomposition}
-    assert gets <= documentation.results()
-    for of in documentation.results() | documentation.errors():
-        assert f"{of.__module__}.{of.__name__}" in anchors
-    assert f"{Checkpoint.__module__}.Checkpoint.translate" in anchors
-
-
-def test_fields_in_columns_become_a_list():
-    assert listed("One.\n\na, b   two\n       three\nlong   x\n\nText here.") == (
-        "One.\n\n\n- `a`, `b`: two\n    three\n- `long`: x\n\nText here."
-    )
 
 
 def test_arrays_have_the_shapes_that_are_listed():
@@ -244,28 +213,6 @@ def test_every_change_that_is_written_can_be_made():
     assert len(lines) >= len(documentation.EXAMPLES)
     for line in lines:
         check(parse(line), parts_of(model.sites(), model.sides()))
-
-
-def test_every_picture_is_shown_somewhere():
-    sources = [*MARKDOWN, ROOT / "mkdocs.yml"]
-    shown = {
-        Path(name).name
-        for source in sources
-        for name in re.findall(r"[\w/.-]*pictures/[\w.-]+", source.read_text("utf-8"))
-    }
-    assert shown == {picture.name for picture in (DOCS / "pictures").iterdir()}
-
-
-def test_the_film_is_short_and_small():
-    file = DOCS / "pictures" / "film.webp"
-    with Image.open(file) as film:
-        lengths = []
-        for frame in ImageSequence.Iterator(film):
-            frame.load()  # only then is its length known
-            lengths.append(frame.info["duration"])
-        assert film.width >= 900
-    assert 10_000 <= sum(lengths) <= 15_000  # milliseconds
-    assert file.stat().st_size <= 3_000_000
 
 
 def test_parts_of_the_papers_file_are_there():

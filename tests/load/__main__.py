@@ -1,12 +1,11 @@
 """python -m tests.load WHAT [--clients N] [--seconds N] [--count N] [--replicas N] [--json FILE]
 
 class      30 clients at once on the app for 3 minutes, then on an empty page; 60 on replicas
-mixed      12 sessions with models, sentences and changes of their own, until 500 answers
 room       30 students follow a teacher in one process, 60 in two
 hostile    30 students answer beside six clients that send 100 requests a second, in two processes
-sentences  memory after 2,000 distinct sentences
-sessions   memory after 60 sessions came and went
-reruns     memory and times after 20,000 reruns"""
+sentences  memory and times after 2,000 distinct sentences
+sessions   the same after 60 sessions came and went
+reruns     the same after 20,000 reruns"""
 
 import argparse
 import sys
@@ -22,10 +21,6 @@ def class_(args) -> int:
     return classroom.measure(served, clients, args.seconds or 180, bar, args.json)
 
 
-def mixed(args) -> int:
-    return classroom.mixed(server.app(), args.clients or 12, args.count or 500, args.json)
-
-
 def room_(args) -> int:
     clients = args.clients or (30 if args.replicas == 1 else 60)
     served = server.app(args.replicas)
@@ -34,12 +29,15 @@ def room_(args) -> int:
 
 WHAT = {
     "class": class_,
-    "mixed": mixed,
     "room": room_,
     "hostile": lambda args: hostile.measure(max(args.replicas, 2), args.json),
-    "sentences": lambda args: memory.sentences(server.app(), args.count or 2000, args.json),
-    "sessions": lambda args: memory.sessions(server.app(), args.count or 60, args.json),
-    "reruns": lambda args: memory.reruns(server.app(), args.count or 20_000, args.json),
+}
+COUNTS = {"sentences": 2000, "sessions": 60, "reruns": 20_000}
+WHAT |= {
+    what: lambda args, what=what: memory.measure(
+        server.app(), what, args.count or COUNTS[what], args.json
+    )
+    for what in COUNTS
 }
 
 

@@ -1,8 +1,6 @@
-"""A class at once: many students on one server, and as many on an empty page; sessions with models
-of their own; and a class whose processes are killed."""
+"""A class at once: many students on one server, and as many on an empty page."""
 
 import asyncio
-import itertools
 import random
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -18,7 +16,6 @@ EMPTY = "tests/bench/empty_page.py"
 ARRIVAL = 20.0  # seconds in which all arrive
 MODEL = "en-de"
 SEED = 20
-OF_ALL = ("en-de", "en-fr", "copy", "reverse", "sort", "induction", "reviews", "english")
 
 
 def crowd(address: str, clients: int, seconds: float, is_app: bool) -> Record:
@@ -67,38 +64,6 @@ def measure(
     ]
     details = {"clients": clients, "seconds": seconds, "app": app, "empty": empty}
     details |= {"checked": len(answers), "errors": errors, "wrong": found, "megabytes": memory}
-    return report.conclude(bars, details, file)
-
-
-def mixed(served: AbstractContextManager, clients: int, answers: int, file: Path | None) -> int:
-    """Sessions at once, each with models, sentences and changes of its own, until so many answers
-    have come."""
-    records = []
-
-    async def session(address: str, number: int) -> Record:
-        """One model after another, as long as answers are wanted."""
-        chance, record = random.Random(SEED + number), Record()
-        records.append(record)
-        for turn in itertools.count(number):
-            student = Student(Tab(address), OF_ALL[turn % len(OF_ALL)], chance, record)
-            await student.open()
-            for _ in range(10):
-                if sum(len(one.answers) for one in records) >= answers:
-                    await student.tab.close()
-                    return record
-                await student.act()
-            await student.tab.close()
-
-    async def all_sessions(address: str) -> None:
-        await asyncio.gather(*(session(address, number) for number in range(clients)))
-
-    with served as running:
-        asyncio.run(all_sessions(running.address))
-    record = together(records)
-    found = mistakes(record.answers)
-    print(f"{len(record.answers)} answers checked", *record.errors, *found, sep="\n")
-    bars = [Bar("errors", len(record.errors), 0), Bar("wrong answers", len(found), 0)]
-    details = {"checked": len(record.answers), "times": by_action(record)}
     return report.conclude(bars, details, file)
 
 

@@ -45,14 +45,6 @@ def test_the_curve_is_the_history():
     assert step > 0 and np.allclose(training[:, 0] - training[0, 0], step * (across - 1), atol=1e-3)
 
 
-def test_the_same_history_is_the_same_file():
-    assert curve(HISTORY) == curve(HISTORY)
-
-
-def test_one_epoch_is_a_curve_too():
-    ElementTree.fromstring(curve(HISTORY[:1]))
-
-
 @pytest.mark.parametrize("folder", sorted(SHIPPED.iterdir()), ids=lambda folder: folder.name)
 def test_the_card_of_a_shipped_model_is_that_of_its_config(folder):
     found = checkpoint.load(folder.name)

@@ -1,13 +1,8 @@
-import json
-
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 
-from headlight.model.checkpoint import Checkpoint, load, save, write_card
-from headlight.model.masks import Masks
+from headlight.model.checkpoint import Checkpoint, load, save
 from headlight.model.pretrained.weights import CannotLoad
-from headlight.model.probing.trace import TooLong
 from tests.devices import current
 from tests.model.common import CHECKPOINTS, PRESETS, random_model, traced
 
@@ -35,63 +30,6 @@ def test_what_was_saved_is_loaded(saved, tokenizer):
     assert abs(ours - again).max() < 0.02
 
 
-def test_a_loaded_model_is_for_use_and_not_for_training(saved):
-    model = load(saved[1]).model
-    assert not any(module.training for module in model.modules())
-    assert not any(parameter.requires_grad for parameter in model.parameters())
-
-
-def spoil_a_name(weights):
-    weights["encoder.layers.0.norm9.weight"] = weights.pop("encoder.layers.0.norm1.weight")
-
-
-def leave_one_out(weights):
-    del weights["decoder.layers.0.feed_forward.linear1.bias"]
-
-
-def keep_one_row(weights):
-    """A row would silently fill a matrix."""
-    name = "encoder.layers.0.self_attn.query.weight"
-    weights[name] = weights[name][:1].clone()
-
-
-@pytest.mark.parametrize("spoil", [spoil_a_name, leave_one_out, keep_one_row])
-def test_weights_of_another_model_are_refused(saved, spoil):
-    _, folder = saved
-    weights = load_file(folder / "model.safetensors")
-    spoil(weights)
-    save_file(weights, folder / "model.safetensors")
-    with pytest.raises(ValueError, match="weights do not fit preset"):
-        load(folder)
-
-
-def test_a_card_can_be_read_in_its_file(saved):
-    _, folder = saved
-    write_card(folder, {"title": "English → German"})
-    for name in ("config.json", "README.md"):
-        assert "English → German" in (folder / name).read_text(encoding="utf-8")
-
-
-def test_an_unknown_preset_is_refused_with_what_there_is(saved):
-    _, folder = saved
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    (folder / "config.json").write_text(json.dumps(config | {"preset": "bird"}), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"no preset 'bird'; choose from paper, pre_norm"):
-        load(folder)
-
-
-def test_a_checkpoint_traces_text(saved):
-    loaded = load(saved[1])
-    masks = Masks(causal=False)
-    seen = loaded.trace("the dog the", "der Hund", masks, pad_to=20)
-    assert seen.src.tokens[:4] == ("the", "dog", "the", "</s>")
-    assert seen.tgt.tokens[0] == "<s>"
-    assert len(seen.src.ids) == len(seen.tgt.ids) == 20
-    assert seen.masks == masks
-    with pytest.raises(TooLong):
-        loaded.trace("the dog " * 20)
-
-
 def test_a_trace_without_a_target_is_over_the_model_s_own(saved):
     loaded = load(saved[1])
     own = loaded.translate("the dog the")
@@ -107,11 +45,6 @@ def test_a_model_that_cannot_begin_a_target_is_given_one(tokenizer):
     assert checkpoint.trace("the dog", "der Hund").tgt == tokenizer.encode("der Hund")
     with pytest.raises(ValueError, match=r"^This model has no token that starts a target"):
         checkpoint.trace("the dog")
-
-
-@pytest.mark.parametrize("folder", CHECKPOINTS, ids=lambda folder: folder.name)
-def test_a_shipped_checkpoint_is_found_by_name(folder):
-    assert load(folder.name).model.config == load(folder).model.config
 
 
 @pytest.mark.parametrize(

@@ -51,15 +51,6 @@ def test_a_new_file_has_the_permissions_of_the_umask(tmp_path, umask):
     assert permissions(tmp_path / "open") == 0o666
 
 
-def test_what_cannot_be_created_says_why(tmp_path, monkeypatch):
-    def refuse(*args, **given):
-        raise PermissionError
-
-    monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(PermissionError):
-        replace_file(tmp_path / "new", "")
-
-
 @pytest.mark.parametrize("mode", [0o600, 0o664, 0o444, 0o755])
 def test_an_existing_file_keeps_its_permissions(tmp_path, umask, mode):
     out = tmp_path / "out"
@@ -88,14 +79,6 @@ def test_a_link_stays_one_and_its_target_is_written(tmp_path, there):
     assert list(target.parent.iterdir()) == [target]
 
 
-def test_links_in_a_circle_are_an_error(tmp_path):
-    (tmp_path / "a").symlink_to("b")
-    (tmp_path / "b").symlink_to("a")
-    with pytest.raises(OSError):
-        replace_file(tmp_path / "a", "new")
-    assert (tmp_path / "a").is_symlink() and len(list(tmp_path.iterdir())) == 2
-
-
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 def test_what_breaks_off_leaves_the_old_file(tmp_path, error):
     out = tmp_path / "out"
@@ -111,11 +94,6 @@ def test_what_cannot_be_renamed_leaves_nothing(tmp_path):
     with pytest.raises(IsADirectoryError):
         replace_file(tmp_path / "folder", "new")
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
-
-
-def test_a_name_as_long_as_names_may_be(tmp_path):
-    replace_file(tmp_path / ("x" * 255), "new")
-    assert [len(path.name) for path in tmp_path.iterdir()] == [255]
 
 
 def test_many_writers_leave_one_whole_file(tmp_path):

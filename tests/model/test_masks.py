@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from headlight.model.masks import Masks, causal_mask, padding_mask
+from headlight.model.masks import Masks
 from tests.model.common import ALL_MASKS, random_ids, random_model
 
 PAD, MODEL = 0, random_model()
@@ -37,14 +37,3 @@ def test_none_where_nothing_is_masked():
     assert made == [True, False, True]
     made = [mask is not None for mask in off.build(MODEL, full, padded)]
     assert made == [False, True, False]
-
-
-def test_padding_mask_marks_what_is_not_padding():
-    ids = random_ids(3, 5)
-    assert padding_mask(ids, PAD).shape == (2, 1, 1, 5)
-    assert padding_mask(ids, PAD).sum(dim=-1).flatten().tolist() == [3, 5]
-
-
-def test_causal_mask_lets_each_position_see_itself_and_what_came_before():
-    assert causal_mask(6).sum(dim=1).tolist() == [1, 2, 3, 4, 5, 6]
-    assert not causal_mask(6).triu(1).any()

@@ -9,7 +9,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 from headlight.model.checkpoint import Checkpoint, load
 from headlight.model.probing.trace import TooLong
 from headlight.model.surveys.sentences import Line, encode
-from headlight.model.tokenizer import SPECIAL, Tokenizer, special
+from headlight.model.tokenizer import SPECIAL, Tokenizer
 from headlight.model.training.data import DataError
 from tests.model.common import random_model, tiny_tokenizer
 
@@ -63,25 +63,6 @@ def test_offsets_are_those_of_the_library(tokenizer, text):
     assert [ours.offsets[i] for i in solid] == [theirs.offsets[i] for i in solid]
 
 
-def test_a_word_is_one_token_wherever_it_stands(tokenizer):
-    encoding = tokenizer.encode("the dog the")
-    assert encoding.tokens == ("the", "dog", "the")
-    assert encoding.ids[0] == encoding.ids[2]
-    assert encoding.offsets == ((0, 3), (4, 7), (8, 11))
-
-
-def test_tokens_inside_a_word_carry_a_dot(tokenizer):
-    encoding = tokenizer.encode("the dogged")
-    assert encoding.tokens[1] == "dog"
-    assert all(token.startswith("·") for token in encoding.tokens[2:])
-    assert "".join(encoding.tokens[1:]).replace("·", "") == "dogged"
-
-
-def test_tokens_of_one_character_say_which_share_they_are(tokenizer):
-    tokens = [token for token in tokenizer.encode("🙂🙂").tokens if token != "␣"]
-    assert tokens == [f"🙂 {i}/4" for i in (1, 2, 3, 4)] * 2
-
-
 def test_special_tokens_typed_by_the_user_are_ordinary_text(tokenizer):
     for text in SPECIAL:
         encoding = tokenizer.encode(f"the {text} dog")
@@ -102,29 +83,6 @@ def test_any_ids_have_tokens_and_offsets_in_what_they_decode_to(tokenizer):
             assert all(0 <= start <= end <= len(text) for start, end in encoding.offsets)
 
 
-def test_text_that_begins_without_a_space_keeps_its_offsets(tokenizer):
-    inside = tokenizer.encode("the dogged").ids[2:]
-    encoding = tokenizer.encoding(inside)
-    text = tokenizer.decode(inside)
-    assert "dogged".endswith(text)
-    assert encoding.offsets[0][0] == 0 and encoding.offsets[-1][1] == len(text)
-    assert "".join(encoding.tokens).replace("·", "") == text
-
-
-def test_special_tokens_cover_no_characters(tokenizer):
-    text = tokenizer.encode("the dog")
-    padded = text + special(2) + special(0) * 2
-    assert padded.tokens == ("the", "dog", "</s>", "<pad>", "<pad>")
-    assert padded.ids == (*text.ids, 2, 0, 0)
-    assert padded.offsets[2:] == ((0, 0),) * 3
-    assert tokenizer.decode(padded.ids) == "the dog"
-
-
-def test_a_batch_is_its_sentences(tokenizer):
-    batch = tokenizer.encode_batch(ORDINARY)
-    assert [tuple(ids) for ids in batch] == [tokenizer.encode(text).ids for text in ORDINARY]
-
-
 def test_dropout_splits_a_text_otherwise_and_loses_nothing(tokenizer):
     text, usual = "The dog sees the dog.", tokenizer.encode("The dog sees the dog.").ids
     assert tokenizer.with_dropout(0.0).encode(text).ids == usual
@@ -134,14 +92,6 @@ def test_dropout_splits_a_text_otherwise_and_loses_nothing(tokenizer):
     letters = tokenizer.with_dropout(1.0).encode(text).ids
     assert len(letters) == len(f" {text}")
     assert tokenizer.encode(text).ids == usual  # the tokenizer itself is as before
-
-
-def test_a_saved_tokenizer_is_the_same(tokenizer, tmp_path):
-    (tmp_path / "tokenizer.json").write_text(tokenizer.to_json(), encoding="utf-8")
-    loaded = Tokenizer.load(tmp_path / "tokenizer.json")
-    assert len(loaded) == len(tokenizer)
-    for text in [*ORDINARY, *SPECIAL, *random_texts(50)]:
-        assert loaded.encode(text) == tokenizer.encode(text)
 
 
 def word_piece():
@@ -170,16 +120,6 @@ def test_of_another_tokenizer_offsets_are_the_library_s():
         assert len(encoding.ids) == len(encoding.tokens) == len(encoding.offsets)
 
 
-def test_what_a_model_with_another_tokenizer_writes_has_tokens_and_offsets():
-    tokenizer, draw = word_piece(), random.Random(3)
-    for _ in range(200):
-        ids = [draw.randrange(len(tokenizer)) for _ in range(draw.randint(0, 12))]
-        encoding = tokenizer.encoding(ids)
-        text = tokenizer.decode(encoding.ids)
-        assert len(encoding.ids) == len(encoding.tokens) == len(encoding.offsets)
-        assert all(0 <= start <= end <= len(text) for start, end in encoding.offsets)
-
-
 def test_every_token_comes_from_one_word(tokenizer):
     words = tokenizer.word_ids("the dog 🙂")
     assert words[:3] == [0, 1, 2] and {*words[2:]} == {2}
@@ -197,22 +137,6 @@ def test_special_tokens_stay_in_their_places():
     ordinary = tokenizer.encoding(ids)
     rest = [(t, o) for i, t, o in zip(ids, found.tokens, found.offsets, strict=True) if i > 2]
     assert rest == list(zip(ordinary.tokens, ordinary.offsets, strict=True))
-
-
-def test_a_byte_that_is_no_character_is_called_by_its_number(tokenizer):
-    for one in (tokenizer, with_byte_fallback()):
-        named = [one.token(i) for i in one.encode("🙂").ids][-4:]
-        assert named == ["<0xF0>", "<0x9F>", "<0x99>", "<0x82>"]
-        assert not any("\ufffd" in one.token(i) or "\\udc" in one.token(i) for i in range(len(one)))
-
-
-def with_byte_fallback() -> Tokenizer:
-    """A BPE of characters that writes what it does not know as bytes."""
-    vocab = {symbol: i for i, symbol in enumerate([*SPECIAL, "▁", "a"])}
-    vocab |= {f"<0x{byte:02X}>": len(vocab) + byte for byte in range(256)}
-    backend = tokenizers.Tokenizer(models.BPE(vocab, [], byte_fallback=True))
-    backend.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse()])
-    return Tokenizer(backend)
 
 
 @given(text=st.text(max_size=30), times=st.integers(1, 20))

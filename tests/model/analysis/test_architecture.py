@@ -18,7 +18,6 @@ from tests.model.common import (
     load,
     random_ids,
     random_model,
-    traced,
 )
 
 LENGTHS = {"src": 7, "tgt": 6}
@@ -55,13 +54,6 @@ def test_every_parameter_counts_once(preset):
         for i in range(wanted[f"n_{stack}_layers"])
     }
     assert sum(b.kind == "cross" for b in found) == (5 if len(has) == 2 else 0)
-
-
-@pytest.mark.parametrize("folder", CHECKPOINTS, ids=lambda folder: folder.name)
-def test_every_parameter_of_a_checkpoint_counts_once(folder):
-    model = load(folder).model
-    found = blocks(model, LENGTHS)
-    assert sum(block.parameters for block in found) == parameter_count(model) == collapsed(found)
 
 
 def test_what_is_shared_says_with_whom():
@@ -181,19 +173,3 @@ def test_shapes_are_those_of_a_pass(folder):
         arrays = {"embedding": whole.token, "position": whole.table, "norm": whole.final}
         if block.part in arrays:
             assert arrays[block.part][side.name].shape == block.shape
-
-
-def test_every_attention_of_the_capture_has_a_block(tokenizer):
-    model = random_model("pre_norm", vocab_size=len(tokenizer))
-    whole = traced(model, tokenizer.encode("The dog"), tokenizer.encode("Ein Hund"))
-    found = {(b.kind, b.layer) for b in blocks(model, {"src": 5, "tgt": 5}) if b.kind}
-    assert found == {(kind, i) for kind, of in whole.attention.items() for i in range(len(of))}
-
-
-def test_a_classifier_means_over_positions_before_its_generator():
-    model = random_model("bloem")
-    found = {block.part: block for block in blocks(model, LENGTHS) if block.stack == OUTPUT}
-    assert list(found) == ["mean", "generator", "log_softmax"]
-    with inputs_of({"generator": model.generator}) as inputs:
-        one_pass(model)()
-    assert inputs["generator"][0].shape[1:] == found["mean"].shape

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from headlight.model.analysis import attribution as module
-from headlight.model.analysis.attribution import Attribution, attribution, rollout, value_norms
+from headlight.model.analysis.attribution import Attribution, attribution
 from headlight.model.analysis.reading import words
 from headlight.model.probing.capture import view
 from headlight.model.probing.changes import parse
@@ -142,12 +142,6 @@ def test_removal_is_what_a_pass_without_the_token_loses(preset):
         assert lost == pytest.approx(plain - without, abs=2e-6)  # traces are float32
 
 
-def test_in_all_rollout_has_one():
-    model, run, *_ = case("paper")
-    for of_side in rollout(trace(model, run)).values():
-        assert np.abs(sum(part.sum(axis=-1) for part in of_side.values()) - 1).max() <= 1e-12
-
-
 def test_padding_and_special_tokens_are_no_words():
     reviews = load("reviews")
     text = "a dull film that never comes alive"
@@ -198,12 +192,3 @@ def test_orders_and_what_they_say_of_attention():
         tuple("abcdefghi"), {k: np.append(v, [0, 0, 0]) for k, v in middling.items()}
     )
     assert "partly agree" in nine.in_words("opposite", "some")
-
-
-def test_norms_are_of_all_heads_together():
-    model, run, *_ = case("paper")
-    found = trace(model, run)
-    norms = value_norms(model, found, "encoder")
-    assert norms.shape == found.attention["encoder"].shape[-2:]
-    added = np.linalg.norm(found.output["encoder"], axis=-1)
-    assert (norms.sum(axis=-1) >= 0.5 * added.mean(axis=0) / 3).all()

@@ -14,16 +14,16 @@ from headlight.model.analysis.decomposition import (
     carried,
     decomposition,
 )
-from headlight.model.masks import Masks
 from headlight.model.presets import PRESETS
 from headlight.model.probing.applying import PatchInputs
-from headlight.model.probing.capture import capture, view
+from headlight.model.probing.capture import view
 from headlight.model.probing.changes import CannotChange, parse
 from headlight.model.probing.patching import recorded
 from headlight.model.probing.run import Run
-from headlight.model.probing.sites import has_final_norm, predicted_side
+from headlight.model.probing.sites import predicted_side
 from headlight.model.probing.trace import CannotRead, trace
 from tests.devices import here
+from tests.model.analysis.test_streams import made, recorded_by_hand, stream_by_hand
 from tests.model.common import CHECKPOINTS, encoding, load, random_ids, random_model
 
 FEED_FORWARD = SUBLAYERS["feed_forward"]
@@ -128,77 +128,23 @@ def test_what_no_sum_tells_is_refused():
         decomposition(model, run_of(model), 0, 1)
 
 
-@pytest.mark.parametrize("preset", ["paper", "pre_norm"])
-def test_each_term_against_its_way_through_the_norms(preset):
-    """Forwards: every vector by itself through all norms behind it, their scales taken from the
-    formula."""
-    model = random_model(preset).double()
-    run, row, token = run_of(model), 3, 11
-    outputs, inputs = {}, {}
-
-    def record(name):
-        def hook(module, arguments, output):
-            inputs[name], outputs[name] = arguments, output
-
-        return hook
-
-    for name, module in model.named_modules():
-        module.register_forward_hook(record(name))
+@pytest.mark.parametrize("name", ["paper", "pre_norm", "gpt2", "llama grouped"])
+def test_terms_are_those_of_a_computation_by_hand(name):
+    """Every vector by itself through all norms behind it, and each key's share of a head."""
+    model, run = made(name)
+    row, token, seen = 3, 11, recorded_by_hand(model, run)
+    parts, _ = stream_by_hand(model, seen, predicted_side(model), "")
+    direction = model.generator.weight[token].double()
+    expected = [float(part[row] @ direction) for part in parts.values()]
     found = decomposition(model, run, row, token)
-
-    def frozen(name, vector):
-        norm, x = model.get_submodule(name), inputs[name][0][0, row]
-        scale = (x.var(unbiased=False) + norm.eps) ** -0.5
-        return norm.weight * (vector - vector.mean()) * scale
-
-    def to_the_logit(vector, norms):
-        for name in norms:
-            vector = frozen(name, vector)
-        return float(model.generator.weight[token] @ vector)
-
-    pre = has_final_norm(model, predicted_side(model))
-    names = ("self_attn", "norm1"), ("cross_attn", "norm2"), ("feed_forward", "norm3")
-    order = [
-        (f"decoder.layers.{i}.{name}", f"decoder.layers.{i}.{norm}")
-        for i in range(3)
-        for name, norm in names
-    ]
-    behind = [[n for _, n in order[i:]] if not pre else ["decoder.norm"] for i in range(len(order))]
-    everything = behind[0]
-    expected = [
-        to_the_logit(outputs["tgt_embedding.token"][0, row], everything),
-        to_the_logit(outputs["tgt_embedding.position"][row], everything),
-    ]
-    for (name, _), norms in zip(order, behind, strict=True):
-        if name.endswith("feed_forward"):
-            expected.append(to_the_logit(outputs[name][0, row], norms))
-            continue
-        projection = model.get_submodule(name).output
-        heads = inputs[f"{name}.output"][0][0, row].view(4, -1)
-        for head in range(4):
-            alone = torch.zeros_like(heads)
-            alone[head] = heads[head]
-            expected.append(to_the_logit(projection.weight @ alone.flatten(), norms))
-            kind, layer = "cross" if "cross" in name else "decoder", int(name.split(".")[2])
-            keys = carried(model, run, row, token, Term(HEAD, kind, layer, head))
-            weights = outputs[f"{name}.softmax"][0, head, row]
-            values = outputs[f"{name}.value"][0].unflatten(-1, (4, -1))[:, head]
-            for key, given in enumerate(keys.values):
-                alone[head] = weights[key] * values[key]
-                by_hand = to_the_logit(projection.weight @ alone.flatten(), norms)
-                assert abs(given - by_hand) <= 1e-6, (name, head, key)
-            assert np.allclose(keys.weights, weights)
     assert np.abs(found.values[:-1] - expected).max() <= 1e-10
-
-
-def test_no_hook_survives_and_masks_are_those_of_the_run():
-    model = random_model("paper")
-    before = decomposition(model, run_of(model), 1, 4).logit
-    assert decomposition(model, run_of(model, masks=Masks(causal=False)), 1, 4).logit != before
-    assert decomposition(model, run_of(model), 1, 4).logit == before
-    with capture(model) as outputs:
-        pass
-    assert not outputs
+    for term, value in zip(found.terms, found.values, strict=True):
+        if term.what == HEAD and term.layer:
+            keys = carried(model, run, row, token, term)
+            site = next(s for s in model.sites() if (s.kind, s.layer) == (term.kind, term.layer))
+            weights = seen[f"{site.name}.softmax"][1][0, term.head, row]
+            assert keys.values.sum() == pytest.approx(value, abs=1e-6)
+            np.testing.assert_allclose(keys.weights, weights)
 
 
 def test_of_a_checkpoint_with_a_run_that_patches():

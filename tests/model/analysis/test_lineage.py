@@ -14,7 +14,6 @@ from headlight.model.analysis.lineage import LINE, N_KEY_HEADS, SIZES
 from headlight.model.card import parameter_count
 from headlight.model.presets import build
 from headlight.model.probing.capture import view
-from tests.model import family
 from tests.model.common import hooks
 
 VOCABULARY, MAX_LENGTH, LENGTH = 60, 64, 11
@@ -228,10 +227,3 @@ def test_the_shortest_and_the_longest_text(models, length):
     for name, effect in effects.items():
         assert all(math.isfinite(v) for line in effect.curves.lines.values() for v in line), name
         assert LINE[name].finding.format(**effect.curves.numbers)
-
-
-def test_lengths_are_those_of_the_other_view(models, effects):
-    """family.py measures the same of a model."""
-    lines = effects["pre-norm"].curves.lines.values()
-    for name, line in zip(("GELU", "pre-norm"), lines, strict=True):
-        assert family.lengths(models[name], text()) == pytest.approx(line)

@@ -10,17 +10,14 @@ from headlight.model.masks import Masks
 from headlight.model.probing import position_tables
 from headlight.model.probing.applying import applied
 from headlight.model.probing.capture import view
-from headlight.model.probing.interventions import replace_positions
 from headlight.model.probing.run import Run
 from headlight.model.probing.trace import trace
 from headlight.model.transformer import Embedding, PositionalEncoding
 from headlight.model.variants import LearnedPositions, PositionsFromOne
 from tests.devices import here, within
 from tests.model.common import (
-    CHECKPOINTS,
     encoding,
     hooks,
-    load,
     max_difference,
     random_ids,
     run_of,
@@ -79,27 +76,6 @@ def test_sinusoids_further_on_are_turned(pair, k, dtype):
     assert found.matrix == pytest.approx(np.array(expected), abs=within(1e-6))
 
 
-def test_no_rotation_fits_a_learned_table():
-    found = positions.rotation(np.random.default_rng(0).normal(size=(50, 4)), 1, 3)
-    assert found.error > 0.1
-    assert found.matrix @ found.matrix.T == pytest.approx(np.eye(2))
-
-
-def test_replaced_positions_are_added_and_nothing_is_left_after_the_block():
-    model, ids = random_model(), random_ids(6, 4)
-    table = here(torch.randn(40, 24, generator=torch.Generator().manual_seed(1)))
-    before = model.src_embedding(ids)
-    with replace_positions(model.src_embedding, table):
-        assert hooks(model) == 1
-        words = model.src_embedding.token(ids)
-        assert max_difference(model.src_embedding(ids), words + table[:6]) <= within(1e-6)
-        assert max_difference(
-            model.src_embedding(ids[:, :2]), (words + table[:6])[:, :2]
-        ) <= within(1e-6)
-        assert model.tgt_embedding(ids).equal(before)  # the same words, its own table
-    assert hooks(model) == 0 and model.src_embedding(ids).equal(before)
-
-
 @pytest.mark.parametrize("own", [PositionalEncoding(30, 8), PositionsFromOne(30, 8), None])
 def test_tables_of_every_kind(own):
     own = LearnedPositions(30, 8).requires_grad_(False) if own is None else own
@@ -139,23 +115,6 @@ def test_an_effect_is_that_of_a_model_built_with_the_other_table(preset):
         is_own = kind == ("learned" if preset == "bloem" else "sinusoidal")
         assert all((moved.max() == 0) == is_own for moved in found.moved.values())
     assert hooks(model) == 0
-
-
-@pytest.mark.parametrize("path", CHECKPOINTS, ids=lambda path: path.name)
-def test_answers_are_the_traces(path):
-    checkpoint = load(path)
-    seen = checkpoint.trace("a b c", "b a" if checkpoint.writes else None, pad_to=9)
-    found = positions.predictions(seen)
-    shares = torch.from_numpy(seen.logits.copy()).softmax(dim=-1).numpy()
-    if checkpoint.classes:
-        assert np.abs(found.wanted - shares[0]).max() <= within(1e-6)
-        return
-    real = [id for id in seen.tgt.ids if id]
-    assert len(found.wanted) == len(found.best) == len(real) < 9
-    for row, wanted in enumerate([*real[1:], 2]):
-        assert abs(found.wanted[row] - shares[row, wanted]) <= within(1e-6)
-        assert found.best[row] == shares[row].argmax()
-        assert abs(found.probability[row] - shares[row].max()) <= within(1e-6)
 
 
 def expect_shuffled_rows(model, pair, pad_to=0):
@@ -207,14 +166,6 @@ def test_without_positions_a_shuffled_sentence_has_shuffled_rows(preset, pad_to)
     expect_shuffled_rows(random_model(preset), random_pair(), pad_to)
 
 
-@pytest.mark.parametrize("path", CHECKPOINTS, ids=lambda path: path.name)
-def test_so_it_is_in_every_shipped_model(path):
-    checkpoint = load(path)
-    encode = checkpoint.tokenizer.encode
-    pair = encode("two dogs run on a wide beach ."), encode("a b")
-    expect_shuffled_rows(view(checkpoint.model), pair)
-
-
 def test_writing_under_other_positions_gets_each_its_row():
     """With a cache, one token at a time; without, all at once."""
     from headlight.model.decoding.search import greedy_decode
@@ -224,8 +175,3 @@ def test_writing_under_other_positions_gets_each_its_row():
         with applied(model, positions.with_positions(Run(()), kind, 3).changes):
             cached, whole = (greedy_decode(model, src, 9, use_cache=use) for use in (True, False))
         assert cached == whole
-
-
-def test_swap():
-    assert positions.swap(4, 1, 3) == (0, 3, 2, 1)
-    assert positions.swap(2, 1, 1) == (0, 1)

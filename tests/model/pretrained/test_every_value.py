@@ -111,14 +111,3 @@ def test_of_two_places_for_rotation_the_older_counts(older, outside, tmp_path):
     with torch.no_grad():
         found = model(*ids, *Masks().build(model, *ids))
     assert (found - expected).abs().max() <= 1e-5 * expected.abs().max().clamp(min=1)
-
-
-def test_what_rotation_does_not_know_is_refused_by_name(tmp_path):
-    """Such as one for each kind of layer."""
-    write(tmp_path, "llama")
-    file = tmp_path / "config.json"
-    values = json.loads(file.read_text())
-    values["rope_parameters"] = {"full_attention": values["rope_parameters"]}
-    file.write_text(json.dumps(values))
-    with pytest.raises(CannotLoad, match="'full_attention', which Headlight does not know"):
-        load(tmp_path)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.model.analysis.head_metrics import measured
 from headlight.model.checkpoint import load
 from headlight.model.decoding.generate import Beam, Greedy, Sampling
 from headlight.model.decoding.search import greedy_decode
@@ -16,9 +15,6 @@ from headlight.model.probing.changes import HeadOff, Scope, parse
 from headlight.model.probing.head_steps import ABLATIONS, head_steps
 from headlight.model.probing.sites import attention_at
 from headlight.model.probing.trace import CannotRead, ids_of, read_of, trace
-from headlight.model.surveys.head_counts import frequencies, head_counts
-from headlight.model.surveys.importance import examples_of
-from headlight.model.surveys.sentences import Line
 from tests.model.common import check_view, hooks, in_short
 from tests.model.pretrained.folders import KINDS, TEXT, write
 
@@ -146,19 +142,6 @@ def trace_logits(model, ids):
     from headlight.model.masks import Masks
 
     return model(*ids, *Masks(tgt_padding=False).build(model, *ids))[0, -1].clone()
-
-
-def test_numbers_of_heads_in_many_sentences_are_those_of_one(family):
-    checkpoint = family.checkpoint
-    if family.model.sides()[-1].predicts != "next token":
-        return
-    examples = examples_of(checkpoint, [Line(1, TEXT, None)])
-    (found,) = head_counts(checkpoint, examples, frequencies(examples), 1)
-    for kind, one in measured(checkpoint.trace(TEXT)).items():
-        for name, number in one.numbers.items():
-            assert np.array_equal(found[kind][name].rows, one.rows[name])
-            rows = np.maximum(one.rows[name], 1)
-            np.testing.assert_allclose(found[kind][name].total / rows, number, atol=1e-5)
 
 
 def test_what_is_written(family):

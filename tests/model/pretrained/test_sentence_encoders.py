@@ -283,12 +283,3 @@ def test_a_decoder_that_classifies_is_refused(tmp_path):
     values = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(values | {"architectures": None}))
     refused(tmp_path, r"Headlight does not know: score\.weight")
-
-
-def test_a_head_that_is_named_and_missing_is_refused(bare, tmp_path):
-    shutil.copytree(bare, tmp_path / "bert")
-    values = json.loads((bare / "config.json").read_text())
-    (tmp_path / "bert" / "config.json").write_text(
-        json.dumps(values | {"architectures": ["BertForMaskedLM"]})
-    )
-    refused(tmp_path / "bert", r"lacks the weight cls\.predictions\.")

@@ -1,7 +1,6 @@
 """Embeddings and output may be one matrix, as a config says, and each may be stored or not, the
 same or another. A folder is read as transformers reads it, or refused by name."""
 
-import itertools
 import json
 import re
 import shutil
@@ -58,17 +57,12 @@ def untied(request, tmp_path_factory):
 def combinations(kind, places):
     """What a config says of ties, and what is stored at the places: any two of these in every way,
     whatever the others are; one place alone, which those tied to it take; and each its own. Where
-    they are tied also at most two, the same or not, but for kinds that are read as another is."""
+    they are tied any two again, but for kinds that are read as another is."""
     rows = [*AllPairs([[*SAID], *[STORED] * len(places)])]
     rows += [[said, "its own", *["no"] * (len(places) - 1)] for said in SAID]
     rows += [[said, *["its own"] * len(places)] for said in SAID]
     if kind not in READ_AS_LLAMA:
         rows += [["tied", *stored] for stored in AllPairs([STORED] * len(places))]
-        for one, other in itertools.product(range(len(places)), repeat=2):
-            for how in STORED:
-                stored = ["no"] * len(places)
-                stored[one], stored[other] = "shared", how
-                rows.append(["tied", *stored])
     for said, *stored in dict.fromkeys(map(tuple, rows)):
         yield said, dict(zip(places, stored, strict=True))
 

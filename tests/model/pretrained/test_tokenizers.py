@@ -11,7 +11,6 @@ from tokenizers import Regex, Tokenizer, pre_tokenizers
 from headlight.model.checkpoint import load
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.probing.trace import read_of
-from headlight.model.spm_tokenizer import SentencePieceTokenizer
 from headlight.model.tokenizer import CONTINUES, CannotRead, name_after
 from tests.model.common import in_short
 from tests.model.pretrained.folders import write
@@ -169,20 +168,6 @@ def test_padding_and_ends_that_cannot_be_typed_are_said(kind, token, tmp_path):
         load(tmp_path).encode(f"the dog {token} sees")
 
 
-def test_a_mask_is_typed(tmp_path):
-    write(tmp_path, "bert")
-    checkpoint = load(tmp_path)
-    encoding = checkpoint.tokenizer.encode("the [MASK] sees the")
-    mask = checkpoint.tokenizer.id_of("[MASK]")
-    assert encoding.ids.count(mask) == 1
-    where = encoding.ids.index(mask)
-    assert encoding.tokens[where] == "[MASK]" and encoding.offsets[where] == (4, 10)
-    trace = checkpoint.trace("the [MASK] sees")
-    assert trace.src.tokens[0] == "[CLS]" and trace.src.tokens[-1] == "[SEP]"
-    assert trace.src.roles == ("bos", *[""] * (len(trace.src.ids) - 2), "eos")
-    assert trace.logits.shape == (len(trace.src.ids), len(checkpoint.tokenizer))
-
-
 def test_a_language_is_named_before_a_text(tmp_path):
     write(tmp_path, "marian")
     tokenizer = load(tmp_path).tokenizer
@@ -190,16 +175,6 @@ def test_a_language_is_named_before_a_text(tmp_path):
     assert encoding.ids[0] == tokenizer.id_of(">>deu<<") and encoding.offsets[0] == (0, 7)
     assert encoding.ids[1:] == tokenizer.encode(" The dog").ids
     assert ">>xyz<<" not in tokenizer.encode(">>xyz<< The dog").tokens
-
-
-def test_each_side_of_a_translator_has_its_tokenizer(tmp_path):
-    write(tmp_path, "marian")
-    checkpoint = load(tmp_path)
-    source, target = checkpoint.tokenizer, checkpoint.tokenizer.target
-    assert isinstance(source, SentencePieceTokenizer) and target is not source
-    text = "The dog sees"
-    assert source.encode(text).ids != target.encode(text).ids
-    assert checkpoint.run(text, text).texts == (source.encode(text), target.encode(text))
 
 
 def test_default_ids_beyond_the_vocabulary_are_those_of_no_token(tmp_path):

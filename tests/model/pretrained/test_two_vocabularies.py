@@ -16,7 +16,7 @@ from headlight.model.probing.trace import ids_of, read_of
 from headlight.model.training.evaluate import translate
 from tests.model.common import in_short
 from tests.model.pretrained.folders import TARGET, TEXT, write
-from tests.model.pretrained.test_state_dicts import hyunwoongko, random_state
+from tests.model.pretrained.test_state_dicts import random_state
 
 TEXTS = [(TEXT, TARGET), ("the dog and 12 cats see it", "oder"), ("a naïve café", "Größe: 3,5 m")]
 
@@ -92,7 +92,7 @@ def test_a_second_vocabulary_that_only_one_file_knows_is_refused(there, tmp_path
 
 
 def test_a_state_dict_of_two_vocabularies_has_ids_of_both():
-    state = random_state(hyunwoongko)
+    state = random_state("hyunwoongko")
     sizes = [len(state[f"{side}.emb.tok_emb.weight"]) for side in ("encoder", "decoder")]
     assert len(set(sizes)) == 2
     outside = min(sizes)  # a token of the larger one

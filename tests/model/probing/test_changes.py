@@ -360,33 +360,6 @@ def test_a_patch_needs_texts_of_one_length_and_a_run_without_patches(en_de):
         en_de.trace("A dog runs.", "Ein Hund.", changes="decoder.1=patch", other=patched)
 
 
-def test_runs_with_other_changes_are_other_runs():
-    texts = (encoding(torch.tensor([5])), encoding(torch.tensor([6])))
-    plain, off = Run(texts), Run(texts, changes=parse("cross.1.2=off"))
-    assert plain != off and hash(plain) != hash(off)
-    assert off == Run(texts, changes=parse(" cross.1.2=off ;"))
-
-
-def test_hiding_a_letter_from_reverse_spoils_its_mirror():
-    """What one can foresee: the letter at place i is written at place n − 1 − i."""
-    reverse = load("reverse")
-    text = "h e a d l i g t"
-    plain = reverse.translate(text).text.split()
-    assert plain == text.split()[::-1]
-    n = len(plain)
-    spoilt = 0
-    for i in range(n):
-        line = f"cross=hide:{i + 1}; encoder=hide:{i + 1}"
-        # Of the same target, so that places stay: which of its letters is no longer expected?
-        seen = reverse.trace(text, changes=line)
-        best = seen.logits.argmax(axis=-1)[:n]
-        letters = [reverse.tokenizer.token(int(id)).strip("␣ ") for id in best]
-        wrong = [place for place in range(n) if letters[place] != plain[place]]
-        assert set(wrong) <= {n - 1 - i}
-        spoilt += wrong == [n - 1 - i]
-    assert spoilt == n
-
-
 WRITTEN_UNDER = [
     "all.1.1=off", "cross=temperature:3.0", "decoder.2=mask:causal", "decoder=mask:strided-2",
     "decoder.1.2=weight:4>2:0.9; decoder.1.2=weight:99>2:0.5", "decoder.3=forbid:3>1,5>2,80>1",
@@ -412,16 +385,6 @@ def test_written_with_a_cache_as_without_one(en_de, line):
     assert look_ahead(found, en_de.model.sites()) == any(
         word in line for word in ("mask:none", "window", "strided", "allow")
     )
-
-
-def test_translations_under_changes_are_written_under_them(en_de):
-    plain = en_de.translate("A dog runs.")
-    assert en_de.translate("A dog runs.", changes="") == plain
-    assert en_de.translate("A dog runs.", changes="cross=hide:1,2,3,4,5") != plain
-    one = en_de.translate("A dog runs.", changes="decoder.1.1=temperature:1.0")
-    assert one == plain
-    with pytest.raises(CannotChange, match="no layer 9"):
-        en_de.translate("A dog runs.", changes="cross.9=off")
 
 
 @pytest.mark.parametrize("value", ["1e-300", "1e-45", "1e-30", "1e300"])

@@ -26,23 +26,6 @@ def run():
     return lambda model: model(src, tgt, None, causal_mask(5, current()))
 
 
-def test_a_change_gets_its_head_and_touches_no_other(model, attention, run):
-    def into_output():
-        """What each head gives the output projection: (batch, query, heads, d_head)."""
-        received = []
-        hook = attention.output.register_forward_pre_hook(lambda _, inputs: received.extend(inputs))
-        run(model)
-        hook.remove()
-        return received[0].unflatten(-1, (attention.n_heads, -1))
-
-    before = into_output()
-    with replace_head(attention, HEAD, lambda output: 2 * output):
-        after = into_output()
-    factor = here(torch.ones(attention.n_heads, 1))
-    factor[HEAD] = 2
-    assert after.equal(before * factor)
-
-
 @pytest.mark.parametrize(
     "change",
     [

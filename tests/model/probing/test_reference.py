@@ -115,13 +115,6 @@ def test_a_row_with_nothing_to_attend_to_is_nan_there_and_zeros_here():
     assert not ours[1].any() and theirs[1].isnan().all()
 
 
-def test_making_a_twin_leaves_the_model_as_it_was():
-    model = build("paper", **SIZES).train()
-    Reference(model)
-    assert all(module.training for module in model.modules())
-    assert all(parameter.requires_grad for parameter in model.parameters())
-
-
 class Gelu(nn.Module):
     """A feed-forward of another kind."""
 

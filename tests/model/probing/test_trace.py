@@ -4,18 +4,15 @@ from unittest import mock
 
 import numpy as np
 import pytest
-import torch
 
 from headlight.model import presets
 from headlight.model.masks import Masks
 from headlight.model.probing.capture import view
 from headlight.model.probing.trace import TooLarge, TooLong, Trace, trace
 from headlight.model.tokenizer import Encoding
-from tests.devices import here, within
+from tests.devices import within
 from tests.model import common
-from tests.model.common import PRESETS, attentions, encoding, hooks, random_ids, random_model
-
-MASKS = [Masks(), Masks(causal=False, src_padding=False)]
+from tests.model.common import PRESETS, encoding, hooks, random_ids, random_model
 
 
 @pytest.fixture(params=PRESETS)
@@ -41,73 +38,12 @@ def arrays(value):
             yield from arrays(part)
 
 
-def raw(model, traced):
-    """The same pass by hand: logits, and what every attention was given, by kind and layer."""
-    src, tgt = (here(torch.tensor([side.ids])) for side in (traced.src, traced.tgt))
-    given, handles = {}, []
-    for kind, layer, attention in attentions(model):
-
-        def keep(module, inputs, key=(kind, layer)):
-            given.setdefault(key, []).append([i.clone() for i in inputs if i is not None])
-
-        handles.append(attention.register_forward_pre_hook(keep))
-        handles.append(attention.softmax.register_forward_pre_hook(keep))
-    logits = model(src, tgt, *traced.masks.build(model, src, tgt))
-    for handle in handles:
-        handle.remove()
-    return logits, given
-
-
-@pytest.mark.parametrize("masks", MASKS, ids=str)
-def test_scores_queries_keys_and_values_are_what_the_attention_worked_with(model, masks):
-    seen = traced(model, masks)
-    _, given = raw(view(model), seen)
-    for kind, layer, attention in attentions(model):
-        (x, memory, *_), (scores, *_) = given[kind, layer]
-        parts = [
-            (seen.query, attention.query, x),
-            (seen.key, attention.key, memory),
-            (seen.value, attention.value, memory),
-        ]
-        for head in range(model.config.n_heads):
-            np.testing.assert_array_equal(seen.scores[kind][layer][head], scores[0, head].cpu())
-            d_head = model.config.d_head
-            rows = slice(head * d_head, (head + 1) * d_head)
-            for held, projection, into in parts:
-                expected = into[0] @ projection.weight[rows].T + projection.bias[rows]
-                np.testing.assert_allclose(
-                    held[kind][layer, head], expected.cpu(), rtol=0, atol=within(1e-5)
-                )
-
-
 def test_a_trace_is_printed_in_a_line(model):
     trace = traced(model)
     text = repr(trace)
     assert "\n" not in text and len(text) < 500
     assert all(token in text for read in trace.texts.values() for token in read.tokens)
     assert all(f"{kind} {array.shape}" in text for kind, array in trace.attention.items())
-
-
-def test_token_and_table_make_what_is_embedded(model):
-    seen = traced(model)
-    for side, read in (("src", seen.src), ("tgt", seen.tgt)):
-        np.testing.assert_array_equal(seen.token[side] + seen.table[side], seen.embedded[side])
-        weight = model.generator.weight[list(read.ids)] * model.config.d_model**0.5
-        np.testing.assert_allclose(seen.token[side], weight.cpu(), rtol=1e-6)
-
-
-def test_sublayers_add_up_to_the_layer(model):
-    seen, norms = traced(model), model.decoder.layers[1]
-    x = here(torch.from_numpy(seen.stream["tgt"][1].copy()))
-    for norm, output in (
-        ("norm1", seen.output["decoder"][1]),
-        ("norm2", seen.output["cross"][1]),
-        ("norm3", seen.feed_forward["tgt"][1]),
-    ):
-        x = x + here(torch.from_numpy(output.copy()))
-        if type(model.decoder.norm) is torch.nn.Identity:
-            x = getattr(norms, norm)(x)
-    np.testing.assert_allclose(seen.stream["tgt"][2], x.cpu(), rtol=0, atol=within(1e-5))
 
 
 def test_a_trace_is_frozen(model):
@@ -228,15 +164,6 @@ def test_a_text_of_no_token_is_refused():
         common.traced(model, nothing, text)
 
 
-def test_depths_may_differ():
-    seen = traced(random_model(n_encoder_layers=2, n_decoder_layers=5))
-    assert {kind: len(weights) for kind, weights in seen.attention.items()} == {
-        "encoder": 2,
-        "decoder": 5,
-        "cross": 5,
-    }
-
-
 def test_a_dataframe_holds_every_weight_with_its_place_and_its_tokens():
     model = random_model(n_encoder_layers=2, n_decoder_layers=3)
     seen = traced(model, pad_to=0)
@@ -259,9 +186,3 @@ def test_a_dataframe_is_small_and_can_be_asked():
     rows = table.groupby(["attention", "layer", "head", "query_position"], observed=True)
     np.testing.assert_allclose(rows["weight"].sum(), 1, rtol=0, atol=within(1e-5))
     assert (table.query("attention == 'cross'").query_token != "</s>").all()
-
-
-def test_a_dataframe_of_a_classifier_has_no_target():
-    table = traced(random_model("bloem"), pad_to=0).to_dataframe()
-    assert set(table.attention) == {"encoder"}
-    assert len(table) == 2 * 4 * 6 * 6

@@ -11,7 +11,7 @@ from torch import nn
 
 from headlight import load, record, save
 from headlight.model.checkpoint import Checkpoint
-from headlight.model.recording.recording import BEGINS, KEY
+from headlight.model.recording.recording import KEY
 from headlight.model.recording.weights import CannotRecord
 from headlight.model.tokenizer import Tokenizer
 from tests.conftest import LINES
@@ -51,19 +51,6 @@ def test_each_weight_is_the_traces(traces, tmp_path, half, error):
     assert again.read_bytes() == file.read_bytes()
 
 
-def test_half_is_half(traces, tmp_path):
-    sizes = []
-    for half in (False, True):
-        save(tmp_path / "one.safetensors", traces, half)
-        arrays = load_file(tmp_path / "one.safetensors")
-        sizes.append(sum(array.nbytes for array in arrays.values()))
-    assert (
-        sizes[0]
-        == 2 * sizes[1]
-        == sum(one.attention[k].nbytes for one in traces for k in one.kinds)
-    )
-
-
 def test_a_text_is_told_from_one_that_reads_the_same(tmp_path):
     """By what was read: source and target, with special tokens or without, before other targets."""
     cross = {kind: weights(*shape) for kind, shape in
@@ -82,13 +69,6 @@ def test_a_text_is_told_from_one_that_reads_the_same(tmp_path):
     save(tmp_path / "x.safetensors", [bare, framed])
     back = load(tmp_path / "x.safetensors")
     assert [len(back.trace(line).src.ids) for line in back.lines] == [2, 4]
-
-
-def test_it_says_that_it_holds_the_text(traces, tmp_path):
-    save(tmp_path / "x.safetensors", traces[0])
-    with safe_open(tmp_path / "x.safetensors", "np") as file:
-        content = file.metadata()[KEY]
-    assert content.startswith(BEGINS) and "the texts" in json.loads(content)["holds"]
 
 
 def nodes(value, path=()):

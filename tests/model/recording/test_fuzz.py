@@ -1,4 +1,4 @@
-"""Two thousand recordings of whatever comes: each shows what was given, or gets a sentence."""
+"""Recordings of whatever comes: each shows what was given, or gets a sentence."""
 
 import warnings
 
@@ -14,7 +14,7 @@ from tests.model.recording.architectures import NAMES
 from tests.model.recording.test_architectures import called_with, is_text, model_of, theirs
 from tests.model.recording.test_architectures import tokenizer as of_words
 
-COUNT = 500  # of each kind
+COUNTS = [40, pytest.param(500, marks=pytest.mark.long)]  # of each kind
 NEVER = "Traceback", "\n", " object at 0x"
 KEYS = "attentions", "encoder_attentions", "decoder_attentions", "cross_attentions"
 DTYPES = np.float16, np.float32, np.float64, np.int64, np.uint8, bool, np.complex64, object, str
@@ -99,10 +99,10 @@ def form(random):
     )  # fmt: skip
 
 
-@pytest.mark.long
-def test_weights_in_any_form():
+@pytest.mark.parametrize("count", COUNTS)
+def test_weights_in_any_form(count):
     shown = compared = 0
-    for seed in range(COUNT):
+    for seed in range(count):
         random = np.random.default_rng(seed)
         given = form(random)
         tokens = mostly(random, None, ["a", "b"], [1, 2, 3], "abc", 5, [None], {})
@@ -119,7 +119,7 @@ def test_weights_in_any_form():
             (weights,) = recorded.attention.values()
             assert np.abs(weights - given.astype(float)).max() < 1e-3
             compared += 1
-    assert shown > COUNT / 5 and compared > COUNT / 25
+    assert shown > count / 5 and compared > count / 25
 
 
 @pytest.mark.long
@@ -128,7 +128,7 @@ def test_models_whatever_they_are_called_with():
     names, shown, compared = [name for name in NAMES if is_text(name)], 0, 0
     models = {name: model_of(name) for name in names}
     tokenizers = None, tf.ByT5Tokenizer(), str.split, "text", lambda *_: {}
-    for seed in range(COUNT):
+    for seed in range(500):
         random = np.random.default_rng(seed)
         model = models[name := names[seed % len(names)]]
         inputs = {k: v[:, : random.integers(1, 9)].repeat(random.integers(1, 3), 1)
@@ -158,7 +158,7 @@ def test_models_whatever_they_are_called_with():
             alike = (each for each in known if each.shape == layer.shape)
             assert any(np.abs(layer - each).max() < 1e-5 for each in alike), (name, seed)
         compared += 1
-    assert shown > COUNT / 5 and compared > COUNT / 20
+    assert shown > 100 and compared > 25
 
 
 class Odd(nn.Module):
@@ -180,10 +180,10 @@ class Odd(nn.Module):
         return x
 
 
-@pytest.mark.long
-def test_modules_of_torch():
+@pytest.mark.parametrize("count", COUNTS)
+def test_modules_of_torch(count):
     shown = 0
-    for seed in range(COUNT):
+    for seed in range(count):
         random = np.random.default_rng(seed)
         model = Odd(random).eval()
         sizes = random.integers(1, 5, 2)
@@ -199,17 +199,17 @@ def test_modules_of_torch():
         if recorded is not None:
             shown += 1
             check_sound(recorded)
-    assert shown > COUNT / 5
+    assert shown > count / 5
 
 
-@pytest.mark.long
-def test_files_that_are_damaged(tmp_path):
+@pytest.mark.parametrize("count", COUNTS)
+def test_files_that_are_damaged(count, tmp_path):
     recorded = record(model_of("bart"), of_words(), "w5 w6", "w7 w8 w9")
     save(tmp_path / "one.safetensors", [recorded, recorded])
     whole, opened = (tmp_path / "one.safetensors").read_bytes(), 0
     assert load_recorded(whole).model.sites() == recorded.sites
     end = 8 + int.from_bytes(whole[:8], "little")
-    for seed in range(COUNT):
+    for seed in range(count):
         random = np.random.default_rng(seed)
         spoilt = bytearray(whole)
         for _ in range(random.integers(1, 4)):
@@ -222,4 +222,4 @@ def test_files_that_are_damaged(tmp_path):
             opened += 1
             for one in back.recordings:
                 check_sound(one)
-    assert COUNT / 20 < opened < COUNT
+    assert count / 50 < opened < count

@@ -94,7 +94,8 @@ def test_what_it_cannot_do_is_a_sentence(pair):
 
 def test_a_model_that_is_wrapped_writes_under_changes(pair):
     theirs, _ = pair
-    wrapped = in_memory(Holds(theirs.model.given), theirs.tokenizer.theirs, TEXT)
+    wrapped = in_memory(holds := Holds(theirs.model.given), theirs.tokenizer.theirs, TEXT)
+    assert wrapped.model.given is holds
     line = "all.1.2=off; decoder.2=uniform"
     assert wrapped.translate(TEXT, changes=line) == theirs.translate(TEXT, changes=line)
 

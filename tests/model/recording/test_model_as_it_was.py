@@ -1,6 +1,5 @@
 """A model is afterwards as it was, whatever happens meanwhile."""
 
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
@@ -37,21 +36,6 @@ def test_the_model_is_as_it_was_after_an_exception(name):
     with suppress(CannotRecord):
         record(model, inputs=broken)
     assert state_of(model) == before
-
-
-def test_two_threads_do_not_meet():
-    models = [model_of("llama", seed) for seed in range(4)]
-    alone = [record(model, inputs=inputs_of("llama")).attention["decoder"] for model in models]
-    found = [None] * 4
-
-    def work(i):
-        for _ in range(5):
-            found[i] = record(models[i], inputs=inputs_of("llama")).attention["decoder"]
-
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-    [thread.start() for thread in threads]
-    [thread.join() for thread in threads]
-    assert all(np.allclose(a, b, atol=1e-6) for a, b in zip(alone, found, strict=True))
 
 
 LINES = "", "decoder.2=hide:3", "decoder=mask:none", "decoder.1.1=off; decoder.3=temperature:0.5"

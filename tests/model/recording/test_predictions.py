@@ -8,11 +8,9 @@ import tokenizers
 import torch
 import transformers as tf
 
-from headlight.app.export.notebook import show
 from headlight.model import record
 from headlight.model.recording.checkpoint import load_recorded
 from headlight.model.recording.weights import CannotRecord
-from tests.markup import inflated
 from tests.model.recording.models import E, inputs_of, model_of
 
 PREDICTS = {
@@ -158,14 +156,3 @@ def test_predictions_that_do_not_fit_get_a_sentence(field, value, tmp_path):
     file.write_bytes(len(text).to_bytes(8, "little") + text + whole[8 + size :])
     with pytest.raises(CannotRecord, match=r"[.?]$"):
         load_recorded(file)
-
-
-def test_a_figure_of_a_model_has_its_predictions():
-    model, inputs = model_of("gpt2"), inputs_of("gpt2")
-    with torch.no_grad():
-        shares, ids = model(**inputs).logits[0].softmax(dim=-1).topk(3)
-    data = inflated(show(model, inputs=inputs).page, "run")
-    header = json.loads(data[4 : 4 + int.from_bytes(data[:4], "little")])
-    for row, theirs, best in zip(header["answers"]["rows"], shares, ids, strict=True):
-        assert [label for label, _ in row[:3]] == [str(i) for i in best.tolist()]
-        assert np.allclose([share for _, share in row[:3]], theirs, atol=2e-6)

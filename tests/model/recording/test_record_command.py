@@ -38,20 +38,3 @@ def test_each_weight_is_the_traces(tmp_path, of):
         assert found.texts == expected.texts
         for kind, weights in expected.attention.items():
             assert np.array_equal(found.attention[kind], weights)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["english", "a dog", "--target", "x"], "one text and no target"),
-        (["english", " "], "The text is empty"),
-        (["english", "a dog", "--changes", "cross=off"], "“cross=off”"),
-        (["english", "a " * 2000], "at most"),
-        (["nothing", "a dog"], "There is no checkpoint"),
-    ],
-)
-def test_what_cannot_be_recorded_says_so(tmp_path, arguments, says):
-    out = tmp_path / "x.safetensors"
-    with pytest.raises(SystemExit, match=says):
-        main(["record", *arguments, "--out", str(out)])
-    assert not out.exists()

@@ -16,7 +16,6 @@ from tests.model.recording.models import (
     IDS,
     LENGTH,
     SHORT,
-    SINKS,
     THEIRS,
     E,
     L,
@@ -51,14 +50,6 @@ def test_weights_are_those_of_output_attentions(name):
     assert found == len(recorded.attention)
 
 
-@pytest.mark.parametrize("name", named(ALL, SHORT))
-def test_rows_add_up(name):
-    for weights in record(model_of(name), inputs=inputs_of(name)).attention.values():
-        sums = weights.sum(axis=-1)
-        assert (weights >= 0).all() and sums.max() <= 1 + 1e-5
-        assert name in SINKS or sums.min() >= 1 - 1e-5
-
-
 @pytest.mark.parametrize("name", ["bert", "llama", "bart"])
 def test_weights_do_not_depend_on_the_implementation_that_was_set(name):
     model, inputs = model_of(name), inputs_of(name)
@@ -73,12 +64,6 @@ def test_padding_has_no_weight():
     inputs["attention_mask"][0, -3:] = 0
     weights = record(model, inputs=inputs).attention["encoder"]
     assert (weights[..., -3:] == 0).all()
-
-
-def test_a_decoder_never_attends_ahead():
-    """Without a mask of its own in the second table, a function is called without any."""
-    weights = record(model_of("llama"), inputs=inputs_of("llama")).attention["decoder"]
-    assert (np.triu(weights, 1) == 0).all()
 
 
 def test_modules_of_torch():

@@ -52,30 +52,3 @@ def test_one_head_at_either_row(tmp_path, more, shift):
     en_de = load("en-de")
     words = en_de.alignment.of(of_trace(en_de.trace("A dog runs.")), [(0, 1)], shift)
     assert out.read_text() == pharaoh(words.links()) + "\n"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["reviews", "a film"], "aligns nothing"),
-        (["en-de", "A dog.", "--by", "9.1"], "no head 9.1"),
-        (["en-de", "A dog.", "--by", "1.9"], "no head 1.9"),
-        (["nothing", "A dog."], "no checkpoint"),
-        (["en-de", "--file", "/no/such/file"], "/no/such/file"),
-    ],
-)
-def test_what_cannot_be_done_is_one_sentence(tmp_path, arguments, said):
-    with pytest.raises(SystemExit) as stop:
-        main(["align", *arguments, "--out", str(tmp_path / "links.txt")])
-    assert said in str(stop.value) and "\n" not in str(stop.value)
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [["A dog.", "--out", "x.pdf"], ["--out", "x.txt"], ["A", "--by", "0.1", "--out", "x.txt"]],
-)
-def test_what_is_not_meant_is_refused(capsys, arguments):
-    with pytest.raises(SystemExit):
-        main(["align", "en-de", *arguments])
-    assert "error" in capsys.readouterr().err

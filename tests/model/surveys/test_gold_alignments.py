@@ -209,21 +209,6 @@ def test_where_nothing_is_linked_nothing_is_chosen(tmp_path):
     assert choose_heads([linked]).words == 2
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["a", "--choose", "--out", "x.txt"], "need --gold"),
-        (["a", "--gold", "g"], "--gold measures"),
-        (["--gold", "g", "--by", "1.1", "--choose"], "--by and --row name the head"),
-        (["a"], "required: --out"),
-    ],
-)
-def test_what_does_not_go_together(arguments, said, capsys):
-    with pytest.raises(SystemExit):
-        main(["align", "en-de", *arguments])
-    assert said in capsys.readouterr().err
-
-
 def test_one_pair_cannot_be_halved(tmp_path):
     gold = tmp_path / "gold.jsonl"
     gold.write_text('{"src_words": ["a"], "tgt_words": ["a"], "alignment": [[0, 0]]}')

@@ -80,10 +80,3 @@ def test_metrics_and_alignment_are_those_of_one_sentence():
         one = first["cross"][aligned(shift)]
         assert np.abs(one.total / one.rows - expected.agreement[shift]).max() <= 1e-4
         assert not second["cross"][aligned(shift)].rows.any()  # beyond those asked for
-
-
-def test_a_model_without_cross_attention_aligns_nothing():
-    reviews = load("reviews")
-    examples = examples_of(reviews, [Line(1, "a dull , long film", None)])
-    (one,) = head_counts(reviews, examples, frequencies(examples), 5)
-    assert list(one) == ["encoder"] and not any("alignment" in name for name in one["encoder"])

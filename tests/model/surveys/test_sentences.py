@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.probing.capture import view
@@ -73,25 +72,6 @@ def test_special_tokens_are_those_of_the_model(tokenizer, tokens):
         encode(checkpoint, without)
     with pytest.raises(DataError, match=r"^The target is empty\.$"):
         encode(checkpoint, [Line(1, "a", "")])
-
-
-@pytest.mark.parametrize("ids", [slice(0, 1), slice(1, 2), slice(0, 2)], ids=["pad", "bos", "both"])
-def test_special_tokens_that_a_model_writes_are_read_as_they_were_written(tokenizer, ids):
-    model = random_model("annotated", vocab_size=len(tokenizer))
-    model.generator.bias[ids] += 2
-    checkpoint = Checkpoint(model, tokenizer, {}, "annotated")
-    texts = ["the dog", "a dog and the cat", "Hund"]
-    own = [checkpoint.translate(text) for text in texts]
-    assert any(token < 2 for target in own for token in target.ids)
-    for text, target in zip(texts, own, strict=True):
-        trace = checkpoint.trace(text)
-        assert trace.tgt.ids == (1, *target.ids)
-        [found] = attend(checkpoint, encode(checkpoint, [Line(1, text)]))
-        same(found, trace)
-        # Each token is the most probable one behind those before it, as while it was written.
-        best = torch.from_numpy(trace.logits.copy()).argmax(dim=-1).tolist()
-        assert best[: len(target.ids)] == list(target.ids)
-        assert len(trace.to_dataframe()) == sum(w.size for w in trace.attention.values())
 
 
 def test_the_logits_are_not_made(en_de, monkeypatch):

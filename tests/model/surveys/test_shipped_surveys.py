@@ -23,17 +23,6 @@ def test_it_is_of_this_model_and_of_all_its_heads(path):
     assert (path / FILE).stat().st_size < 300_000 and survey.card["sentences"] >= 500
 
 
-def test_what_is_known_of_them_stands_there():
-    copy, reverse = (Survey.load(path) for path in CHECKPOINTS if path.name in ("copy", "reverse"))
-    assert any(n.name == "positional" and n.sure for n in copy.names("cross", 0, 0))
-    assert not any(n.name == "positional" for n in reverse.names("cross", 0, 0))
-    en_de = Survey.load(next(path for path in CHECKPOINTS if path.name == "en-de"))
-    (bleu,) = en_de.of("bleu", "model")
-    assert 35 < bleu["low"] < bleu["value"] < bleu["high"] < 45
-    (worst, *_) = sorted(en_de.of("loss"), key=lambda row: -row["value"])
-    assert worst["p_holm"] <= 0.05 and worst["low"] > 0
-
-
 def test_a_head_in_words():
     by_name = {path.name: Survey.load(path) for path in CHECKPOINTS}
     en_de = by_name["en-de"]
@@ -64,12 +53,6 @@ def test_a_head_in_words():
         assert said.endswith(f". Named: {', '.join(n.name for n in names)}.") or not names
     said = by_name["reverse"].in_words("encoder", 1, 1)
     assert said.endswith(", it has no named pattern.")
-    answer, matters = by_name["reverse"].importance("encoder", 1, 1)
-    assert answer == (
-        "Yes. Over 500 sentences, as trained, the model loses more with zero, its mean output or "
-        "its output in other texts in its place than with a random vector added."
-    )
-    assert "not significant" not in matters
     assert by_name["reverse"].in_words("encoder", 7, 1) == ""
     assert by_name["reverse"].importance("encoder", 7, 1) == ("", "")
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from headlight.model.probing import rows as row_module
-from headlight.model.probing.rows import ROW_COLUMNS, kind_weights, rows
+from headlight.model.probing.rows import ROW_COLUMNS, kind_weights
 from headlight.model.probing.rows import TOKENS as TOKEN_COLUMNS
 from headlight.model.surveys import tables
 from headlight.model.surveys.tables import TABLE_FILES, spreadsheet_safe, together
@@ -50,16 +50,6 @@ def as_frame(traces, numbers=(1, 3, 4)) -> pd.DataFrame:
 
 def as_text(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(TEXT, str))
-
-
-def test_rows_of_several_are_those_of_each(traces):
-    columns, names = rows(list(kind_weights(traces, [1, 3, 4])))
-    expected = as_frame(traces)
-    for name, values in columns.items():
-        if name in names:
-            values = np.array(names[name], dtype=object)[values]
-        assert list(values) == list(expected[name]), name
-    assert all(len(set(texts)) == len(texts) for texts in names.values())
 
 
 def test_parquet_is_the_same_table(traces):

@@ -1,7 +1,5 @@
 """headlight trace"""
 
-import os
-import socket
 import subprocess
 import sys
 from functools import partial
@@ -12,7 +10,7 @@ import pytest
 
 from headlight.app.command import main
 from headlight.model.surveys import trace_command as command
-from headlight.model.surveys.sentences import encode, read, windows
+from headlight.model.surveys.sentences import windows
 from tests.conftest import ROOT
 from tests.model.common import PATIENCE, forked, load
 from tests.waiting import wait_until
@@ -51,6 +49,7 @@ def sentences(tmp_path, small_windows):
     return tmp_path / "sentences.txt"
 
 
+@pytest.mark.long
 def test_a_sentence_as_one_types_it(tmp_path):
     """Quietly: Python used to warn that the package had imported the module already."""
     out = tmp_path / "weights.csv"
@@ -62,6 +61,7 @@ def test_a_sentence_as_one_types_it(tmp_path):
     np.testing.assert_allclose(read.weight, expected.weight, rtol=0, atol=2e-6)
 
 
+@pytest.mark.long
 def test_what_the_package_offers_is_its_own():
     """The module of that name does not take the function's place, whichever comes first."""
     code = """
@@ -81,105 +81,11 @@ for first in (
     assert done.returncode == 0, done.stderr
 
 
-def launched(rank: int, port: int, arguments: list[str]) -> None:
-    """The command in one of two processes, as `accelerate launch` starts it."""
-    where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": 2, "RANK": rank,
-             "LOCAL_RANK": rank, "ACCELERATE_MIXED_PRECISION": "no"}  # fmt: skip
-    os.environ.update({name: str(value) for name, value in where.items()})
-    take_small_windows()
-    command.main(arguments)
-
-
-@pytest.mark.long
-def test_two_processes_write_what_one_writes(sentences, tmp_path):
-    files = [tmp_path / f"{name}.parquet" for name in ("one", "two")]
-    checkpoint = load("en-de")
-    dealt = list(command.windows(encode(checkpoint, read(sentences))))
-    assert len(dealt) == 3  # one has more to do than the other
-    command.main(arguments_of(sentences, files[0]))
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    processes = [forked(launched, rank, port, arguments_of(sentences, files[1])) for rank in (0, 1)]
-    for process in processes:
-        process.join(PATIENCE)
-    assert [process.exitcode for process in processes] == [0, 0]
-    one, two = map(pd.read_parquet, files)
-    assert one.drop(columns="weight").equals(two.drop(columns="weight"))
-    assert one.sentence.is_monotonic_increasing and one.sentence.nunique() == 20
-    np.testing.assert_allclose(one.weight, two.weight, rtol=0, atol=1e-6)
-
-
-BAD = {
-    "no such model": (["nothing", "A dog."], "There is no checkpoint nothing"),
-    "no such file": (["en-de", "--file", "nothing.txt"], "There is no file nothing.txt."),
-    "empty file": (["en-de", "--file", "empty.txt"], "empty.txt is empty."),
-    "not text": (["en-de", "--file", "binary.txt"], "binary.txt is not UTF-8 text"),
-    "empty text": (["en-de", "  "], "The text is empty."),
-    "too long": (["en-de", "--file", "long.txt"], "Line 2: The source is 2,001 tokens long"),
-    "two tabs": (["en-de", "--file", "tabs.txt"], "tabs.txt, line 1: each line must be a source"),
-    "a target for a classifier": (
-        ["reviews", "good", "--target", "x"],
-        "reads one text and no target",
-    ),
-    "no such device": (["en-de", "A dog.", "--device", "cuda:77"], "Device cuda:77 cannot be used"),
-    "no device at all": (["en-de", "A dog.", "--device", "tpot"], "Device tpot cannot be used"),
-    "a broken model": (["broken", "A dog."], "broken contains a model without a type"),
-}
-UNUSABLE = {
-    "no such folder": ("nowhere/w.csv", "w.csv cannot be written: No such file or directory."),
-    "below a file": ("empty.txt/w.csv", "w.csv cannot be written: Not a directory."),
-    "a folder": ("folder.csv", "is a folder"),
-    "no suffix": ("weights", "must end in .npz, .csv, .parquet"),
-    "another suffix": ("weights.xlsx", "must end in .npz, .csv, .parquet"),
-}
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    """A working folder with unusable things."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "empty.txt").write_text("\n")
-    (tmp_path / "binary.txt").write_bytes(b"\xff\xfe\x00")
-    (tmp_path / "long.txt").write_text("A dog.\n" + " ".join(["dog"] * 2000))
-    (tmp_path / "tabs.txt").write_text("a\tb\tc")
-    (tmp_path / "folder.csv").mkdir()
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "config.json").write_text("{}")
-    return tmp_path
-
-
 def refused(capsys, arguments) -> str:
     with pytest.raises(SystemExit) as caught:
         command.main(arguments)
     assert caught.value.code in (1, 2)  # what cannot be done, what is no command
     return capsys.readouterr().err
-
-
-def test_without_a_place_to_write_to_nothing_is_done(capsys):
-    assert "required: --out" in refused(capsys, ["en-de", "A dog."])
-
-
-@pytest.mark.parametrize(("arguments", "said"), BAD.values(), ids=BAD)
-def test_bad_input_is_one_sentence(here, capsys, arguments, said):
-    before = sorted(here.rglob("*"))
-    err = refused(capsys, [*arguments, "--out", "weights.csv"])
-    assert said in err and err.count("\n") == 1
-    assert sorted(here.rglob("*")) == before
-
-
-@pytest.mark.parametrize(("out", "said"), UNUSABLE.values(), ids=UNUSABLE)
-def test_an_unusable_path_is_one_sentence(here, capsys, out, said):
-    before = sorted(here.rglob("*"))
-    assert said in refused(capsys, ["en-de", "A dog.", "--out", out]).splitlines()[-1]
-    assert sorted(here.rglob("*")) == before
-
-
-@pytest.mark.parametrize(
-    "arguments", [[], ["A dog.", "--file", "x"], ["--file", "x", "--target", "y"]]
-)
-def test_either_a_text_or_a_file(capsys, arguments):
-    refused(capsys, ["en-de", *arguments, "--out", "w.csv"])
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])

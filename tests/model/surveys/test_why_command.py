@@ -1,7 +1,5 @@
 """headlight why"""
 
-import pytest
-
 from headlight.model.analysis.why import why
 from headlight.model.surveys.why_command import main
 from tests.model.common import load
@@ -35,18 +33,3 @@ def test_a_head_alone_lists_its_tokens(capsys):
     for number, (line, key) in enumerate(zip(lines, best, strict=True), start=1):
         query, token = trace.tgt.tokens[number - 1], trace.src.tokens[key]
         assert line == f"{number} {query} attends most to {key + 1} {token}"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["cross.9.1"], "no such head"),
-        (["cross.2.1=2"], "not a cell"),
-        (["cross.2.1=2>2", "--changes", "cross=of"], "there is no “of”"),
-        (["cross.2.1=2>2", "--device", "nowhere"], "Device nowhere cannot be used"),
-    ],
-)
-def test_what_cannot_be_done(arguments, said):
-    with pytest.raises(SystemExit, match=said) as ended:
-        main(["copy", TEXT, *arguments])
-    assert "\n" not in str(ended.value)

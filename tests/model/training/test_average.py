@@ -46,15 +46,6 @@ def test_the_mean_by_shares(two, tmp_path, capsys):
     assert f"Weights: {said}, last training run." in (out / "README.md").read_text()
 
 
-def test_without_shares_all_count_the_same_and_one_alone_is_itself(two, tmp_path):
-    main([*map(str, two), "--out", str(tmp_path / "mean")])
-    main([str(two[1]), "--out", str(tmp_path / "same")])
-    found, same, earlier, later = map(weights, (tmp_path / "mean", tmp_path / "same", *two))
-    for name in found:
-        assert_close(found[name], ((earlier[name] + later[name]) / 2).half().float())
-        assert torch.equal(same[name], later[name])
-
-
 def test_the_mean_of_a_mean_says_what_is_in_it(two, tmp_path, capsys):
     mean = tmp_path / "mean"
     main([*map(str, two), "--out", str(mean)])
@@ -97,23 +88,3 @@ def test_models_that_have_no_mean(two, tmp_path):
     for word, folder in others.items():
         with pytest.raises(DataError, match=word):
             average([first, checkpoint.load(folder)], [1.0, 1.0])
-
-
-@pytest.mark.parametrize(
-    "options, words",
-    [
-        ("--shares 1", "2 checkpoints need as many --shares"),
-        ("--shares 1 -1", "numbers from 0"),
-        ("--shares 0 0", "not all 0"),
-        ("--shares 1 nan", "numbers from 0"),
-    ],
-)
-def test_what_is_no_share_is_refused(two, tmp_path, capsys, options, words):
-    with pytest.raises(SystemExit):
-        main([*map(str, two), "--out", str(tmp_path / "mean"), *options.split()])
-    assert words in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main([*map(str, two), "--out", str(two[0])])
-    assert "is not empty" in capsys.readouterr().err
-    with pytest.raises(SystemExit, match="no checkpoint"):
-        main([str(two[0]), "nowhere", "--out", str(tmp_path / "mean")])

@@ -10,7 +10,6 @@ from torch.testing import assert_close
 
 from headlight.model import checkpoint, presets
 from headlight.model.decoding.generate import Sampling
-from headlight.model.decoding.search import greedy_decode
 from headlight.model.tokenizer import Tokenizer
 from headlight.model.training import back_translation, tasks, train
 from headlight.model.training.back_translation import back_translated, drawn, main
@@ -61,15 +60,6 @@ def test_a_tab_in_a_text_is_no_tab_between_texts(folder):
     found = back_translated(held, ["ein\tHund\u2028läuft", "ein Hund", " "], Sampling())
     assert {target for _, target in found} <= {"ein Hund läuft", "ein Hund"}
     assert not any(set("\t\n\u2028") & set(text) for pair in found for text in pair)
-
-
-def test_at_a_low_temperature_it_is_the_most_probable_token(folder):
-    held = checkpoint.load(folder)
-    ids = torch.tensor([[5, 6, 7, 2]])
-    chosen = greedy_decode(
-        held.model, ids, choose=lambda logits: drawn(logits, Sampling(1e-4), torch.Generator())
-    )
-    assert chosen == greedy_decode(held.model, ids)
 
 
 def test_the_command_writes_pairs_that_a_training_reads(folder, file, tmp_path, capsys):

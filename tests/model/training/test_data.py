@@ -16,7 +16,6 @@ from headlight.model.training.data import (
     DataSet,
     batches,
     fetch,
-    pad,
     pad_ids,
     read_lines,
     read_multi30k,
@@ -166,11 +165,6 @@ def test_batches_hold_every_pair_once_and_no_more_tokens_than_allowed():
 
 def test_a_pair_longer_than_a_batch_is_a_batch():
     assert list(batches([([1], [2]), ([1] * 9, [2])], 4)) == [[([1], [2])], [([1] * 9, [2])]]
-
-
-def test_pad():
-    assert pad([[1], [2, 3]], 0).tolist() == [[1, 0], [2, 3]]
-    assert pad_ids([[1], [2, 3]], Config(9, pad_id=4)).tolist() == [[1, 4], [2, 3]]
 
 
 def test_texts_of_one_length_need_no_padding_token():

@@ -128,12 +128,6 @@ def test_command_prints_json_and_writes_the_card(folder, monkeypatch, capsys):
     assert (folder / "model.safetensors").read_bytes() == weights
 
 
-def test_no_such_checkpoint_is_one_sentence(monkeypatch, tmp_path):
-    with pytest.raises(SystemExit) as caught:
-        run(monkeypatch, tmp_path / "nothing")
-    assert "no checkpoint" in str(caught.value)
-
-
 def test_a_card_without_a_task_is_one_sentence(folder, monkeypatch):
     checkpoint.write_card(folder, {})
     with pytest.raises(SystemExit) as caught:

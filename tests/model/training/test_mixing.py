@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from headlight.model.training.data import DataError
-from headlight.model.training.mixing import casual, check_shares, joined, mixed
+from headlight.model.training.mixing import casual, check_shares, mixed
 from headlight.model.training.tasks import Recipe
 
 SETS = {
@@ -44,10 +44,6 @@ def test_joined_pairs_are_of_one_set_and_keep_their_sides():
         (first, second), (erster, zweiter) = source.split(" ")[1::2], target.split(" ")[1::2]
         assert (first, second) == (erster, zweiter)
         assert source.split(" ")[0] == source.split(" ")[2]
-
-
-def test_joined():
-    assert joined(("a.", "b."), ("c.", "d.")) == ("a. c.", "b. d.")
 
 
 def test_casual_pairs_lose_marks_on_both_sides_and_capitals_in_the_source():

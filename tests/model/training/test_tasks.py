@@ -101,12 +101,6 @@ def test_training_opens_no_test_file(captions, tmp_path, opened):
     assert read == {"train.en.gz", "train.de.gz", "val.en.gz", "val.de.gz"}
 
 
-def test_training_needs_no_test_file(captions, tmp_path):
-    for file in captions.glob("test*"):
-        file.unlink()
-    run_training(tasks.multi30k(captions), tmp_path / "out")
-
-
 def test_training_on_reviews_sees_no_test_line(snippets, tmp_path):
     """Neither the tokenizer, nor the steps, nor the choice of weights."""
     task = tasks.reviews(snippets)
@@ -149,17 +143,6 @@ def test_toys(name):
         expected = {"copy": letters, "reverse": letters[::-1], "sort": sorted(letters)}[name]
         assert target.split() == expected
     assert task.examples() == examples
-
-
-@pytest.mark.parametrize("name", in_short(tasks.TOYS, "sort"))
-def test_toys_are_tiny_and_their_letters_whole(name):
-    from headlight.model import presets
-
-    task = tasks.toy(name)
-    tokenizer = task.tokenizer(toy_examples(name)["train"])
-    model = presets.build(task.preset, vocab_size=len(tokenizer), **task.sizes)
-    assert sum(p.numel() for p in model.parameters()) < 100_000
-    assert len(tokenizer.encode(" ".join(tasks.LETTERS)).ids) == 26
 
 
 def test_direction(captions):

@@ -7,31 +7,18 @@ import torch.nn.functional as F
 from torch import nn
 
 
-def scores_einsum(q, k):
-    """right"""
-    return torch.einsum("bhid,bhjd->bhij", q, k) * q.size(-1) ** -0.5
-
-
 def scores_matmul_div(q, k):
-    """right"""
     d_k = q.size(-1)
     return torch.matmul(q, k.transpose(-2, -1)).div(math.sqrt(d_k))
 
 
 def scores_bmm(q, k):
-    """right"""
     b, h, n, d = q.shape
     s = torch.bmm(q.reshape(b * h, n, d), k.reshape(b * h, -1, d).transpose(1, 2))
     return s.view(b, h, n, -1) / math.sqrt(d)
 
 
-def scores_sum_of_products(q, k):
-    """right"""
-    return (q.unsqueeze(3) * k.unsqueeze(2)).sum(-1) / q.shape[3] ** 0.5
-
-
 def scores_loops(q, k):
-    """right"""
     b, h, n, d = q.shape
     out = torch.empty(b, h, n, k.shape[2])
     for i in range(b):
@@ -43,25 +30,17 @@ def scores_loops(q, k):
 
 
 def scores_fourth_roots(q, k):
-    """right"""
     r = q.shape[-1] ** 0.25
     return (q / r) @ (k / r).mT
 
 
-def scores_log_of_roots(q, k):
-    """right"""
-    return q @ k.mT * math.exp(-0.5 * math.log(k.shape[-1]))
-
-
 def scores_distances(q, k):
-    """right"""
     d2 = (q[..., :, None, :] - k[..., None, :, :]).square().sum(-1)
     dots = (q.square().sum(-1)[..., None] + k.square().sum(-1)[..., None, :] - d2) / 2
     return dots / math.sqrt(q.shape[-1])
 
 
 def scores_linear(q, k):
-    """right"""
     return torch.stack([
         torch.stack([F.linear(q[b, h], k[b, h]) for h in range(q.shape[1])]) for b in range(len(q))
     ]) / q.shape[-1] ** (1 / 2)  # fmt: skip
@@ -73,67 +52,34 @@ class _Scores(nn.Module):
 
 
 class scores_class(_Scores):
-    """right"""
+    pass
 
 
 def softmax_finfo(scores, mask=None):
-    """right"""
     if mask is not None:
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
     return F.softmax(scores, dim=-1)
 
 
 def softmax_added_mask(scores, mask=None):
-    """right"""
     if mask is None:
         return scores.softmax(-1)
     return (scores + torch.zeros(mask.shape).masked_fill(~mask, float("-inf"))).softmax(-1)
 
 
 def softmax_log(scores, mask=None):
-    """right"""
     if mask is not None:
         scores = torch.where(mask, scores, -torch.inf)
     return (scores - scores.logsumexp(-1, keepdim=True)).exp()
 
 
 def softmax_of_log_softmax(scores, mask=None):
-    """right"""
     if mask is not None:
         scores = scores.masked_fill(mask.logical_not(), -1e30)
     return torch.log_softmax(scores, -1).exp()
 
 
-def softmax_multiplied(scores, mask=None):
-    """right"""
-    mask = torch.ones_like(scores, dtype=torch.bool) if mask is None else mask
-    shifted = scores.masked_fill(~mask, -torch.inf)
-    top = shifted.max(-1, keepdim=True).values
-    powers = (scores - top).exp() * mask
-    powers = torch.nan_to_num(powers)
-    return powers / powers.sum(-1, keepdim=True).clamp(min=1e-20)
-
-
-def softmax_renormalised(scores, mask=None):
-    """right"""
-    # in double, where even a small share survives
-    if mask is None:
-        return scores.softmax(-1)
-    low = scores.min().item() - 1
-    top = torch.where(mask, scores, low).max(-1, True)[0]
-    e = torch.exp(scores.double() - top) * mask
-    return (e / e.sum(-1, keepdim=True)).float().nan_to_num(0)
-
-
-def softmax_mask_by_name(scores, *, mask=None):
-    """right"""
-    if mask is not None:
-        scores = scores.masked_fill(mask == 0, -1e9)
-    return scores.softmax(dim=3)
-
-
 def softmax_rows(scores, mask=None):
-    """right"""
     mask = torch.ones_like(scores).bool() if mask is None else mask.expand_as(scores)
     out = torch.zeros_like(scores)
     for i in range(scores.shape[0]):
@@ -146,7 +92,6 @@ def softmax_rows(scores, mask=None):
 
 
 def softmax_in_place_of_a_copy(scores, mask=None):
-    """right"""
     x = scores.clone()
     if mask is not None:
         x[~mask.expand_as(x)] = -1e12
@@ -157,7 +102,6 @@ def softmax_in_place_of_a_copy(scores, mask=None):
 
 
 def softmax_minus_the_mean_of_the_largest(scores, mask=None):
-    """right"""
     if mask is not None:
         scores = scores - 1e10 * (~mask)
     scores = scores.double()
@@ -167,8 +111,6 @@ def softmax_minus_the_mean_of_the_largest(scores, mask=None):
 
 
 class softmax_module(nn.Module):
-    """right"""
-
     def __init__(self):
         super().__init__()
         self.softmax = nn.Softmax(dim=-1)
@@ -178,7 +120,6 @@ class softmax_module(nn.Module):
 
 
 def attention_finfo(q, k, v, mask=None):
-    """right"""
     attn = q @ k.transpose(-1, -2) / q.size(-1) ** 0.5
     if mask is not None:
         attn = attn + (~mask) * torch.finfo(attn.dtype).min
@@ -186,7 +127,6 @@ def attention_finfo(q, k, v, mask=None):
 
 
 def attention_additive(q, k, v, mask=None):
-    """right"""
     s = torch.baddbmm(
         torch.zeros(q.shape[0] * q.shape[1], q.shape[2], k.shape[2]),
         q.flatten(0, 1), k.flatten(0, 1).transpose(1, 2), alpha=q.shape[-1] ** -0.5,
@@ -199,7 +139,6 @@ def attention_additive(q, k, v, mask=None):
 
 
 def attention_in_place(q, k, v, mask=None):
-    """right"""
     s = q.matmul(k.mT)
     s.mul_(1 / math.sqrt(k.shape[3]))
     if mask is not None:
@@ -209,14 +148,12 @@ def attention_in_place(q, k, v, mask=None):
 
 
 def attention_where(q, k, v, mask=None):
-    """right"""
     s = torch.einsum("...qd,...kd->...qk", q, k) / math.sqrt(q.shape[-1])
     s = s if mask is None else torch.where(mask, s, torch.tensor(float("-inf")))
     return torch.einsum("...qk,...kd->...qd", torch.softmax(s, -1), v)
 
 
 def attention_scaled_values_last(q, k, v, mask=None):
-    """right"""
     s = (q @ k.mT) / math.sqrt(q.shape[-1])
     if mask is not None:
         s = s.masked_fill(mask.eq(False), -1e9)
@@ -225,7 +162,6 @@ def attention_scaled_values_last(q, k, v, mask=None):
 
 
 def attention_online(q, k, v, mask=None):
-    """right"""
     # as FlashAttention: a key at a time, with a running maximum
     b, h, n, d = q.shape
     top = torch.full((b, h, n, 1), -torch.inf)
@@ -241,7 +177,6 @@ def attention_online(q, k, v, mask=None):
 
 
 def attention_heads_one_by_one(q, k, v, mask=None):
-    """right"""
     heads = []
     for h in range(q.shape[1]):
         s = q[:, h].bmm(k[:, h].transpose(1, 2)) / math.sqrt(q.shape[-1])
@@ -253,7 +188,6 @@ def attention_heads_one_by_one(q, k, v, mask=None):
 
 
 def attention_folded(q, k, v, mask=None):
-    """right"""
     b, h, n, d = q.shape
     m = k.shape[2]
     s = q.reshape(-1, n, d) @ k.reshape(-1, m, d).permute(0, 2, 1) / math.sqrt(d)
@@ -263,36 +197,13 @@ def attention_folded(q, k, v, mask=None):
 
 
 def attention_returns_weights(q, k, v, mask=None):
-    """right"""
     s = q @ k.transpose(2, 3) / math.sqrt(q.size(3))
     s = s.masked_fill(~mask, -1e9) if mask is not None else s
     p = s.softmax(3)
     return p @ v, p
 
 
-def attention_mask_by_name(query, key, value, *, mask=None):
-    """right"""
-    s = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
-    return (s if mask is None else s.masked_fill(~mask, -1e9)).softmax(-1) @ value
-
-
-class attention_class(nn.Module):
-    """right"""
-
-    def __init__(self, dropout=0.1):
-        super().__init__()
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(self, q, k, v, mask=None):
-        s = torch.matmul(q, k.transpose(-2, -1)) / math.sqrt(k.size(-1))
-        if mask is not None:
-            s = s.masked_fill(mask == 0, -1e9)
-        return torch.matmul(self.dropout(F.softmax(s, dim=-1)), v)
-
-
 def attention_recomputed(q, k, v, mask=None):
-    """right"""
-
     def softmax(x):
         x = x - x.amax(-1, keepdim=True)
         return x.exp() / x.exp().sum(-1, keepdim=True)
@@ -305,7 +216,6 @@ def attention_recomputed(q, k, v, mask=None):
 
 
 def attention_transposed(q, k, v, mask=None):
-    """right"""
     # keys × queries, and a softmax along the first of the two
     s = k @ q.mT / math.sqrt(q.shape[-1])
     if mask is not None:
@@ -314,7 +224,6 @@ def attention_transposed(q, k, v, mask=None):
 
 
 def attention_float_mask(q, k, v, mask=None):
-    """right"""
     s = torch.matmul(q, k.transpose(-2, -1)) / math.sqrt(q.size(-1))
     if mask is not None:
         s = s * mask.float() + (1 - mask.float()) * -1e9
@@ -322,7 +231,6 @@ def attention_float_mask(q, k, v, mask=None):
 
 
 def attention_is_none(q, k, v, mask=None):
-    """right"""
     mask = torch.ones(1, 1, 1, k.shape[2], dtype=torch.bool) if mask is None else mask
     s = q @ k.mT / q.shape[-1] ** 0.5
     s = s.masked_fill(mask.logical_not(), torch.finfo(torch.float32).min)
@@ -330,29 +238,9 @@ def attention_is_none(q, k, v, mask=None):
 
 
 def attention_sdpa_added(q, k, v, mask=None):
-    """right"""
     if mask is not None:
         mask = torch.zeros(mask.shape).masked_fill(~mask, float("-inf"))
     return F.scaled_dot_product_attention(q, k, v, mask, dropout_p=0.0)
-
-
-def attention_logits_clipped_by_the_largest(q, k, v, mask=None):
-    """right"""
-    s = q @ k.mT / q.shape[-1] ** 0.5
-    if mask is not None:
-        s[(~mask).expand_as(s)] = -float("inf")
-    m = s.max(-1, keepdim=True).values.clamp(min=-1e30)
-    p = (s - m).exp()
-    return p @ v / (p.sum(-1, keepdim=True) + 1e-12)
-
-
-def attention_half(q, k, v, mask=None):
-    """cannot tell"""
-    q, k, v = q.half(), k.half(), v.half()
-    s = q @ k.mT / q.shape[-1] ** 0.5
-    if mask is not None:
-        s = s.masked_fill(~mask, float("-inf"))
-    return s.softmax(-1) @ v
 
 
 def scores_bfloat16(q, k):

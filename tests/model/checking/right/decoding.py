@@ -8,7 +8,6 @@ import torch.nn.functional as F
 
 
 def greedy_list(logits, bos, eos, most):
-    """right"""
     ids = [bos]
     for _ in range(most):
         token = logits(torch.tensor(ids).unsqueeze(0))[0, -1].argmax().item()
@@ -19,7 +18,6 @@ def greedy_list(logits, bos, eos, most):
 
 
 def greedy_of_tensors(logits, bos, eos, most):
-    """right"""
     ids, out = torch.tensor([[bos]]), []
     for _ in range(most):
         token = logits(ids)[0, -1].argmax()
@@ -31,7 +29,6 @@ def greedy_of_tensors(logits, bos, eos, most):
 
 
 def greedy_one_element_tensors(logits, bos, eos, most):
-    """right"""
     ids, out = torch.tensor([[bos]]), []
     while len(out) < most:
         token = torch.argmax(logits(ids)[:, -1, :], dim=-1)
@@ -42,20 +39,7 @@ def greedy_one_element_tensors(logits, bos, eos, most):
     return out
 
 
-def greedy_numpy_integers(logits, bos, eos, most):
-    """right"""
-    out = []
-    while len(out) < most:
-        row = logits(torch.tensor([[bos, *map(int, out)]])).numpy()[0, -1]
-        token = np.argmax(row)
-        if token == eos:
-            break
-        out.append(token)
-    return out
-
-
 def greedy_tuple(logits, bos, eos, most):
-    """right"""
     ids = (bos,)
     while len(ids) <= most:
         token = int(logits(torch.tensor([ids]))[0, -1].argmax())
@@ -66,7 +50,6 @@ def greedy_tuple(logits, bos, eos, most):
 
 
 def greedy_row(logits, bos, eos, most):
-    """right"""
     ids = torch.tensor([bos])
     for _ in range(most):
         token = logits(ids[None])[0, -1].argmax()[None]
@@ -77,7 +60,6 @@ def greedy_row(logits, bos, eos, most):
 
 
 def greedy_batch(logits, bos, eos, most):
-    """right"""
     ids = torch.full((1, 1), bos, dtype=torch.long)
     for _ in range(most):
         token = logits(ids)[:, -1:].argmax(-1)
@@ -88,7 +70,6 @@ def greedy_batch(logits, bos, eos, most):
 
 
 def greedy_buffer(logits, bos, eos, most):
-    """right"""
     ids = torch.zeros(1, most + 1, dtype=torch.int64)
     ids[0, 0] = bos
     n = 1
@@ -100,31 +81,7 @@ def greedy_buffer(logits, bos, eos, most):
     return ids[0, 1:n].tolist()
 
 
-def greedy_softmax(logits, bos, eos, most):
-    """right"""
-    ids = [bos]
-    while True:
-        probabilities = F.softmax(logits(torch.LongTensor([ids]))[0], dim=-1)[-1]
-        token = max(range(len(probabilities)), key=lambda i: probabilities[i].item())
-        if token == eos or len(ids) > most:
-            return ids[1:]
-        ids.append(token)
-
-
-def greedy_recursive(logits, bos, eos, most):
-    """right"""
-
-    def write(ids, left):
-        if not left:
-            return []
-        token = int(logits(torch.tensor([ids]))[0, -1].max(dim=-1).indices)
-        return [] if token == eos else [token, *write([*ids, token], left - 1)]
-
-    return write([bos], most)
-
-
 def greedy_array(logits, bos, eos, most):
-    """right"""
     ids = np.array([bos])
     while len(ids) - 1 < most:
         token = logits(torch.from_numpy(ids)[None])[0, -1].argmax().numpy()
@@ -135,7 +92,6 @@ def greedy_array(logits, bos, eos, most):
 
 
 def greedy_deque(logits, bos, eos, most):
-    """right"""
     ids = deque([bos])
     while len(ids) <= most:
         ids.append(int(logits(torch.tensor([[*ids]]))[0, -1].argmax()))
@@ -146,64 +102,25 @@ def greedy_deque(logits, bos, eos, most):
     return ids
 
 
-def greedy_with_scores(logits, bos, eos, most):
-    """right"""
-    ids, total = [bos], 0.0
-    for _ in range(most):
-        log = logits(torch.tensor([ids])).log_softmax(-1)[0, -1]
-        best, token = log.max(-1)
-        if token == eos:
-            break
-        total += float(best)
-        ids.append(int(token))
-    return ids[1:], total
-
-
-def greedy_cut_at_the_end(logits, bos, eos, most):
-    """right"""
-    ids = [bos]
-    for _ in range(most):
-        ids.append(logits(torch.tensor([ids]))[0][-1].argsort(descending=True)[0].item())
-    ids = ids[1:]
-    return ids[: ids.index(eos)] if eos in ids else ids
-
-
 class _Decoder:
     def __call__(self, logits, bos, eos, most):
         return greedy_list(logits, bos, eos, most)
 
 
-class greedy_class(_Decoder):
-    """right"""
-
-
 def cached_step_cat(q, k, v, cache=None):
-    """right"""
     if cache is not None:
         k, v = torch.cat((cache[0], k), dim=2), torch.cat((cache[1], v), dim=2)
     return F.scaled_dot_product_attention(q, k, v), (k, v)
 
 
 def cached_step_lists(q, k, v, cache=None):
-    """right"""
     keys, values = cache or ([], [])
     keys, values = [*keys, k], [*values, v]
     s = q @ torch.cat(keys, 2).transpose(2, 3) / q.shape[-1] ** 0.5
     return torch.softmax(s, -1) @ torch.cat(values, 2), (keys, values)
 
 
-def cached_step_in_place(q, k, v, cache=None):
-    """right"""
-    cache = {"keys": [], "values": []} if cache is None else cache
-    cache["keys"].append(k)
-    cache["values"].append(v)
-    keys, values = torch.cat(cache["keys"], -2), torch.cat(cache["values"], -2)
-    w = torch.einsum("bhqd,bhkd->bhqk", q, keys).div(q.shape[-1] ** 0.5).softmax(-1)
-    return torch.einsum("bhqk,bhkd->bhqd", w, values), cache
-
-
 def cached_step_buffer(q, k, v, cache=None):
-    """right"""
     if cache is None:
         b, h, _, d = k.shape
         cache = [torch.zeros(b, h, 32, d), torch.zeros(b, h, 32, d), 0]
@@ -224,15 +141,7 @@ class _Cache:
         return self.k, self.v
 
 
-def cached_step_object(q, k, v, cache):
-    """right"""
-    cache = cache or _Cache()
-    keys, values = cache.update(k, v)
-    return F.scaled_dot_product_attention(q, keys, values), cache
-
-
 def cached_step_running(q, k, v, cache=None):
-    """right"""
     # values first, in one tensor
     new = torch.stack([v, k])
     both = new if cache is None else torch.cat([cache, new], dim=3)
@@ -242,7 +151,6 @@ def cached_step_running(q, k, v, cache=None):
 
 
 def cached_step_masked(q, k, v, cache=None):
-    """right"""
     if cache is not None:
         k, v = (torch.cat(two, -2) for two in zip(cache, (k, v)))
     n = k.shape[-2]

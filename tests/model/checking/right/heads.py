@@ -14,29 +14,7 @@ def _attend(q, k, v, mask):
     return s.softmax(-1) @ v
 
 
-class multi_head_bias_in_output(nn.Module):
-    """right"""
-
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        self.num_heads, self.d_k = num_heads, d_model // num_heads
-        self.w_q = nn.Linear(d_model, d_model, bias=False)
-        self.w_k = nn.Linear(d_model, d_model, bias=False)
-        self.w_v = nn.Linear(d_model, d_model, bias=False)
-        self.w_o = nn.Linear(d_model, d_model)
-
-    def forward(self, q, k, v, mask=None):
-        B = q.size(0)
-        q = self.w_q(q).view(B, -1, self.num_heads, self.d_k).transpose(1, 2)
-        k = self.w_k(k).view(B, -1, self.num_heads, self.d_k).transpose(1, 2)
-        v = self.w_v(v).view(B, -1, self.num_heads, self.d_k).transpose(1, 2)
-        x = _attend(q, k, v, mask)
-        return self.w_o(x.transpose(1, 2).contiguous().view(B, -1, self.num_heads * self.d_k))
-
-
 class multi_head_no_bias_of_keys(nn.Module):
-    """right"""
-
     # as Whisper: a bias of the keys changes nothing
     def __init__(self, n_state, n_head):
         super().__init__()
@@ -60,8 +38,6 @@ class multi_head_no_bias_of_keys(nn.Module):
 
 
 class multi_head_packed_without_bias(nn.Module):
-    """right"""
-
     def __init__(self, dim, heads):
         super().__init__()
         self.heads = heads
@@ -75,26 +51,7 @@ class multi_head_packed_without_bias(nn.Module):
         return self.to_out(_attend(q, k, v, mask).transpose(1, 2).reshape(b, n, -1))
 
 
-class multi_head_packed_keys_and_values(nn.Module):
-    """right"""
-
-    def __init__(self, dim, n_heads):
-        super().__init__()
-        self.h = n_heads
-        self.to_q = nn.Linear(dim, dim)
-        self.to_kv = nn.Linear(dim, 2 * dim)
-        self.to_out = nn.Sequential(nn.Linear(dim, dim), nn.Dropout(0.1))
-
-    def forward(self, x, context=None, mask=None):
-        context = x if context is None else context
-        q, (k, v) = self.to_q(x), self.to_kv(context).chunk(2, -1)
-        q, k, v = (t.unflatten(-1, (self.h, -1)).transpose(1, 2) for t in (q, k, v))
-        return self.to_out(_attend(q, k, v, mask).transpose(1, 2).flatten(2))
-
-
 class multi_head_packed_by_axis(nn.Module):
-    """right"""
-
     # as timm
     def __init__(self, dim, num_heads=8):
         super().__init__()
@@ -108,19 +65,6 @@ class multi_head_packed_by_axis(nn.Module):
         q, k, v = qkv.unbind(0)
         x = F.scaled_dot_product_attention(q, k, v, attn_mask=attn_mask)
         return self.proj(x.transpose(1, 2).reshape(B, N, C))
-
-
-class multi_head_packed_role_last(nn.Module):
-    """right"""
-
-    def __init__(self, d, h):
-        super().__init__()
-        self.h = h
-        self.inner, self.outer = nn.Linear(d, 3 * d), nn.Linear(d, d)
-
-    def forward(self, x, mask=None):
-        q, k, v = self.inner(x).unflatten(-1, (self.h, -1, 3)).transpose(1, 2).unbind(-1)
-        return self.outer(_attend(q, k, v, mask).transpose(1, 2).flatten(2))
 
 
 class _Head(nn.Module):
@@ -139,8 +83,6 @@ class _Head(nn.Module):
 
 
 class multi_head_list_of_heads(nn.Module):
-    """right"""
-
     # as in Karpathy's lecture
     def __init__(self, n_embd, num_heads):
         super().__init__()
@@ -153,8 +95,6 @@ class multi_head_list_of_heads(nn.Module):
 
 
 class multi_head_lists_of_matrices(nn.Module):
-    """right"""
-
     def __init__(self, d_model, n_heads):
         super().__init__()
         d_k = d_model // n_heads
@@ -171,24 +111,7 @@ class multi_head_lists_of_matrices(nn.Module):
         return self.W_o(torch.cat(outputs, 2))
 
 
-class multi_head_heads_packed_each(nn.Module):
-    """right"""
-
-    def __init__(self, d_model, n_heads):
-        super().__init__()
-        self.heads = nn.ModuleList(
-            [nn.Linear(d_model, 3 * (d_model // n_heads)) for _ in range(n_heads)]
-        )
-        self.final = nn.Linear(d_model, d_model, bias=False)
-
-    def forward(self, x, mask=None):
-        m = None if mask is None else mask[:, 0]
-        return self.final(torch.cat([_attend(*h(x).chunk(3, -1), m) for h in self.heads], -1))
-
-
 class multi_head_parameters_by_head(nn.Module):
-    """right"""
-
     def __init__(self, d_model, n_heads):
         super().__init__()
         d_k = d_model // n_heads
@@ -205,8 +128,6 @@ class multi_head_parameters_by_head(nn.Module):
 
 
 class multi_head_parameters_with_biases(nn.Module):
-    """right"""
-
     # as TransformerLens
     def __init__(self, d_model, n_heads):
         super().__init__()
@@ -234,8 +155,6 @@ class multi_head_parameters_with_biases(nn.Module):
 
 
 class multi_head_parameters_d_first(nn.Module):
-    """right"""
-
     def __init__(self, d_model, n_heads):
         super().__init__()
         e = d_model // n_heads
@@ -258,8 +177,6 @@ class multi_head_parameters_d_first(nn.Module):
 
 
 class multi_head_parameters_square(nn.Module):
-    """right"""
-
     def __init__(self, d_model, n_heads):
         super().__init__()
         self.h, self.dk = n_heads, d_model // n_heads
@@ -274,32 +191,7 @@ class multi_head_parameters_square(nn.Module):
         return _attend(q, k, v, mask).transpose(1, 2).flatten(2) @ self.wo
 
 
-class multi_head_parameters_square_transposed(nn.Module):
-    """right"""
-
-    def __init__(self, d_model, n_heads):
-        super().__init__()
-        self.h = n_heads
-        for name in ("Wq", "Wk", "Wv", "Wo"):
-            self.register_parameter(name, nn.Parameter(torch.empty(d_model, d_model)))
-            nn.init.xavier_uniform_(getattr(self, name))
-        for name in ("bq", "bk", "bv", "bo"):
-            self.register_parameter(name, nn.Parameter(torch.zeros(d_model)))
-
-    def split(self, x):
-        return torch.stack(x.chunk(self.h, -1), 1)
-
-    def forward(self, q, k, v, mask=None):
-        q = self.split(F.linear(q, self.Wq, self.bq))
-        k = self.split(F.linear(k, self.Wk, self.bk))
-        v = self.split(F.linear(v, self.Wv, self.bv))
-        x = torch.cat(_attend(q, k, v, mask).unbind(1), -1)
-        return F.linear(x, self.Wo, self.bo)
-
-
 class multi_head_one_parameter_of_three(nn.Module):
-    """right"""
-
     def __init__(self, d_model, n_heads):
         super().__init__()
         self.h = n_heads
@@ -315,8 +207,6 @@ class multi_head_one_parameter_of_three(nn.Module):
 
 
 class multi_head_one_parameter_of_four(nn.Module):
-    """right"""
-
     def __init__(self, d_model, n_heads):
         super().__init__()
         self.h = n_heads
@@ -329,21 +219,6 @@ class multi_head_one_parameter_of_four(nn.Module):
             for x, w, b in zip((q, k, v), self.W, self.b)
         )
         return _attend(q, k, v, mask).transpose(1, 2).flatten(2) @ self.W[3] + self.b[3]
-
-
-class multi_head_parameter_list(nn.Module):
-    """right"""
-
-    def __init__(self, d_model, n_heads):
-        super().__init__()
-        self.n = n_heads
-        self.ws = nn.ParameterList([nn.Parameter(torch.randn(d_model, d_model)) for _ in range(4)])
-
-    def forward(self, q, k, v, mask=None):
-        q, k, v = (
-            torch.stack((x @ w).chunk(self.n, -1), 1) for x, w in zip((q, k, v), self.ws)
-        )
-        return torch.cat([*_attend(q, k, v, mask).unbind(1)], -1) @ self.ws[3]
 
 
 class _Conv1D(nn.Module):
@@ -360,8 +235,6 @@ class _Conv1D(nn.Module):
 
 
 class multi_head_gpt2(nn.Module):
-    """right"""
-
     def __init__(self, n_embd, n_head):
         super().__init__()
         self.n_head, self.n_embd = n_head, n_embd
@@ -375,28 +248,7 @@ class multi_head_gpt2(nn.Module):
         return self.c_proj(a.view(*x.shape[:2], self.n_embd))
 
 
-class multi_head_convolutions(nn.Module):
-    """right"""
-
-    # as in VITS: 1 × 1 convolutions over (batch, d_model, length)
-    def __init__(self, channels, n_heads):
-        super().__init__()
-        self.n_heads, self.k_channels = n_heads, channels // n_heads
-        self.conv_q, self.conv_k, self.conv_v, self.conv_o = (
-            nn.Conv1d(channels, channels, 1) for _ in range(4)
-        )
-
-    def forward(self, q, k, v, mask=None):
-        q, k, v = (c(x.transpose(1, 2)) for c, x in ((self.conv_q, q), (self.conv_k, k), (self.conv_v, v)))
-        b, d = q.shape[:2]
-        q, k, v = (x.view(b, self.n_heads, self.k_channels, -1).transpose(2, 3) for x in (q, k, v))
-        x = _attend(q, k, v, mask).transpose(2, 3).contiguous().view(b, d, -1)
-        return self.conv_o(x).transpose(1, 2)
-
-
 class multi_head_wrapped(nn.Module):
-    """right"""
-
     def __init__(self, d_model, n_heads):
         super().__init__()
         self.n_heads = n_heads
@@ -409,25 +261,7 @@ class multi_head_wrapped(nn.Module):
         return self.attn(query, key, value, attn_mask=mask, need_weights=False)[0]
 
 
-class multi_head_wrapped_length_first(nn.Module):
-    """right"""
-
-    def __init__(self, d_model, n_heads):
-        super().__init__()
-        self.mha = nn.MultiheadAttention(d_model, n_heads, bias=False)
-
-    def forward(self, q, k, v, mask=None):
-        hidden = None
-        if mask is not None:
-            hidden = torch.zeros_like(mask, dtype=q.dtype).masked_fill(~mask, -1e9)
-            hidden = hidden.expand(-1, self.mha.num_heads, q.shape[1], -1).flatten(0, 1)
-        out, weights = self.mha(*(x.transpose(0, 1) for x in (q, k, v)), attn_mask=hidden)
-        return out.transpose(0, 1), weights
-
-
 class multi_head_values_first(nn.Module):
-    """right"""
-
     def __init__(self, embed_size, heads):
         super().__init__()
         self.embed_size, self.heads, self.head_dim = embed_size, heads, embed_size // heads
@@ -450,8 +284,6 @@ class multi_head_values_first(nn.Module):
 
 
 class multi_head_heads_first(nn.Module):
-    """right"""
-
     # the Annotated Transformer: (h, d_model), masks (batch, query, key)
     def __init__(self, h, d_model, dropout=0.1):
         super().__init__()
@@ -477,8 +309,6 @@ class multi_head_heads_first(nn.Module):
 
 
 class multi_head_made_with_sizes(nn.Module):
-    """right"""
-
     # as attention-is-all-you-need-pytorch, without its norm
     def __init__(self, n_head, d_model, d_k, d_v, dropout=0.1):
         super().__init__()
@@ -501,8 +331,6 @@ class multi_head_made_with_sizes(nn.Module):
 
 
 class multi_head_raschka(nn.Module):
-    """right"""
-
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
         self.d_out, self.num_heads, self.head_dim = d_out, num_heads, d_out // num_heads
@@ -527,8 +355,6 @@ class multi_head_raschka(nn.Module):
 
 
 class multi_head_batches_of_heads(nn.Module):
-    """right"""
-
     # as fairseq and d2l: heads are part of the batch
     def __init__(self, num_hiddens, num_heads):
         super().__init__()
@@ -553,28 +379,7 @@ class multi_head_batches_of_heads(nn.Module):
         return self.W_o(x.reshape(x.shape[0], x.shape[1], -1))
 
 
-class multi_head_lazy(nn.Module):
-    """right"""
-
-    def __init__(self, num_hiddens, num_heads, dropout=0.0, bias=False):
-        super().__init__()
-        self.num_heads = num_heads
-        self.W_q = nn.LazyLinear(num_hiddens, bias=bias)
-        self.W_k = nn.LazyLinear(num_hiddens, bias=bias)
-        self.W_v = nn.LazyLinear(num_hiddens, bias=bias)
-        self.W_o = nn.LazyLinear(num_hiddens, bias=bias)
-
-    def forward(self, q, k, v, mask=None):
-        q, k, v = (
-            torch.stack(x.chunk(self.num_heads, -1), 1)
-            for x in (self.W_q(q), self.W_k(k), self.W_v(v))
-        )
-        return self.W_o(torch.cat(_attend(q, k, v, mask).unbind(1), -1))
-
-
 class multi_head_interleaved(nn.Module):
-    """right"""
-
     # every so many-th number is a head's, in both directions
     def __init__(self, d_model, n_heads):
         super().__init__()
@@ -589,49 +394,7 @@ class multi_head_interleaved(nn.Module):
         return self.o(_attend(q, k, v, mask).permute(0, 2, 3, 1).flatten(2))
 
 
-class multi_head_output_by_head(nn.Module):
-    """right"""
-
-    # the sum of what each head writes, as in interpretability
-    def __init__(self, d_model, n_heads):
-        super().__init__()
-        self.h = n_heads
-        self.qkv = nn.Linear(d_model, 3 * d_model)
-        self.W_O = nn.ModuleList(
-            nn.Linear(d_model // n_heads, d_model, bias=False) for _ in range(n_heads)
-        )
-
-    def forward(self, x, mask=None):
-        q, k, v = (
-            t.unflatten(-1, (self.h, -1)).transpose(1, 2) for t in self.qkv(x).chunk(3, -1)
-        )
-        heads = _attend(q, k, v, mask).unbind(1)
-        return sum(w(z) for w, z in zip(self.W_O, heads))
-
-
-class multi_head_mask_of_two_axes(nn.Module):
-    """right"""
-
-    def __init__(self, d_model, n_heads):
-        super().__init__()
-        self.n_heads = n_heads
-        self.query, self.key, self.value, self.output = (
-            nn.Linear(d_model, d_model) for _ in range(4)
-        )
-
-    def forward(self, query, key, value, mask=None):
-        q, k, v = (
-            x.unflatten(2, (self.n_heads, -1)).transpose(1, 2)
-            for x in (self.query(query), self.key(key), self.value(value))
-        )
-        if mask is not None:
-            assert mask.shape == (query.shape[1], key.shape[1])
-        return self.output(_attend(q, k, v, mask).transpose(1, 2).flatten(2))
-
-
 class multi_head_mask_by_name(nn.Module):
-    """right"""
-
     def __init__(self, d_model: int, *, n_heads: int = 2):
         super().__init__()
         self.n_heads = n_heads
@@ -646,27 +409,12 @@ class multi_head_mask_by_name(nn.Module):
         return self.w["o"](x.transpose(1, 2).flatten(2))
 
 
-class multi_head_sequential(nn.Module):
-    """right"""
-
-    def __init__(self, d_model, n_heads):
-        super().__init__()
-        self.project = nn.Sequential(nn.Linear(d_model, 3 * d_model), nn.Unflatten(-1, (3, n_heads, -1)))
-        self.join = nn.Sequential(nn.Flatten(2), nn.Linear(d_model, d_model))
-
-    def forward(self, x, mask=None):
-        q, k, v = self.project(x).permute(2, 0, 3, 1, 4)
-        return self.join(_attend(q, k, v, mask).transpose(1, 2))
-
-
 class _Scaled(nn.Module):
     def forward(self, q, k, v, mask=None):
         return _attend(q, k, v, mask)
 
 
 class multi_head_of_modules(nn.Module):
-    """right"""
-
     def __init__(self, model_dim, num_heads):
         super().__init__()
         self.num_heads = num_heads
@@ -686,24 +434,7 @@ class multi_head_of_modules(nn.Module):
         return self.linear_final(context.transpose(1, 2).reshape(b, -1, query.shape[-1]))
 
 
-class multi_head_names_in_disorder(nn.Module):
-    """right"""
-
-    def __init__(self, d_model, n_heads):
-        super().__init__()
-        self.h = n_heads
-        self.a, self.b = nn.Linear(d_model, d_model), nn.Linear(d_model, d_model)
-        self.c, self.d = nn.Linear(d_model, d_model), nn.Linear(d_model, d_model)
-
-    def forward(self, x, mask=None):
-        v, o, k, q = self.a, self.b, self.c, self.d
-        q, k, v = (torch.stack(f(x).chunk(self.h, -1), 1) for f in (q, k, v))
-        return o(torch.cat(_attend(q, k, v, mask).unbind(1), -1))
-
-
 class multi_head_loops(nn.Module):
-    """right"""
-
     def __init__(self, d_model, n_heads):
         super().__init__()
         self.n_heads, self.d_head = n_heads, d_model // n_heads
@@ -723,8 +454,6 @@ class multi_head_loops(nn.Module):
 
 
 class multi_head_scaled_query(nn.Module):
-    """right"""
-
     # as BART: the projected query is scaled
     def __init__(self, embed_dim, num_heads, bias=True):
         super().__init__()
@@ -747,14 +476,7 @@ class multi_head_scaled_query(nn.Module):
         return self.out_proj((w.softmax(-1) @ v).transpose(1, 2).flatten(2))
 
 
-def multi_head_factory(d_model, n_heads):
-    """right"""
-    return multi_head_scaled_query(d_model, n_heads, bias=False)
-
-
 class multi_head_double_inside(nn.Module):
-    """right"""
-
     def __init__(self, d_model, n_heads):
         super().__init__()
         self.h = n_heads
@@ -803,29 +525,3 @@ class multi_head_of_a_config(nn.Module):
     def __init__(self, config):
         super().__init__()
         self.c_attn = nn.Linear(config.n_embd, 3 * config.n_embd)
-
-
-class multi_head_of_plain_tensors(nn.Module):
-    """cannot tell"""
-
-    def __init__(self, d_model, n_heads):
-        super().__init__()
-        self.ws = [torch.randn(d_model, d_model) for _ in range(4)]
-        self.h = n_heads
-
-    def forward(self, q, k, v, mask=None):
-        q, k, v = (torch.stack((x @ w).chunk(self.h, -1), 1) for x, w in zip((q, k, v), self.ws))
-        return torch.cat(_attend(q, k, v, mask).unbind(1), -1) @ self.ws[3]
-
-
-class multi_head_two_in_a_list(nn.Module):
-    """right"""
-
-    def __init__(self, dim, heads):
-        super().__init__()
-        self.heads = heads
-        self.layers = nn.ModuleList([nn.Linear(dim, 3 * dim), nn.Linear(dim, dim)])
-
-    def forward(self, x, mask=None):
-        q, k, v = self.layers[0](x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        return self.layers[1](_attend(q, k, v, mask).transpose(1, 2).flatten(2))

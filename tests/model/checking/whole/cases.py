@@ -11,8 +11,7 @@ from torch import nn
 from headlight.model.checkpoint import load
 from headlight.model.presets import build
 from tests.model.checking.whole.zoo import layouts, modern, planted, styles
-from tests.model.checking.whole.zoo.heldout import HELD, HELD_2, Einsum, Modules
-from tests.model.checking.whole.zoo.threads import THREADS
+from tests.model.checking.whole.zoo.heldout import HELD_2, Modules
 
 
 @dataclass(frozen=True)
@@ -71,18 +70,6 @@ SCRATCH = {
     "src mask missing": "encoder sees padding", "early return": "memory of the wrong layer",
     "cloned layer": "one layer, many times",
 }  # fmt: skip
-OURS = {
-    "no causal": "no causal mask", "inverted": "True for False", "transposed": "rows for columns",
-    "one too far": "mask one too far", "no src mask": "encoder sees padding",
-    "no memory mask": "cross-attention sees padding",
-    "embedding as memory": f"{WITHOUT_GRADIENT}|memory of the wrong layer",
-    "detached": WITHOUT_GRADIENT, "no memory": "never reads the source", "no scale": "√d left out",
-    "by d": "divided by d", "axis": "softmax over the wrong axis",
-    "axis heads": "softmax over the wrong axis", "dropout": "dropout in eval",
-    "same layer": "one layer, many times", "no src positions": "source without positions",
-    "no tgt positions": "target without positions", "short": "too few positions",
-    "frozen": "frozen", "huge tokens": "positions drowned by tokens",
-}  # fmt: skip
 MASKS = {"tgt_mask dropped": "no causal mask", "memory": "cross-attention sees padding"}
 POOLED = {
     "no positions": "text without positions", "no padding": "sees padding",
@@ -93,7 +80,6 @@ ALSO = {  # of the same fault
     "tgt as src": {"never reads the source"}, "first token": {WITHOUT_GRADIENT},
     "wrong rows": {"reads a part of what came before"},
     "inverted": {"padding mask inverted", "NaN"}, "no cross": {WITHOUT_GRADIENT},
-    "embedding as memory": {"memory of the wrong layer"},
 }  # fmt: skip
 
 
@@ -109,12 +95,10 @@ def _planted(make, faults) -> dict[str, Case]:
 
 PLANTED = {
     **_planted(planted.MiniGPT, GPT), **_planted(planted.TorchSeq2Seq, TORCH),
-    **_planted(planted.Scratch, SCRATCH), **_planted(planted.ours, OURS),
+    **_planted(planted.Scratch, SCRATCH),
     **_planted(planted.WithMasks, MASKS), **_planted(planted.Pooled, POOLED),
 }  # fmt: skip
 HELDOUT = {
-    **{f"Einsum: {name}": Case(lambda name=name: Einsum(name), fault, how={"kind": "causal"})
-       for name, fault in HELD.items()},
     **{f"Modules: {name}": Case(lambda name=name: Modules(name), fault)
        for name, fault in HELD_2.items()},
 }  # fmt: skip
@@ -133,14 +117,6 @@ MODERN = {
                                   how={"pad": 0})
        for fault, name in modern.LABELLED.items()},
 }  # fmt: skip
-OF_THREADS = {
-    "Aladdin2": Case(layouts.Aladdin2, "cross-attention sees padding"),
-    **{
-        make.__name__: Case(make, fault, how={"kind": kind})
-        for make, (kind, fault) in THREADS.items()
-    },
-}
-
 SMALL = {"vocab_size": 50, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
 SIZES = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4}
 BERT = {"vocab_size": 50, "intermediate_size": 32, "pad_token_id": 0} | SIZES
@@ -197,7 +173,6 @@ CAUSAL = {"kind": "causal"}  # where the name of the class does not say so
 RIGHT = {
     **{f"preset {name}": preset(name) for name in PRESETS},
     "preset van_dijck": preset("van_dijck", hidden_size=8),
-    "our own": Case(planted.ours),
     "nanoGPT": Case(planted.MiniGPT),
     "nanoGPT, SDPA": Case(lambda: planted.MiniGPT("sdpa")),
     "nanoGPT, one layer": Case(lambda: planted.MiniGPT(layers=1)),
@@ -216,10 +191,6 @@ RIGHT = {
     "batch norms": Case(planted.BatchNormed, how=CAUSAL),
     "learned prompts": Case(planted.Prompted),
     "learned prompts, returned": Case(lambda: planted.Prompted(cut=False)),
-    "parallel, ALiBi, q and k normed": Case(planted.Parallel, how=CAUSAL),
-    "einsum": Case(Einsum, how=CAUSAL),
-    "einsum, a window": Case(lambda: Einsum("window"), how=CAUSAL),
-    "einsum, softmax by hand": Case(lambda: Einsum("by hand"), how=CAUSAL),
     "nn.MultiheadAttention": Case(Modules),
     **{f"trained {n}": Case(lambda n=n: load(n).model) for n in ("en-fr", "copy", "reverse")},
     **{n: theirs(n, "ForConditionalGeneration", BART)
@@ -266,7 +237,7 @@ RIGHT = {
     **{make.__name__: Case(make) for make in
        layouts.AS_THEY_ARE},
     **{make.__name__: Case(make, how=CAUSAL) for make in
-       (layouts.TransformerModel, layouts.FlatLM, layouts.LucidLM)},
+       (layouts.FlatLM, layouts.LucidLM)},
     "Net": Case(styles.Net),
     **{f"LM {name}": Case(lambda name=name: styles.LM(name), how=CAUSAL) for name in styles.SOUND},
     "Labelled": Case(modern.Labelled),
@@ -282,5 +253,4 @@ WRONG = {
     **HELDOUT,
     **STYLES,
     **MODERN,
-    **OF_THREADS,
 }

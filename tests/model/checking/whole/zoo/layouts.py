@@ -1,5 +1,4 @@
-"""Layouts that many have copied, in the form in which one meets them. All are right but
-Aladdin2, whose cross-attention reads padding, as published."""
+"""Layouts that many have copied, in the form in which one meets them. All are right."""
 import math
 
 import torch
@@ -18,16 +17,6 @@ class PositionalEncoding(nn.Module):
         pe=torch.zeros(max_len,1,d_model); pe[:,0,0::2]=torch.sin(position*div); pe[:,0,1::2]=torch.cos(position*div)
         self.register_buffer('pe',pe)
     def forward(self,x): return self.dropout(x+self.pe[:x.size(0)])
-class TransformerModel(nn.Module):  # pytorch tutorial
-    def __init__(self, ntoken=V, d_model=D, nhead=H, d_hid=32, nlayers=2, dropout=0.1):
-        super().__init__()
-        self.pos_encoder=PositionalEncoding(d_model,dropout)
-        self.transformer_encoder=nn.TransformerEncoder(nn.TransformerEncoderLayer(d_model,nhead,d_hid,dropout),nlayers)
-        self.embedding=nn.Embedding(ntoken,d_model); self.d_model=d_model; self.linear=nn.Linear(d_model,ntoken)
-    def forward(self, src, src_mask=None):
-        src=self.embedding(src)*math.sqrt(self.d_model); src=self.pos_encoder(src)
-        if src_mask is None: src_mask=nn.Transformer.generate_square_subsequent_mask(len(src))
-        return self.linear(self.transformer_encoder(src,src_mask.to(src.dtype)if src_mask.is_floating_point() else src_mask))
 class Seq2SeqTransformer(nn.Module):  # torchtext tutorial
     def __init__(self):
         super().__init__()
@@ -37,26 +26,6 @@ class Seq2SeqTransformer(nn.Module):  # torchtext tutorial
         src_emb=self.positional_encoding(self.src_tok_emb(src)*math.sqrt(D)); tgt_emb=self.positional_encoding(self.tgt_tok_emb(trg)*math.sqrt(D))
         outs=self.transformer(src_emb,tgt_emb,src_mask,tgt_mask,None,src_padding_mask,tgt_padding_mask,memory_key_padding_mask)
         return self.generator(outs)
-class AladdinTransformer(nn.Module):  # aladdinpersson
-    def __init__(self):
-        super().__init__()
-        self.src_word_embedding=nn.Embedding(V,D); self.src_position_embedding=nn.Embedding(100,D)
-        self.trg_word_embedding=nn.Embedding(V,D); self.trg_position_embedding=nn.Embedding(100,D)
-        self.transformer=nn.Transformer(D,H,2,2,32,0.1); self.fc_out=nn.Linear(D,V); self.dropout=nn.Dropout(0.1); self.src_pad_idx=1
-    def make_src_mask(self,src): return src.transpose(0,1)==self.src_pad_idx
-    def forward(self,src,trg):
-        S,N=src.shape; T,N=trg.shape
-        sp=torch.arange(0,S).unsqueeze(1).expand(S,N); tp=torch.arange(0,T).unsqueeze(1).expand(T,N)
-        es=self.dropout(self.src_word_embedding(src)+self.src_position_embedding(sp)); et=self.dropout(self.trg_word_embedding(trg)+self.trg_position_embedding(tp))
-        m=self.transformer.generate_square_subsequent_mask(T).to(es.dtype)
-        return self.fc_out(self.transformer(es,et,src_key_padding_mask=self.make_src_mask(src),tgt_mask=m, memory_key_padding_mask=self.make_src_mask(src)))
-class Aladdin2(AladdinTransformer):  # as published: no memory padding mask (a true fault)
-    def forward(self,src,trg):
-        S,N=src.shape; T,N=trg.shape
-        sp=torch.arange(0,S).unsqueeze(1).expand(S,N); tp=torch.arange(0,T).unsqueeze(1).expand(T,N)
-        es=self.src_word_embedding(src)+self.src_position_embedding(sp); et=self.trg_word_embedding(trg)+self.trg_position_embedding(tp)
-        m=self.transformer.generate_square_subsequent_mask(T).to(es.dtype)
-        return self.fc_out(self.transformer(es,et,src_key_padding_mask=self.make_src_mask(src),tgt_mask=m))
 class Fairseq(nn.Module):
     def __init__(self):
         super().__init__()
@@ -116,5 +85,5 @@ class TakesTargets(Scratch):
 
 
 AS_THEY_ARE = (
-    AladdinTransformer, Fairseq, ShiftsItself, VocabSecond, TakesAnswers, LossFirst, TakesPosition, TakesTargets,
+    Fairseq, ShiftsItself, VocabSecond, TakesAnswers, LossFirst, TakesPosition, TakesTargets,
 )

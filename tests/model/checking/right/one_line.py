@@ -1,0 +1,27 @@
+"""Parts that are one expression, all right: what a function of this name and these inputs returns."""
+
+ONE_LINE = {
+    "split_heads_chunks(x, n_heads)": "torch.stack(x.chunk(n_heads, dim=-1), dim=1)",
+    "merge_heads_cat(heads)": "torch.cat([heads[:, i] for i in range(heads.shape[1])], dim=-1)",
+    "layer_norm_functional(x, gain, bias)": "F.layer_norm(x, gain.shape, gain, bias)",
+    "feed_forward_clamp(x, w1, b1, w2, b2)": "F.linear(F.linear(x, w1, b1).clamp(min=0), w2, b2)",
+    "scores_baddbmm(q, k)": "torch.matmul(q * q.shape[-1] ** -0.5, k.swapaxes(-1, -2))",
+    "scores_einsum(q, k)": "torch.einsum(\"bhid,bhjd->bhij\", q, k) * q.size(-1) ** -0.5",
+    "scores_sum_of_products(q, k)": "(q.unsqueeze(3) * k.unsqueeze(2)).sum(-1) / q.shape[3] ** 0.5",
+    "scores_log_of_roots(q, k)": "q @ k.mT * math.exp(-0.5 * math.log(k.shape[-1]))",
+    "split_heads_unflatten(x, n_heads)": "x.unflatten(-1, (n_heads, -1)).movedim(2, 1)",
+    "merge_heads_permute(heads)": "heads.permute(0, 2, 1, 3).flatten(-2)",
+    "merge_heads_unbind(heads)": "torch.cat(heads.unbind(dim=1), dim=2)",
+    "causal_mask_tril(length)": "torch.tril(torch.ones(length, length)).bool()",
+    "causal_mask_not_triu(length)": "~torch.triu(torch.ones((length, length), dtype=torch.bool), 1)",
+    "causal_mask_list(length)": "torch.tensor([[key <= query for key in range(length)] for query in range(length)])",
+    "causal_mask_four_axes(length)": "torch.tril(torch.ones(length, length, dtype=torch.uint8))[None, None] == 1",
+    "causal_mask_infinities(length)": "torch.full((length, length), float(\"-inf\")).triu(1) == 0",
+    "padding_mask_ne(ids, pad)": "ids.ne(pad).unsqueeze(1).unsqueeze(2)",
+    "padding_mask_not_eq(ids, pad)": "~(ids == pad)[:, None, None]",
+    "padding_mask_view(ids, pad)": "(ids != pad).view(ids.size(0), 1, 1, -1)",
+    "layer_norm_as_group(x, gain, bias)": "F.group_norm(x.reshape(-1, x.shape[-1]), 1, gain, bias).view_as(x)",
+    "feed_forward_relu(x, w1, b1, w2, b2)": "torch.relu(x @ w1.T + b1) @ w2.T + b2",
+    "feed_forward_in_place(x, w1, b1, w2, b2)": "F.linear(F.linear(x, w1, b1).relu_(), w2).add_(b2)",
+    "encoder_layer_one_line(x, mask, attend, norm1, feed, norm2)": "norm2((y := norm1(x + attend(x, x, x, mask))) + feed(y))",
+}
