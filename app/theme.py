@@ -141,8 +141,11 @@ STYLE = f"""
   border-color: transparent; background: none;
 }}
 .st-key-head_picker button {{ padding-inline: 0; }}
+.st-key-page_body [data-testid="stBaseButton-tertiary"] {{
+  color: light-dark({PRIMARY["light"]}, {PRIMARY["dark"]});
+}}
 .st-key-printed img {{
-  background: white; padding: 0.6rem; max-height: calc(100vh - 19rem); object-fit: contain;
+  background: white; padding: 0.6rem; max-height: calc(100vh - 15rem); object-fit: contain;
 }}
 .st-key-controls:empty, .st-key-notices:empty {{ display: none; }}
 .st-key-explain {{ max-width: 60rem; margin-top: 0.8rem; }}

@@ -22,7 +22,7 @@ from headlight.app.theme import DIFFERENCES, FOCUS, FONT, MASKED, WEIGHTS, ink_o
 from headlight.model.extras import of_extra
 from headlight.model.pause import pause
 
-INK, PAPER = theme.INK["light"], theme.PAPER["light"]
+INK, PAPER = theme.INK["light"], "#ffffff"  # as what is printed on
 CORNER = 10  # pixels
 BORDER = "#c8c8c8"
 GREY_LINE, LEAST_LINE = "#b0b0b0", 0.05  # between words, and the least weight that is drawn

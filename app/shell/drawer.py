@@ -156,9 +156,9 @@ def _draw_here() -> None:
 
 def _draw_numbers() -> None:
     with _part("Numbers"), errors.errors_as_messages("_numbers"):
+        _draw_probability()
         head_numbers.draw()
         if not session.context().lacks:  # which weights alone do not tell
-            _draw_probability()
             effect_numbers.draw()
             _draw_vectors()
             _draw_words()

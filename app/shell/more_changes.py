@@ -6,6 +6,7 @@ import streamlit as st
 from headlight.app.shell import edits
 from headlight.app.shell.layout import draw_settings
 from headlight.app.state import catalog, session
+from headlight.app.state.options import OTHER
 from headlight.app.state.pages import Page
 from headlight.model.probing.changes import VERBS
 
@@ -29,10 +30,15 @@ def draw_changes(page: Page) -> None:
     with st.expander("What a change may be"):
         st.markdown(CHANGES_HELP)
     with st.container(horizontal=True):
-        draw_settings(OTHER_RUN)
+        draw_settings(OTHER_RUN, on_change=_compare)
     if page.head:
         draw_ready_made()
     draw_minimal_pairs()
+
+
+def _compare() -> None:
+    """What is compared with is shown at once. A callback."""
+    session.choose(shows=OTHER)
 
 
 def draw_ready_made() -> None:

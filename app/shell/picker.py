@@ -16,10 +16,7 @@ OF_A_CELL = ("compare",)  # pages where a query is clicked in the picture
 
 
 def draw(page: Page) -> None:
-    """Kind of attention, layer and head in one menu, named by what is selected, on a page about
-    one."""
-    if not page.head:
-        return
+    """Kind of attention, layer and head in one menu, named by what is selected."""
     with menu(head_label(), "head_picker") as picker:
         if not picker.open:
             return

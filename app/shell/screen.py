@@ -65,8 +65,9 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                     if not page.stage:
                         with places.numbers:
                             stage.draw_header(page)
-                        with places.controls:
-                            picker.draw(page)
+                        if page.head and session.context().structure is not None:
+                            with places.controls:
+                                picker.draw(page)
                     run()
             room_acts.lead(page)
             room_acts.run_plan()

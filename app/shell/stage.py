@@ -38,6 +38,7 @@ from headlight.app.shell import (
 from headlight.app.shell.acts import acts
 from headlight.app.state import catalog, session
 from headlight.app.state.messages import NothingToShow
+from headlight.app.state.options import OTHER
 from headlight.app.state.pages import CHECK, GROUPS, Page
 from headlight.app.state.settings import SETTINGS
 from headlight.app.text import block_texts, formats, head_card, part_names
@@ -275,6 +276,8 @@ def _choose(wanted: Mapping[str, Any]) -> None:
     take(wanted.get("selection"))
     if "line" in wanted:
         session.read_line(str(wanted["line"]))
+    if "other" in wanted:
+        session.choose(other=str(wanted["other"]), shows=OTHER)
     if wanted.get("model") in catalog.models():
         session.choose(model=wanted["model"])
     for key in running_lesson.DECODED_WITH:

@@ -166,9 +166,9 @@ MENU = (
     Page(
         title="Share",
         group=SHARE,  # a menu of its own
-        module="export",
+        module="share",
         path="take-away",
-        picture=".st-key-files",
+        picture=".st-key-printed",
         head=True,
         weights=True,
         settings=page_settings.EXPORT_CONTROLS,

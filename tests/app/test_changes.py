@@ -30,10 +30,6 @@ def changed(page, models):
     return open_with
 
 
-def badges(page):
-    return [button.label for button in page.button if (button.key or "").startswith("change_")]
-
-
 def card_of(trace, kind, layer, head, surveyed=None):
     """`surveyed`: the model that has a survey."""
     words, matches = trace.row_words(kind, layer, head), {}
@@ -47,44 +43,6 @@ def card_of(trace, kind, layer, head, surveyed=None):
 
 def with_differences(before, after):
     return formats.as_markdown(formats.differences(before, after))
-
-
-def test_a_head_is_switched_off_and_on(changed, models):
-    page = changed(kind="cross", layer="2", head="3", view="compare")
-    assert "After" not in words(page)
-    page.button(key="switch_head").click().run()
-    assert not page.exception and badges(page) == ["Cross 2.3 off ×"]
-    assert page.session_state["changes"] == "cross.2.3=off"
-    uneven = load(models / "uneven")
-    after = uneven.translate("the dog sees the cat", changes="cross.2.3=off")
-    plain = uneven.translate("the dog sees the cat").text
-    parts = formats.differences(plain, uneven.tokenizer.decode(after.ids))
-    shown = "".join(f"{formats.MARKS[tag]}{text}{formats.MARKS[tag]}" for text, tag in parts)
-    said = words(page).replace("\\", "")
-    assert (
-        shown.replace("\\", "") if len(parts) > 1 else "The translation stays the same."
-    ) in said
-    page.button(key="switch_head").click().run()
-    assert badges(page) == [] and "After" not in words(page)
-
-
-def test_a_badge_takes_its_change_away(changed):
-    line = "cross.1=off; encoder=hide:2; decoder.1.1=uniform; all=temperature:2.0"
-    page = changed(line, view="inside")
-    said = ["Cross layer 1 off", "Encoder “dog” hidden", "Decoder 1.1 uniform"]
-    assert badges(page) == [f"{each} ×" for each in (*said, "All temperature 2.0")]
-    page.button(key="change_1").click().run()
-    assert page.session_state["changes"] == (
-        "cross.1=off; decoder.1.1=uniform; all=temperature:2.0"
-    )
-
-
-def test_one_act_is_one_badge_whatever_it_changes(changed):
-    page = changed("encoder=hide:2; cross.1=off; cross=hide:2; cross.2=hide:1", view="inside")
-    said = ["“dog” hidden", "Cross layer 1 off", "Cross layer 2 token 1 “the” hidden"]
-    assert badges(page) == [f"{each} ×" for each in said]
-    page.button(key="change_0").click().run()
-    assert page.session_state["changes"] == "cross.1=off; cross.2=hide:1"
 
 
 def test_without_the_causal_mask_it_is_said_what_peeks(changed):
@@ -105,19 +63,6 @@ def test_without_the_causal_mask_it_is_said_what_peeks(changed):
         for masks in (Masks(causal=False), Masks())
     )
     assert findings.probability("target", now, before) in words(page)
-    page.switch_page("inside").run()
-    page.session_state["kind"] = "cross"
-    page.run()
-    page.button(key="select_peek").click().run()
-    chosen = [page.session_state[key] for key in ("kind", "layer", "head")]
-    assert chosen == ["decoder", layer + 1, head + 1]
-    cell = [page.session_state[key] for key in ("follow", "to")]
-    assert [text.split()[0] for text in cell] == [str(row + 1), str(row + 2)]
-    assert page.button(key="select_peek").disabled
-    page.query_params["causal"] = "true"
-    page.session_state["causal"] = True
-    page.run()
-    assert "select_peek" not in [button.key for button in page.button]
 
 
 def test_a_probability_is_told_without_and_with_the_changes():
@@ -143,8 +88,6 @@ def test_a_line_that_cannot_be_followed_is_answered_and_kept(changed, line):
     page.switch_page("compare").run()
     assert any(UNREADABLE[line] in plain_text(error.value) for error in page.error)
     assert page.session_state["changes"] == line
-    page.button(key="switch_head").click().run()
-    assert not page.exception
 
 
 def test_positions_says_that_it_leaves_changes_out(changed):
@@ -184,24 +127,10 @@ def test_changes_are_added_without_writing_them(changed):
     )
 
 
-def test_what_if_closes_over_what_a_change_does(changed):
-    page = changed(view="inside")
-    page.menus = ()  # none but those that are opened here
-    page.session_state["what_if"] = True
-    page.run()
-    page.text_input(key="changes").set_value("cross.1.1=of").run()
-    assert page.session_state["what_if"]  # to be mended
-    page.text_input(key="changes").set_value("cross.1.1=off").run()
-    assert not page.session_state["what_if"] and not page.exception
-
-
 def test_undo_and_redo_walk_the_lines_there_were(changed):
-    page = changed(kind="cross", layer="2", head="3", view="inside")
-    assert "undo" not in {button.key for button in page.button}
-    page.button(key="switch_head").click().run()
-    page.segmented_control(key="head").set_value(1).run()
-    page.button(key="switch_head").click().run()
-    lines = ["", "cross.2.3=off", "cross.2.3=off; cross.2.1=off"]
+    page, lines = changed(), ["", "cross.2.3=off", "cross.2.3=off; cross.2.1=off"]
+    for line in lines[1:]:
+        page.text_input(key="changes").set_value(line).run()
     assert page.session_state["changes"] == lines[2] and page.button(key="redo").disabled
     page.button(key="undo").click().run()
     assert page.session_state["changes"] == lines[1]
@@ -242,29 +171,6 @@ def test_it_is_said_on_the_stage_and_in_its_drawer(page):
     page.query_params.update(model="uneven", source="the dog", changes="cross.9=off")
     unfold(page)
     assert len(page.error) == 2 and not page.exception
-
-
-@pytest.mark.parametrize(
-    "what", [{"line": "decoder=uniform"}, {"causal": "false"}], ids=["a change", "a mask"]
-)
-def test_before_everything_is_as_trained(changed, what):
-    """Apart from the stage, which has both."""
-    given = dict(model="en-de", source="A dog runs.", kind="decoder", all_heads="true") | what
-    page = changed(shows="Before", view="compare", **given)
-    shown = page.segmented_control(key="shows")
-    assert shown.options == ["Before", "After"] and shown.value == "Before" and not page.exception
-    assert ", the probability of " not in words(page)
-    page.switch_page(HOME).run()
-    card = card_of(load("en-de").trace("A dog runs."), "decoder", 0, 1, "en-de")
-    assert not any(card in text.value for text in page.markdown)
-    assert ", the probability of " in words(page)
-
-
-@pytest.mark.parametrize("line, n_named", [("encoder=hide:2", 1), ("", 0)])
-def test_in_present_the_head_is_named_while_a_change_is_told(changed, line, n_named):
-    head = dict(kind="cross", layer="2", head="1", projector="true")
-    page = changed(line, model="en-de", source="A dog runs.", view="inside", **head)
-    assert [text.value for text in page.markdown].count("**Cross 2.1**") == n_named
 
 
 def test_pytorch_is_given_the_changes_or_it_is_said_that_it_cannot_be(changed):
@@ -411,7 +317,7 @@ def test_another_step_is_compared_and_patched_from(changed, models):
     shown = card_of(patched, "cross", 3, head, "en-fr")
     assert any(shown in text.value for text in page.markdown)
     for entry in PAGES.values():
-        if "what_if" in entry.idle:
+        if not (entry.run and entry.changes):
             continue
         page.switch_page(entry.key).run()
         assert not page.exception, entry.title
@@ -617,20 +523,14 @@ def test_one_click_makes_the_new_translation_the_target_and_undo_takes_it_back(c
     def use():
         return next((b for b in page.button if b.key == "use_new_translation"), None)
 
-    def badge():
-        return next((b.label for b in page.button if b.key == "badge_target"), None)
-
     assert use() is None
     page.text_input(key="changes").set_value(line).run()
     assert use() is not None
     use().click().run()
     assert page.text_input(key="target").value == new and use() is None
-    assert badge() == "Translated with these settings ×"
     page.button(key="undo").click().run()
-    assert page.text_input(key="target").value == "" and badge() is None and use() is not None
+    assert page.text_input(key="target").value == "" and use() is not None
     assert page.settings["changes"] == line
     page.button(key="redo").click().run()
     assert page.text_input(key="target").value == new
-    assert badge() == "Translated with these settings ×"
-    page.button(key="badge_target").click().run()
-    assert page.text_input(key="target").value == "" and not page.exception
+    assert not page.exception

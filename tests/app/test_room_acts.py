@@ -115,7 +115,7 @@ def test_results_are_drawn_of_what_is_shown_alone(page, state, teaches, monkeypa
     monkeypatch.setattr(room, "_draw_answers", lambda question: None)
     monkeypatch.setattr(room, "_draw_acts", lambda question: None)
     now = page.hub.room(CODE)
-    room._draw_question(now, now.question, False)
+    room._draw_question(now, now.question)
     assert "results" not in drawn and SECRET not in "".join(drawn)
     assert SECRET not in room_acts.as_csv(now)
 

@@ -65,8 +65,8 @@ def test_errors_are_shown_in_one_place():
     for file in (ROOT / "app").rglob("*.py"):
         if lines := re.findall(r".*(?:st|verdict)\.error\b.*", file.read_text(encoding="utf-8")):
             shown[file.name] = len(lines)
-    assert shown == {"messages.py": 1, "export.py": 1}
-    assert "verdict.error(" not in (ROOT / "app/views/export.py").read_text(encoding="utf-8")
+    assert shown == {"messages.py": 1, "share.py": 1}
+    assert "verdict.error(" not in (ROOT / "app/views/share.py").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("together", TOGETHER)
@@ -91,6 +91,6 @@ def test_text_that_is_typed_is_text_on_every_page(page, name, together):
             typed += payloads  # what was compared with is named until something else is
             count += quoted(page.run(), typed)
         page.session_state[key] = before
-        reads = "what_if" not in PAGES[name].idle and name != "lookup"  # opens on Three words
+        reads = PAGES[name].run and PAGES[name].changes
         if key == "changes" and reads:
             assert count >= len(tried)  # each is quoted in an error

@@ -142,17 +142,6 @@ def test_what_is_no_site_is_refused_in_a_sentence(text, capsys):
     assert said.endswith("such as https://moodle.example")
 
 
-def test_a_frame_has_its_style_from_the_document_on(elsewhere):
-    asks = {"Accept": "text/html"}
-    for query, is_framed in (
-        ("?embed=true&head=2", True),
-        ("", False),
-        ("?source=embed=true", False),
-    ):
-        text = answer(elsewhere[0], "GET", f"/{query}", **asks).read().decode()
-        assert (theme.EMBED_STYLE in text) == is_framed
-
-
 def test_a_browser_is_told_how_to_install_the_app(elsewhere):
     page = (
         answer(elsewhere[0], "GET", "/heads", Accept="text/html")

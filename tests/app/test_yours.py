@@ -360,7 +360,7 @@ def draw_page() -> None:
     from headlight.app.shell import frame
     from headlight.app.views import yours
 
-    with frame.of_page(frame.make(st.container(), st.container())):
+    with frame.of_page(frame.make(st.container())):
         yours.page()
 
 

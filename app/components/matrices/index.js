@@ -4,9 +4,10 @@
 import { ramp, stopsOf } from "../shared/colours.js";
 import { element, heightBelow, onRecolour, outwards, painted, roomBelow } from "../shared/dom.js";
 import { cellUnder, drawCells, hatching, pointIn, sized, writeTurned } from "../shared/heatmap.js";
-import { exact, percent } from "../shared/numbers.js";
+import { exact, percent, short } from "../shared/numbers.js";
 import { headerOf } from "../shared/packed.js";
 
+const SMALL = 0.005; // weights under this have no number
 const [LEAST, LABEL, NUMBER] = [0.62, 0.9, 0.85]; // in letters: smaller where cells are small
 const AROUND = [2.8, 1.25]; // across and down: a cell that holds a number, in the number's letters
 const TALL = 26; // rows up to which each gets the height of a letter
@@ -164,7 +165,8 @@ class Matrices {
         one.across_, one.down);
     });
     const isWritten = one.numbers && size >= LEAST * letter;
-    const text = one.decades ? (value) => (value < 0 ? change(value, one.decades) : "") : undefined;
+    const text = one.decades ? (value) => (value < 0 ? change(value, one.decades) : "")
+      : one.weights ? (value) => (value < SMALL ? "" : short(value)) : undefined;
     drawCells(context, this.box(one), one.cells, one.colour, isWritten, text);
   }
 

@@ -42,6 +42,7 @@ export function findingOf(state) {
   const off = state.isOff(state.tile) ? [" But it is off: nothing of this is passed on."] : [];
   if (state.depth === MODEL) return [...ofMaps(state), ...off];
   if (state.depth === HEADS && state.order) return [...ofHeads(state), ...off];
+  if (state.depth === HEADS && state.key >= 0) return [...ofPair(state), ...off];
   if (state.depth === HEADS)
     return [`${counted(state.count, "head")} in ${counted(new Set(state.run.parts.flatMap(({ numbers }) => numbers)).size, "layer")}. `,
       name(state.name()), " is selected: from ", query(state.rowNames()[row]), ` it attends most to `, key(names[best]),
@@ -50,6 +51,12 @@ export function findingOf(state) {
   const isEven = state.mix === 1 && state.isEven();
   return [...rowStart(state), name(state.name()), isEven ? " attends to all about evenly, most to " : " attends most to ",
     key(names[best]), ` (${percent(weights[best])}).`, ...off];
+}
+
+/** Which head links the two words of the chosen cell most. */
+function ofPair(state) {
+  const { place, weight, count } = state.linking(), kind = place.kind.replaceAll("_", " ");
+  return [`Of ${counted(count, `${kind} head`)}, `, name(state.name(place)), " gives ", key(state.keyNames()[state.key]), " most at ", query(state.rowNames()[state.row()]), `: ${percent(weight)}.`];
 }
 
 /** How many heads of the selected one's kind agree with it. */

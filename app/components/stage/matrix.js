@@ -106,8 +106,8 @@ function drawSmall(state, camera, box, alpha) {
 }
 
 /** What a weight was, small, and what it is. */
-function drawChange(camera, [was, is], [x, y], px, { colour, alpha }) {
-  const { s } = camera, [before, now] = [`${written(was).replace("%", "")} → `, written(is)];
+function drawChange(camera, [was, is, wasMasked], [x, y], px, { colour, alpha }) {
+  const { s } = camera, [before, now] = [`${wasMasked ? "0" : written(was).replace("%", "")} → `, written(is)];
   const [first, second] = [camera.width(before, s), camera.width(now, px, 650)];
   camera.text(before, x - (first + second) / 2, y, { px: s, colour, alpha: alpha * 0.85 });
   camera.text(now, x - (first + second) / 2 + first, y, { px, weight: 650, colour, alpha });

@@ -444,6 +444,7 @@ export class Stage {
 
   choose(tile) {
     this.state.choose(tile);
+    this.lines = this.state.view;
     this.selected();
   }
 
@@ -637,6 +638,8 @@ export class Stage {
     }
     if (depth === NUMBER && this.state.number === WHY) return this.camera.isNarrow ? "" : "← →: another key. ↑ ↓: another query.";
     if (this.state.isAdding) return this.camera.isNarrow ? "Tap a head." : "Click a step to select its head. ↑ ↓: another row. Shift and ← →: another step.";
+    if (depth === HEAD && this.state.view) return "";
+    if (depth === HEAD && this.state.key >= 0 && !this.camera.isNarrow) return "Click the cell again to see how its weight arises. Heads says which head links the two most.";
     if (depth !== MODEL) return (this.state.isBare && BARE[depth]) || hints[depth];
     return seen && this.run.answers.rows.length === 1 ? "" : hints[MODEL][seen];
   }
@@ -816,9 +819,7 @@ export class Stage {
   axes() {
     const { state } = this, part = state.part(), [rows, columns] = state.view ? ["below", "above"] : ["rows", "columns"];
     const words = state.rowsAre(), of = `${part.query}${words ? `, ${words}` : ""}`;
-    const [from] = state.bytesOf(part), tile = state.tileOf(part), wide = part.columns;
-    const isMasked = !state.view && [...Array(part.rows).keys()].some((row) => !state.isCovered(part, tile, row)
-      && part.cells.subarray(from + row * wide, from + (row + 1) * wide).includes(0));
+    const isMasked = !state.view && state.hasMask;
     return `${rows}: ${of} · ${columns}: ${part.key}${isMasked ? " · hatched: masked" : ""}`;
   }
 
@@ -921,11 +922,13 @@ export class Stage {
   /** Beside what they act on: the head's switch in the corner of its matrix, the mask in its hatch. */
   drawTools() {
     const { state, parts: { tools } } = this;
-    const wanted = state.depth === HEAD && !state.isWriting ? state.acts().filter(({ key }) => key === "o") : [];
+    const { mask } = state.masks, isHere = state.depth === HEAD && !state.isWriting && state.view < 2;
+    const wanted = isHere ? state.acts().filter(({ key }) => key === "o" || (key === "k" && mask)) : [];
     const drawn = JSON.stringify([wanted, this.run.id]);
     if (tools.drawn === drawn) return; // one that is pointed at stays
     tools.drawn = drawn;
-    tools.replaceChildren(...wanted.map(({ name, act, isDone }) => {
+    tools.replaceChildren(...wanted.map(({ key, name, act, isDone }) => {
+      if (key === "k") return this.actButton(act, isDone, { class: "tool", title: "The causal mask (K)" }, mask);
       const sign = shape("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, shape("path", { d: POWER }));
       return this.actButton(act, isDone, { class: "tool", title: `Switch ${state.name()} ${name} (O)` }, sign, ` switch ${name} ${state.name()}`);
     }));
@@ -989,7 +992,12 @@ export class Stage {
       this.pencil.focus();
     };
     [box.isWritten, box.buttons] = [true, null];
-    box.replaceChildren(input, ...(this.engine.hasPages === false ? [] : [leadsTo(element("a", { class: "tokens" }, "its tokens"), () => this.toPage("tokenizer"), true)]));
+    const compare = button("compare", { class: "tokens", title: "Keep the sentence, and see what this one does otherwise" });
+    compare.onclick = () => {
+      if (input.value.trim() && input.value !== this.state.look.line) this.engine.choose({ other: input.value, selection: this.state.isSeen ? this.state.selection() : null });
+      end();
+    };
+    box.replaceChildren(input, ...(this.engine.hasPages === false ? [] : [compare, leadsTo(element("a", { class: "tokens" }, "its tokens"), () => this.toPage("tokenizer"), true)]));
     this.pencil.hidden = true;
     input.focus();
     input.select();

@@ -224,6 +224,38 @@ export class StageState {
 
   choose(tile) {
     [this.tile, this.key, this.vectors] = [tile, -1, null];
+    this.settleView();
+  }
+
+  /** Only some kinds have heads that align best. */
+  settleView() {
+    if (VIEWS[this.view] === "best" && this.look && !this.bestTiles().length) this.view = 0;
+  }
+
+  /** What may be done about the causal mask, where the selected head has one: `mask`, "" where it has none. */
+  get masks() {
+    const { cards } = this.look, part = this.part();
+    if (!cards || !("causal" in cards) || part.query !== part.key) return { mask: "" };
+    return { mask: cards.causal ? "mask later tokens again" : this.hasMask ? "let it see later tokens" : "" };
+  }
+
+  /** Whether the mask forbids any cell of the selected head, as far as they may be seen. */
+  get hasMask() {
+    const part = this.part(), [from] = this.bytesOf(part), tile = this.tileOf(part), wide = part.columns;
+    return [...Array(part.rows).keys()].some((row) => !this.isCovered(part, tile, row)
+      && part.cells.subarray(from + row * wide, from + (row + 1) * wide).includes(0));
+  }
+
+  /** The head of the selected one's kind that gives the chosen key most in the row of the same word, and its
+   * weight there. */
+  linking() {
+    const part = this.part(), own = this.row() + this.shift();
+    const weights = Array.from({ length: part.layers * part.heads }, (_, tile) => {
+      const row = own - this.shift(part, tile);
+      return row >= 0 && row < part.rows && !this.isCovered(part, tile, row) ? this.weight(part, tile, row, this.key) : 0;
+    });
+    const best = weights.indexOf(Math.max(...weights));
+    return { place: { kind: part.kind, layer: Math.floor(best / part.heads), head: best % part.heads }, weight: weights[best], count: weights.length };
   }
 
   /** The row that is selected until one is chosen: over the same head and texts it stays. */
@@ -281,7 +313,8 @@ export class StageState {
     const former = this.mix > 0.5 ? this.formerOf(part) : null;
     if (!former) return null;
     const [was, is] = [former, part].map((each) => weightOf(this.byteAt(each, tile, row, column)));
-    return Math.abs(is - was) >= MOVED ? [was, is] : null;
+    const wasMasked = !this.byteAt(former, tile, row, column);
+    return Math.abs(is - was) >= MOVED ? [was, is, wasMasked] : null;
   }
 
   isMasked(part, tile, row, column) {
@@ -569,7 +602,7 @@ export class StageState {
       const isHidden = Boolean(hidden[token.side]?.includes(token.index));
       found.push({ key: "h", name: isHidden ? "Show" : "Hide", act: { what: "hide", ...token }, isDone: isHidden });
       if ("swap" in cards && (cards.swap || token.side === first))
-        found.push({ key: "w", name: cards.swap ? "Swap back" : "Swap", act: { what: "swap", index: token.index }, isDone: cards.swap });
+        found.push({ key: "w", name: cards.swap ? "Word back" : "Another word", act: { what: "swap", index: token.index }, isDone: cards.swap });
     }
     if (token?.side === this.part().key && this.depth >= HEAD)
       found.push({ key: "e", name: "Hide here", act: { what: "hide", ...token, head: { ...tile } }, isDone: false });
