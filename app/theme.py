@@ -195,7 +195,7 @@ PLAN_STYLE = """
   body:has(.st-key-class_steps) {
     page: plan; background: none;
 
-    :is(.st-key-stage_place, .st-key-explain) { display: none; }
+    :is(.st-key-stage_place, .st-key-explain, .st-key-join) { display: none; }
     :has(.st-key-class_steps) {
       display: block !important; height: auto !important; min-height: 0 !important;
       padding: 0 !important; overflow: visible !important; background: none !important;

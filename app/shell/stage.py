@@ -71,9 +71,10 @@ def draw(shown: Shown, former: Shown | None) -> None:
     if veil := _veil(shown):
         packed = [covered(each, veil) for each in packed]
     sent = b"".join(packed)
-    stage_run(sent)
     name = id_of(sent)
-    _look(_shown(shown) | {"run": name})
+    look = _shown(shown) | {"run": name}
+    stage_run(sent)  # right before its look: without one it is covered
+    _look(look)
     answers(session.memo().page)
     told = frame.effect()
     if not running_lesson.veils():
@@ -92,9 +93,9 @@ def draw_header(page: Page) -> None:
             sent = head_results.packed_of(shown)
             if veil := _veil(shown):
                 sent = covered(sent, veil)
-            stage_run(sent)
             look = _shown(shown) | {"run": id_of(sent), "cards": None, "write": None}
             look["done"] = look["done"] if page.changes else []
+            stage_run(sent)
         _look(look | {"page": _header(page)})
 
 
