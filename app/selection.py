@@ -70,8 +70,7 @@ def unchanged() -> Shown:
 def text() -> str:
     """The line that the model reads. Ends the page if there is none."""
     if not (line := values()["line"]):
-        st.info("Type a sentence above to see what the heads attend to.")
-        raise NothingToShow
+        raise NothingToShow("Type a sentence above to see what the heads attend to.")
     return line
 
 

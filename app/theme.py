@@ -149,6 +149,7 @@ STYLE = f"""
 }}
 .st-key-controls:empty, .st-key-notices:empty {{ display: none; }}
 .st-key-explain {{ max-width: 60rem; margin-top: 0.8rem; }}
+.katex-display {{ padding-inline: 2px; }} /* its letters reach so far beyond it */
 .st-key-explain :is(p, li, label) {{ font-size: {SMALL}; line-height: 1.42; }}
 .st-key-numbers_panel p {{ margin-bottom: 0.5rem; }}
 .hl-key {{ display: flex; flex-wrap: wrap; gap: 0 1.2rem; font-size: {SMALL}; }}
@@ -204,7 +205,7 @@ PLAN_STYLE = """
   body:has(.st-key-class_steps) {
     page: plan; background: none;
 
-    :is(.st-key-stage_place, .st-key-explain) { display: none; }
+    :is(.st-key-stage_place, .st-key-explain, .st-key-join) { display: none; }
     :has(.st-key-class_steps) {
       display: block !important; height: auto !important; min-height: 0 !important;
       padding: 0 !important; overflow: visible !important; background: none !important;
@@ -315,7 +316,10 @@ STAGE_STYLE = f"""
 .st-key-drawer .st-key-output button {{ padding: 0; justify-content: start; text-align: left; }}
 .st-key-drawer .stSelectbox [role="group"] {{ padding-left: 0; }}
 .st-key-drawer label[data-testid="stWidgetLabel"] {{ min-height: 0; margin-bottom: 0; }}
-.st-key-drawer .st-key-close_drawer {{ position: absolute; right: 0.6rem; top: 0.4rem; }}
+.st-key-drawer .st-key-close_drawer {{
+  position: sticky; top: -2.4rem; z-index: 1; align-self: end; width: auto;
+  margin: -2.4rem -1.4rem -0.4rem;
+}}
 """
 DOCUMENT_STYLE = STYLE + STALE_STYLE + PLAN_STYLE + STAGE_STYLE  # of every page
 

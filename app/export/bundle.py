@@ -185,7 +185,7 @@ Model: {model.name}
 SHA-256 of its {model.of}: {model.sha256}
 View: {view.name}
 
-To check it: start Headlight (streamlit run app/main.py), open the page "Export" and drop this
+To check it: start Headlight (streamlit run app/main.py), open the page "Share" and drop this
 ZIP there. The app restores the view, runs the model again and reports how well the numbers
 agree.
 

@@ -37,8 +37,9 @@ def errors_as_messages(part: str = "") -> Iterator[None]:
             yield
     except Stopped:
         progress.stopped_line(notices.STOPPED, f"go_on{part}", go_on)
-    except NothingToShow:
-        pass
+    except NothingToShow as nothing:
+        if why := str(nothing):
+            st.info(why)
     except catalog.UnreadableModel as error:
         show_message(error)
     except CannotRead as error:

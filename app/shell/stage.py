@@ -72,9 +72,10 @@ def draw(shown: Shown, former: Shown | None) -> None:
     if veil := _veil(shown):
         packed = [covered(each, veil) for each in packed]
     sent = b"".join(packed)
-    stage_run(sent)
     name = id_of(sent)
-    _look(_shown(shown) | {"run": name})
+    look = _shown(shown) | {"run": name}
+    stage_run(sent)  # right before its look: without one it is covered
+    _look(look)
     answers(session.memo().page)
     told = frame.effect()
     if not running_lesson.veils():
@@ -93,9 +94,9 @@ def draw_header(page: Page) -> None:
             sent = head_results.packed_of(shown)
             if veil := _veil(shown):
                 sent = covered(sent, veil)
-            stage_run(sent)
             look = _shown(shown) | {"run": id_of(sent), "cards": None, "write": None}
-            look["done"] = look["done"] if page.changes else []
+            look["done"] = _done(page.changes)
+            stage_run(sent)
         _look(look | {"page": _header(page)})
 
 
@@ -240,11 +241,11 @@ def _best(shown: Shown) -> dict[str, Any] | None:
     return {"kind": kind, "heads": [*map(list, known.heads)]} if known and kind else None
 
 
-def _done() -> list[dict[str, Any]]:
+def _done(changes_too: bool = True) -> list[dict[str, Any]]:
     """What differs from the model as trained, each with what undoes it."""
     done = [{"text": label, "undo": {"reset": key}} for key, label in session.badges()]
     with suppress(CannotChange):
-        changes = selection.changes()
+        changes = selection.changes() if changes_too else ()
         for name, group in acts(changes, formats.escaped):
             rest = [other for other in changes if other not in group]
             done.append({"text": name, "undo": {"changes": written(rest)}})

@@ -9,7 +9,8 @@ from headlight.model.messages import LONGEST_MESSAGE, short
 
 
 class NothingToShow(Exception):
-    """Ends a page after it has shown why. st.stop() would end the whole run."""
+    """Ends a page after it has shown why, or with a sentence that is shown in its place. st.stop()
+    would end the whole run."""
 
 
 class Stopped(NothingToShow):

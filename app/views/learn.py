@@ -95,7 +95,7 @@ def draw_class_plan() -> None:
         "folded": session.values()["projector"],
     }
     if not session.values()["room"]:
-        with st.container(horizontal=True, vertical_alignment="center"):
+        with st.container(key="join", horizontal=True, vertical_alignment="center"):
             room_form()
             if not lan.class_address():
                 st.caption("Start the app with `make serve`, so that others can reach it.")

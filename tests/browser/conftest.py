@@ -30,7 +30,8 @@ SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 BEGUN = ".st-key-browser_events"
 PICKED = "kind", "layer", "head"
 SIZE = {"width": 1280, "height": 900}
-NOWHERE = (2, 600)  # of the pointer: it points at nothing there
+HEADER = ".st-key-stage_place"
+CLOSE = ".st-key-close_drawer button >> visible=true"
 PAGES = {page.title: page.path for page in pages.PAGES.values()}
 # Notes when the page last asked the server for a run, and when the last run began and ended: fields
 # 11 of Streamlit 1.67's BackMsg and 4 and 6 of its ForwardMsg. Of 6, the value 2 means that another
@@ -246,26 +247,24 @@ class Visit:
             self.idle()
         return button
 
-    def type(self, text: str, label: str = "Source sentence") -> "Visit":
-        stage = self.page.locator(".st-key-stage_place .stage")
-        if label == "Source sentence":
-            if (pencil := stage.locator(".pencil")).is_visible():
-                pencil.click()
-            box = stage.get_by_label("Sentence", exact=True).locator("visible=true")
-            box.fill(text)
-            box.press("Enter")
-            return self.idle()
-        self.unfold()
+    def type(self, text: str, label: str = "Sentence") -> "Visit":
+        """Into the header, or a field of the drawer."""
+        header = self.page.locator(HEADER)
+        if label != "Sentence":
+            self.unfold()
+        elif (pencil := header.locator(".pencil")).is_visible():
+            pencil.click()
         if label == "Target":
             self.menu("output")
-        box = self.page.get_by_label(label, exact=True)
+        within = header if label == "Sentence" else self.page
+        box = within.get_by_label(label, exact=True).locator("visible=true")
         box.fill(text)
         box.press("Enter")
         self.idle()
         if label == "Target":
             self.page.keyboard.press("Escape")
-            self.page.mouse.click(*NOWHERE)  # else the button has the keyboard, and its tooltip
-        return self.idle()
+            self.idle()
+        return self
 
     def choose(self, group: str, option: str | int) -> "Visit":
         """Choose an option of a setting, by button or from a list; kind, layer and head are in a
@@ -290,46 +289,50 @@ class Visit:
         return self
 
     def switch(self, label: str) -> "Visit":
-        self.page.get_by_text(label, exact=True).click()
+        """On the page, or else in the drawer."""
+        if not (control := self.page.get_by_text(label, exact=True)).is_visible():
+            self.unfold()
+        control.click()
         return self.idle()
 
     def go(self, title: str) -> "Visit":
-        """To a page: by the header, by its views, or by the drawer, whichever leads there."""
+        """To a page, by the header alone: its rail, a link, a view, or a link of its drawer."""
         wanted = next(page for page in pages.PAGES.values() if page.title == title)
-        header = self.page.locator(".st-key-stage_place")
+        entry = pages.GROUPS[wanted.group][0] if wanted.path == "lookup" else wanted
+        header = self.page.locator(HEADER)
         self.fold()
         if wanted.stage:
-            header.locator(".rail").get_by_role("button").nth(2).click()
+            header.locator(".rail button").nth(2).click()
             self.page.wait_for_selector(".st-key-stage_body", state="attached")
             return self.idle()
-        if wanted.group == pages.SHARE:
-            header.get_by_role("link", name="Share", exact=True).click()
-        elif wanted.group == pages.LEARN:
-            header.get_by_role("link", name="Learn", exact=True).click()
-            if wanted.path != "learn":
-                header.get_by_role("link", name=wanted.view, exact=True).click()
+        if wanted.group in (pages.LEARN, pages.SHARE):
+            header.get_by_role("link", name=wanted.group, exact=True).click()
+            entry = next(page for page in pages.PAGES.values() if page.group == wanted.group)
         else:
             self.unfold()
-            link = wanted.view or wanted.title
-            self.page.locator(".st-key-menu").get_by_role("link", name=link, exact=True).click()
-            self.page.wait_for_url(re.compile(rf"/{wanted.path}\b"))
+            menu = self.page.locator(".st-key-menu")
+            menu.get_by_role("link", name=entry.view, exact=True).click()
+        for page in dict.fromkeys((entry, wanted)):
+            if page != entry:
+                header.get_by_role("link", name=page.view, exact=True).click()
+            self.page.wait_for_url(re.compile(rf"/{page.path}\b"))
             self.idle().fold()
-        expect(self.page.locator(".st-key-page_body")).to_be_attached()
+        return self
+
+    def unfold(self) -> "Visit":
+        """Open the drawer."""
+        more = self.page.locator(HEADER).get_by_role("button", name="More", exact=True)
+        if more.get_attribute("aria-expanded") != "true":
+            more.click()
+            expect(self.page.locator(CLOSE)).to_be_focused()
         return self.idle()
 
-    def unfold(self) -> None:
-        """Open the drawer."""
-        more = self.page.locator(".st-key-stage_place").get_by_role("button", name="More")
-        self.settle()
-        if more.is_visible() and more.get_attribute("aria-expanded") != "true":
-            more.click()
-            self.idle()
-
-    def fold(self) -> None:
-        """Close the drawer."""
-        if (close := self.page.locator(".st-key-close_drawer button").first).is_visible():
+    def fold(self) -> "Visit":
+        """Close the drawer, if it is open."""
+        if (close := self.page.locator(CLOSE)).count():
             close.click()
-            self.idle()
+            expect(close).to_have_count(0)
+        return self.idle()
 
     def back(self, path: str) -> "Visit":
         """Back to a page, from another that `go` may have reached by the first of its group."""

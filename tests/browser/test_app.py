@@ -3,21 +3,20 @@
 import pytest
 from playwright.sync_api import expect
 
-from headlight.app import theme
 from headlight.app.state.pages import ALIASES, PAGES
 from headlight.app.text.keys import BY_PAGE, EVERYWHERE
+from tests.browser.conftest import CLOSE, HEADER
 
 pytestmark = pytest.mark.browser
 
 
 def test_the_link_is_copied(visit):
     """That it brings everything back is asked in test_journeys.py."""
-    visit.open("inside").type("Zwei Hunde rennen.", "Target").switch("Causal mask")
-    visit.menu("share")
-    visit.page.get_by_role("button", name="Copy link").click()
+    visit.open("inside").type("Zwei Hunde rennen.", "Target").switch("Causal mask").go("Share")
+    visit.page.get_by_role("button", name="Copy", exact=True).click()
     expect(visit.page.get_by_text("Copied.")).to_be_visible()
-    assert visit.page.evaluate("navigator.clipboard.readText()") == visit.page.url
-    assert "causal=false" in visit.page.url and "target=Zwei" in visit.page.url
+    copied = visit.page.evaluate("navigator.clipboard.readText()")
+    assert all(part in copied for part in ("/inside?", "causal=false", "target=Zwei"))
 
 
 def test_out_of_range_link_falls_back_and_is_written_back(visit):
@@ -29,33 +28,49 @@ def test_out_of_range_link_falls_back_and_is_written_back(visit):
     )
 
 
-@pytest.mark.parametrize(
-    ("path", "key"), [(path, ALIASES[path]) for path in ("family", "export", "query-key-value")]
-)
-def test_the_address_of_a_page_that_is_gone_opens_the_one_in_its_place(visit, path, key):
-    visit.open(f"{path}?source=A+dog+runs.&picture=One+system")
-    visit.page.wait_for_url(f"**/{PAGES[key].path}?*")
-    expect(visit.page.locator(PAGES[key].picture)).to_be_visible()
+def test_the_address_of_a_page_that_is_gone_opens_the_one_in_its_place(visit):
+    visit.open("export?source=A+dog+runs.&picture=One+system")
+    page = PAGES[ALIASES["export"]]
+    visit.page.wait_for_url(f"**/{page.path}?*")
+    expect(visit.page.locator(page.picture)).to_be_visible()
     assert "source=A+dog+runs." in visit.page.url
 
 
-def test_a_menu_that_was_closed_brings_nothing_old_back(visit):
+def test_the_drawer_takes_the_focus_and_gives_it_back(visit):
+    """On the stage and on a page. Esc leaves a field of it first, then it, and then no more."""
+    page = visit.page
+    more = page.locator(HEADER).get_by_role("button", name="More", exact=True)
+    for path in ("?projector=true&depth=row", "tokenizer"):
+        visit.open(path)
+        if "projector" in path:
+            page.get_by_role("button", name="Leave", exact=True).click()
+            visit.idle()
+        for is_typed in (False, True):
+            visit.unfold()  # which expects the focus there
+            if is_typed:
+                page.locator(".st-key-drawer textarea").first.press("Escape")
+                expect(page.locator(CLOSE)).to_be_visible()
+            page.keyboard.press("Escape")
+            expect(page.locator(CLOSE)).to_have_count(0)
+            expect(more).to_be_focused()
+    visit.unfold().go("PyTorch").back("/tokenizer")
+    expect(page.locator(CLOSE)).to_have_count(0)
+
+
+def test_what_is_closed_brings_nothing_old_back(visit):
     """Its widgets are nowhere in the browser, which hears of no later choice and sends the old
     one."""
-    visit.open("inside?model=uneven&source=the+dog&target=ein+Hund&kind=cross&layer=2")
+    visit.open("compare?model=uneven&source=the+dog&target=ein+Hund&kind=cross&layer=2")
     visit.choose("kind", "encoder").expect_head("Encoder self-attention", 2, 1)
-    visit.menu("what_if")
-    visit.type("cross.1=off", "Changes")
-    visit.page.keyboard.press("Escape")
-    visit.idle()
-    visit.page.get_by_role("button", name="Switch off head 2.1").click()
+    visit.type("cross.1=off", "Changes").fold()
+    visit.page.get_by_role("button", name="Undo: Cross layer 1 off").click()
     visit.settle().choose("layer", 1)
     visit.switch("Causal mask").expect_head("Encoder self-attention", 1, 1)
-    expect(visit.page.get_by_text("+1 more")).to_be_visible()  # than three chips
-    for page in ("PyTorch", "Heads"):
+    for page in ("BertViz", "Heads"):
         visit.go(page).settle()
-        for part in ("changes=cross.1%3Doff%3B+encoder.2.1%3Doff", "kind=encoder"):
-            assert part in visit.page.url, page
+        asked = visit.page.url
+        assert "kind=encoder" in asked or "cell=encoder.1" in asked, page
+        assert "changes=" not in asked and "causal=false" in asked, page
 
 
 def test_back_leads_to_the_place_one_was_at(visit):
@@ -63,18 +78,46 @@ def test_back_leads_to_the_place_one_was_at(visit):
     visit.page.set_viewport_size({"width": 1280, "height": 500})
     visit.open("take-away")
     visit.page.evaluate(f"{place} = 200")
-    visit.settle().go("Tokenizer").back("/take-away")
+    visit.settle()  # the header is out of sight
+    visit.page.locator(HEADER).get_by_role("link", name="Learn").evaluate("(a) => a.click()")
+    visit.page.wait_for_url("**/learn?*")
+    visit.idle().back("/take-away")
     visit.page.wait_for_function(f"() => {place} === 200")
 
 
-def test_what_is_reserved_is_what_the_bar_takes(visit):
-    """Else they push the page down as they arrive, or leave a hole."""
-    visit.page.set_viewport_size({"width": 1280, "height": 720})
-    heights = theme.BAR, theme.STATE, theme.ROW_OF_PAGE
-    for query in ("model=uneven&source=dog", "causal=false&changes=cross.1.1%3Doff"):
-        visit.open(f"inside?{query}")
-        lines = (visit.page.locator(f".st-key-{key}") for key in ("bar", "state", "page"))
-        assert [round(line.bounding_box()["height"]) for line in lines] == [*heights]
+def test_a_page_that_shows_nothing_says_why_once_and_takes_another_sentence(visit):
+    """Too long, empty, or under changes that are none."""
+    page = visit.page
+    for path, said in (
+        (f"tokenizer?source={'a+dog+' * 600}", "This model reads at most"),
+        ("compare?changes=nonsense", "is not a change"),
+        ("take-away?source=&line=", "Type a sentence above"),
+    ):
+        visit.open(path)
+        box = page.locator(HEADER).get_by_role("textbox", name="Sentence")
+        message = page.get_by_text(said)
+        expect(message).to_have_count(1)
+        expect(message).to_be_in_viewport(ratio=1)
+        if "changes" in path:
+            page.get_by_role("button", name="Keep the valid changes").click()
+            visit.idle()
+        visit.type("A dog runs.")
+        expect(box).to_be_hidden()
+        expect(page.locator(HEADER).locator(".words")).to_contain_text("Un chien")
+
+
+def test_a_link_of_the_header_opens_its_page_in_a_new_tab_too(visit):
+    """With all that stands in the address."""
+    visit.open("tokenizer?source=A+dog+runs.")
+    header = visit.page.locator(HEADER)
+    for name, path in (("Learn", "learn"), ("Share", "take-away"), ("Positions", "positions")):
+        address = header.get_by_role("link", name=name, exact=True).evaluate("({ href }) => href")
+        assert address == f"{visit.address}/{path}?source=A+dog+runs."
+    with visit.page.context.expect_page() as opening:
+        header.get_by_role("link", name="Positions").click(modifiers=["ControlOrMeta"])
+    opened = opening.value
+    expect(opened.locator(PAGES["positions"].picture)).to_be_visible()
+    assert "source=A+dog+runs." in opened.url and "/tokenizer" in visit.page.url
 
 
 def test_a_question_mark_opens_the_keys_of_the_page(visit):
@@ -89,9 +132,10 @@ def test_a_question_mark_opens_the_keys_of_the_page(visit):
     expect(sheet).to_be_hidden()
     assert visit.page.get_by_role("heading", name=". ").inner_text() == step
     assert "projector=true" in visit.page.url
-    visit.open("inside").menu("more")
+    visit.open("inside").unfold()
     visit.page.get_by_role("button", name="Keys").click()
     assert sheet.get_by_text(BY_PAGE["inside"][0][1]).is_visible()
     sheet.get_by_role("button", name="Close").click()
-    visit.page.get_by_role("textbox", name="Source sentence").press("?")
+    visit.fold().page.locator(HEADER).locator(".pencil").click()
+    visit.page.keyboard.press("?")
     expect(sheet).to_be_hidden()

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from headlight.app.components.scripts import read
 from headlight.app.export.notebook import show
-from headlight.app.theme import STAGE_PAPER
+from headlight.app.theme import PAPER
 from headlight.model import load
 from headlight.model.rounding import percent
 from tests.browser.conftest import Visit
@@ -69,7 +69,7 @@ def test_a_file_of_its_own_has_every_depth_that_it_has_numbers_for(page, tmp_pat
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         page.wait_for_timeout(50)
-        assert page.evaluate(BACKGROUND) == rgb(STAGE_PAPER[scheme])
+        assert page.evaluate(BACKGROUND) == rgb(PAPER[scheme])
     page.wait_for_timeout(300)  # words change their colour by and by
     found = Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
@@ -130,7 +130,7 @@ def test_pictures_in_one_notebook_do_not_meet(page, tmp_path, trace):
     frames = page.frames[1:]
     for frame in frames:
         frame.wait_for_function(DRAWN)
-        assert frame.evaluate(BACKGROUND) == rgb(STAGE_PAPER["light"])
+        assert frame.evaluate(BACKGROUND) == rgb(PAPER["light"])
     frames[0].locator("canvas").click(position={"x": 80, "y": 90})
     for frame, name in zip(frames, ("encoder 1.1", "encoder 2.2"), strict=True):
         expect(depth(frame)).to_have_text(name)

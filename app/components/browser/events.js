@@ -1,7 +1,7 @@
 // Streamlit scrolls inside the page, where the browser keeps no place for Back. One listener serves
 // all pages and outlives each. It asks for a run when the page takes other colours, and says when
 // a run is slow. And it hears keys: Enter runs the sentence; Esc goes one step back: out of a field or a menu,
-// then without a selected cell, then out of Present or back to the plan for a class.
+// out of the drawer, then without a selected cell, then out of Present or back to the plan for a class.
 
 import { attempt } from "../shared/attempt.js";
 import { onRecolour } from "../shared/dom.js";
@@ -104,10 +104,12 @@ function hearKey(event) {
   if (ctrlKey || metaKey || altKey || keyOf(event) !== "Escape") return;
   const [target] = event.composedPath();
   if (isMenuOpen || defaultPrevented) return;
+  const stage = window.headlightStage?.stage;
   if (target.matches?.(TEXT)) target.blur();
+  else if (stage?.fold()) return;
   else if (window.headlight?.matrices?.letGo()) return;
   else if (window.headlight?.remote) window.headlight.remote.leave();
-  else window.headlightStage?.stage?.leavePresent();
+  else stage?.leavePresent();
 }
 
 /** A click on nothing in particular gives the focus to what scrolls, the whole page: the next key

@@ -10,7 +10,7 @@ import { places } from "../shared/places.js";
 const BY = { PageDown: 1, PageUp: -1, ArrowRight: 1, ArrowLeft: -1 };
 const AGAIN = 500; // ms
 const MOST_ATTEMPTS = 2; // to follow it once more
-const PRESENTED = ".st-key-leave_present button, :root[data-stage-present]";
+const PRESENTED = ":root[data-stage-present]";
 
 class Remote {
   show({ titles, slides, at, here, back }) {
@@ -42,7 +42,6 @@ class Remote {
       element("span", { class: "rest" }),
       button("‹", "", at > 1 && (() => this.go(-1)), { "aria-label": "Back", title: "Page Up, ←" }),
       button(leads, "→", next && (() => this.go(1)), { class: "next", title: "Page Down" }),
-      element("span", { class: "keys" }, element("kbd", {}, "B"), " bar ", element("kbd", {}, "P"), " switches"),
       button("plan", "Esc", () => this.leave(), { class: "leave" }));
     return this.line;
   }

@@ -32,7 +32,7 @@ export function keysSheet(box, keys) {
   const isFirst = !dialog;
   dialog = box.querySelector("dialog");
   fill(keys);
-  dialog.onclick = ({ target }) => target === dialog && dialog.close(); // beside the sheet
+  dialog.onclick = ({ target }) => void (target === dialog && dialog.close()); // beside the sheet; not false, which would undo the click
   if (!isFirst) return;
   // What is behind the sheet hears nothing.
   window.addEventListener("keydown", (event) => dialog.open && event.key !== "?" && event.stopPropagation(),

@@ -18,6 +18,22 @@ function watchFoot() {
   else style.removeProperty("--hl-lesson");
 }
 
+let isOpen = false;
+
+function enterDrawer() {
+  const close = document.querySelector(".st-key-close_drawer button");
+  if (close) close.focus();
+  else if (isOpen) requestAnimationFrame(enterDrawer);
+}
+
+/** The drawer gets the focus, and gives it back to what opened it. */
+function watchDrawer({ look }) {
+  if (!look || look.drawer === isOpen) return;
+  isOpen = look.drawer;
+  if (isOpen) enterDrawer();
+  else if (document.activeElement?.matches("body, .st-key-drawer *")) meeting.stage.parts.more.focus();
+}
+
 export default function ({ parentElement, setTriggerValue }) {
   meeting.mounts += 1;
   meeting.engine ??= new StreamlitEngine();
@@ -25,6 +41,7 @@ export default function ({ parentElement, setTriggerValue }) {
   if (!meeting.stage) {
     meeting.stage = new Stage(meeting.engine);
     meeting.stage.paint(meeting.guess ?? null);
+    meeting.engine.heard(watchDrawer);
     meeting.engine.heard(() => requestAnimationFrame(watchFoot));
   }
   if (meeting.stage.root.parentNode === parentElement) return;

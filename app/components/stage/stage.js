@@ -210,6 +210,7 @@ export class Stage {
     const { page } = this.state;
     this.root.toggleAttribute("data-page", Boolean(page));
     for (const [link, path] of [[this.parts.learn, "learn"], [this.parts.share, "take-away"]]) {
+      link.href = this.toPage(path);
       if (page?.path === path) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
@@ -660,6 +661,7 @@ export class Stage {
   key(event) {
     const { state } = this, { key, shiftKey } = event, [from] = event.composedPath();
     if (!this.root.getClientRects().length) return false; // on another page
+    if (key === "Escape" && this.fold()) return true;
     if (!state.isSeen || state.page || from.matches?.("input:not([type=range]), select, textarea")) return false;
     const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key] ?? [0, 0];
     const isFree = !from.closest?.("button, a, input") || from === this.parts.canvas;
@@ -703,6 +705,15 @@ export class Stage {
     else if (state.look.projector) return (this.engine.choose({ projector: false }), true);
     else return false;
     this.selected();
+    return true;
+  }
+
+  /** Closes the drawer; whether it was open. */
+  fold() {
+    const { look } = this.state;
+    if (!look?.drawer) return false;
+    look.drawer = false;
+    this.engine.choose({ drawer: false });
     return true;
   }
 

@@ -179,8 +179,10 @@ export class StageState {
     this.key = asked.key < part.columns ? asked.key : -1;
   }
 
-  /** What the server hears of the selection, with whatever is done. */
+  /** What the server hears of the selection, with whatever is done; on another page, where its own picture
+   * may have selected something since, nothing. */
   selection() {
+    if (this.page) return null;
     const part = this.part(), { every } = this.sides(part)[0];
     const isChosen = part.query in this.words;
     const query = isChosen ? this.row() * every : -1;
