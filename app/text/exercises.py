@@ -137,7 +137,7 @@ def all_on_one(key: str, weight: float) -> Exercise:
 
 def band_of_head(width: int) -> Exercise:
     return Exercise(
-        "select another head in the bar. Which numbers are its own?",
+        "select another head. Which numbers are its own?",
         f"Each head has {width}: head 1 has numbers 1 to {width}, head 2 has numbers "
         f"{width + 1} to {2 * width}, and so on. The frame moves there.",
     )

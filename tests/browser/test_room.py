@@ -18,6 +18,7 @@ from tests.conftest import serve
 
 pytestmark = pytest.mark.browser
 PHONE = {"width": 390, "height": 780}
+IN_CLASS = "learn?picture=In+class"
 BACK = 6000  # ms in which a page is back once the server answers
 CONNECTED = "[data-test-connection-state=CONNECTED]"
 HIDE = """(hidden) => {
@@ -60,10 +61,10 @@ def panel(visit: Visit):
 
 def start(teacher: Visit) -> str:
     """Start a room; its code."""
-    teacher.open().menu("share")
+    teacher.open(IN_CLASS)
     teacher.page.get_by_role("button", name="Start a room").click()
     expect(line(teacher)).to_contain_text("0 here")
-    teacher.idle()
+    teacher.idle().go("Heads")
     return re.search(r"room=(\w+)", teacher.page.url)[1]
 
 
@@ -104,7 +105,7 @@ def test_a_lesson_in_a_room(chromium, served, room_file):
         students = first, second, phone
         for student in (first, phone):
             student.open(f"room/{code.lower()}")  # by the QR code
-        second.open().menu("share")  # by the code, typed
+        second.open(IN_CLASS)  # by the code, typed
         second.page.get_by_label("Code of a room").fill(f" {code.lower()}")
         second.page.get_by_role("button", name="Join").click()
         expect(line(second)).to_contain_text("joined")

@@ -39,8 +39,7 @@ def test_every_payload_is_text_wherever_it_is_typed_or_linked(visit):
     link = f"[Log in {MARK}](http://x.example) www.x.example _a_ :material_add:"
     visit.open(f"inside?{urlencode(START | {'changes': link})}")
     expect_text(alert(visit), link)
-    visit.page.locator(".st-key-what_if button").first.click()
-    visit.idle()
+    visit.unfold()
     payloads = [" ".join(payload.split()) for payload in PAYLOADS]  # of one line
     blocks = [payload for payload in payloads if re.match(r"[#>|`~+=-]|1[.)]", payload)]
     lines = [""]

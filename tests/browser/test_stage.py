@@ -229,8 +229,6 @@ def test_the_selection_is_one_on_the_stage_and_on_other_pages(visit):
     visit.expect_head("Cross-attention", layer, head)
     followed = visit.page.locator(".st-key-follow").get_by_role("combobox")
     expect(followed).to_have_value(re.compile("^12"))
-    assert "depth=" not in visit.page.url
-    visit.page.reload()
     visit.open("?model=en-fr&depth=row&cell=cross.2.1.4&stop=output")
     expect(visit.page.locator(f"{PLACE} .rail")).to_contain_text("cross 2.1")
     expect(finding(visit)).to_contain_text("of the effect on")

@@ -18,7 +18,7 @@ _mount_line = component(
 <dialog aria-label="How to join">
   <div>
     <p>Open this address</p><p class="address"></p>
-    <p>or open Headlight there, and type the code under Share</p><p class="letters"></p>
+    <p>or open Headlight there, and type the code under Learn, In class</p><p class="letters"></p>
     <p class="note">No name, no account. The room keeps your answers until it ends, and nothing
     else.</p>
     <form method="dialog"><button>Close</button></form>

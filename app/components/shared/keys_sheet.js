@@ -1,4 +1,4 @@
-// The sheet of keys: opened by ?, or by the button in the menu ⋮, over whatever is shown.
+// The sheet of keys: opened by ?, or by the button in the drawer, over whatever is shown.
 
 const TEXT = "textarea, select, [contenteditable], input:not([type=checkbox], [type=radio])";
 let dialog = null; // that of the page as it is now
