@@ -145,7 +145,7 @@ STYLE = f"""
   color: light-dark({PRIMARY["light"]}, {PRIMARY["dark"]});
 }}
 .st-key-printed img {{
-  background: white; padding: 0.6rem; max-height: calc(100vh - 15rem); object-fit: contain;
+  background: white; padding: 0.6rem; max-height: calc(100vh - 18rem); object-fit: contain;
 }}
 .st-key-controls:empty, .st-key-notices:empty {{ display: none; }}
 .st-key-explain {{ max-width: 60rem; margin-top: 0.8rem; }}

@@ -15,6 +15,7 @@ from headlight.app.export.figures import TooNarrow
 from headlight.app.export.view import View, permalink, stem
 from headlight.app.live import build
 from headlight.app.results import memoize
+from headlight.app.results.shown import Shown
 from headlight.app.shell import frame
 from headlight.app.shell.grid_display import grid_options
 from headlight.app.shell.layout import st_page
@@ -101,22 +102,27 @@ def page() -> None:
     with upper:
         with row("Copy link", "Opens this head, row and change on any machine with Headlight."):
             copy_link(permalink(view.settings, view.page), PAGES[EXPORT].path, address.PLACE)
-        with row("Picture", ""):
-            ending, of, size = (widgets.draw(key) for key in ("format", "heads_of", "size"))
-        kind, layer, head = view.head
+        draw_numbers(view, model)
+        draw_files(view)
+    with preview:
+        draw_picture(shown, view)
+    frame.finding("Take this picture, or the whole thing.")
+
+
+def draw_picture(shown: Shown, view: View) -> None:
+    """The picture as it is printed, below what decides how, and the button that saves it."""
+    kind, layer, head = view.head
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        ending, of, size = (widgets.draw(key) for key in ("format", "heads_of", "size"))
         printed = paper.Figure(
             view.trace, kind, layer, head, whole=of == ALL, reading=view.reading,
             colours=view.settings["colours"],
         )  # fmt: skip
         inches = 0.0 if size == "as it is" else paper.inches_of(size.replace(" ", ""))
         name = f"{stem(view, f'{kind}-all-heads' if of == ALL else '')}.{ending.lower()}"
-        file_button(
-            f"Save {ending}", partial(printed.drawn, ending.lower(), inches), name, KINDS[ending],
-            look="primary",
-        )  # fmt: skip
-        draw_numbers(view, model)
-        draw_files(view)
-    with preview, st.container(key="printed"):
+        drawn = partial(printed.drawn, ending.lower(), inches)
+        file_button(f"Save {ending}", drawn, name, KINDS[ending], look="primary")
+    with st.container(key="printed"):
         try:
             # it may wait long for other users' drawings, and must not hold its turn meanwhile
             image = memoize.memoize_drawing(
@@ -129,7 +135,6 @@ def page() -> None:
             st.caption(formats.escaped(printed.caption()))
         except TooNarrow as error:
             messages.show_message(error)
-    frame.finding("Take this picture, or the whole thing.")
 
 
 def draw_opening() -> None:
