@@ -113,7 +113,7 @@ def _views(page: Page) -> list[tuple[str, str, str | None, bool]]:
         if not each.pictures:
             views.append((each.view, each.path, None, each == page))
         for number, name in enumerate(each.pictures):
-            is_shown = each == page and shown in ((name,) if number else (name, ""))
+            is_shown = each == page and shown in ((name,) if number else (name, "", None))
             views.append((name, each.path, name if number else "", is_shown))
     return views if len(views) > 1 else []
 

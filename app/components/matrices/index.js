@@ -7,7 +7,7 @@ import { cellUnder, drawCells, hatching, pointIn, sized, writeTurned } from "../
 import { exact, percent, short } from "../shared/numbers.js";
 import { headerOf } from "../shared/packed.js";
 
-const SMALL = 0.005; // weights under this have no number
+const SMALL = 0.05; // weights under this have no number
 const [LEAST, LABEL, NUMBER] = [0.62, 0.9, 0.85]; // in letters: smaller where cells are small
 const AROUND = [2.8, 1.25]; // across and down: a cell that holds a number, in the number's letters
 const TALL = 26; // rows up to which each gets the height of a letter
