@@ -89,8 +89,6 @@ def draw(page: Page, run: Callable[[], None]) -> None:
             if notes.drawer == page.key:
                 with errors.memory_errors_as_messages():
                     drawer.draw(page)
-            else:
-                notes.drawer = ""
             widgets.draw_opened()
             session.finish()
 

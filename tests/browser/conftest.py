@@ -304,7 +304,7 @@ class Visit:
         if wanted.stage:
             header.locator(".rail button").nth(2).click()
             self.page.wait_for_selector(".st-key-stage_body", state="attached")
-            return self.idle()
+            return self.idle().fold()
         if wanted.group in (pages.LEARN, pages.SHARE):
             header.get_by_role("link", name=wanted.group, exact=True).click()
             entry = next(page for page in pages.PAGES.values() if page.group == wanted.group)

@@ -53,8 +53,6 @@ def test_the_drawer_takes_the_focus_and_gives_it_back(visit):
             page.keyboard.press("Escape")
             expect(page.locator(CLOSE)).to_have_count(0)
             expect(more).to_be_focused()
-    visit.unfold().go("PyTorch").back("/tokenizer")
-    expect(page.locator(CLOSE)).to_have_count(0)
 
 
 def test_what_is_closed_brings_nothing_old_back(visit):
