@@ -1,7 +1,6 @@
 """A real Chromium, the words in which the tests speak to the app, and components without it."""
 
 import inspect
-import json
 import re
 import shutil
 import sys
@@ -13,7 +12,6 @@ from io import BytesIO
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import numpy as np
 import pytest
 from playwright.sync_api import Browser, Error, Locator, Page, Playwright, expect, sync_playwright
 from pypdf import PdfReader
@@ -25,7 +23,6 @@ from tests.conftest import serve
 expect.set_options(timeout=30_000)
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 DRAWN = ", ".join(dict.fromkeys(page.picture for page in pages.MENU))  # of any page
-SCREENSHOTS = Path(__file__).parent / "screenshots"
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 BEGUN = ".st-key-browser_events"
 PICKED = "kind", "layer", "head"
@@ -343,33 +340,11 @@ class Visit:
         assert urlsplit(self.page.url).path == path
         return self
 
-    def cells(self, key: str, trace: int = 0) -> list[list[float]]:
-        """The numbers that a figure shows, blank ones as None."""
-        figure = self.page.locator(f".st-key-{key} .js-plotly-plot")
-        expect(figure).to_be_visible()
-        # As one text: Playwright takes seconds for the numbers of a large figure.
-        numbers = figure.evaluate(
-            """(plot, trace) => JSON.stringify(Array.from(plot._fullData[trace].z,
-                 (row) => Array.from(row)))""",
-            trace,
-        )
-        return json.loads(numbers)
-
     def canvas(self, key: str, place: int = 0) -> Locator:
         """One of the matrices that stand side by side."""
         canvas = self.page.locator(f".st-key-{key} canvas").nth(place)
         expect(canvas).to_have_attribute("style", re.compile("width"))  # it is painted
         return canvas
-
-    def matrix(self, key: str, place: int = 0) -> list[list[float]]:
-        """The numbers of a matrix, masked ones as None."""
-        # As one text, as below.
-        numbers = self.canvas(key, place).evaluate(
-            """({ matrix: { cells, values: [rows, columns] } }) => JSON.stringify(
-                 Array.from({ length: rows }, (_, row) => Array.from(
-                   cells.subarray(row * columns, (row + 1) * columns))))"""
-        )
-        return json.loads(numbers)
 
     def click_cell(self, key: str, place: int, cell: tuple[int, int]) -> "Visit":
         """Click a cell, (row, column), of a matrix."""
@@ -381,10 +356,6 @@ class Visit:
         )
         canvas.click(position=at)
         return self.settle()
-
-    def labels(self, key: str, axis: str) -> list[str]:
-        figure = self.page.locator(f".st-key-{key} .js-plotly-plot")
-        return figure.evaluate("(plot, axis) => plot._fullLayout[axis].ticktext", axis)
 
     def prepare(self, script: str) -> None:
         """Run a script before those of every document. Thereafter the tab is not used again."""
@@ -400,10 +371,6 @@ class Visit:
         self.page.mouse.move(0, 0)
         for seen in (self.requests, self.errors, self.loading):
             seen.clear()
-
-    def screenshot(self, name: str) -> None:
-        SCREENSHOTS.mkdir(exist_ok=True)
-        self.page.screenshot(path=SCREENSHOTS / f"{name}.png")
 
     def expect_well(self) -> None:
         """No error of ours on the page, none in the browser, nothing asked of another host."""
@@ -503,15 +470,6 @@ DISTURB = """(key) => {
 }"""
 
 
-def filled(words: Locator) -> list[int]:
-    """For which weight each word has the colour, in percent; −1 for none."""
-    colours = words.evaluate_all(
-        "(all) => all.map(({ style }) => style.background.match(/\\d+/g)?.map(Number) ?? null)"
-    )
-    scale = theme.ramp(theme.INKED["light"], 101).astype(int)
-    return [-1 if one is None else int(np.abs(scale - one).sum(1).argmin()) for one in colours]
-
-
 class Mounted:
     """Components of the app in a blank page, with the scripts, styles and data that the app gives
     Streamlit. A second call of one brings it other data, as a run of the app does."""
@@ -566,10 +524,6 @@ class Mounted:
         """What the component has sent the app since this was asked last: name and value."""
         found = self.page.evaluate("(key) => mounts[key].sent.splice(0)", key)
         return [tuple(one) for one in found]
-
-    def screenshot(self, name: str) -> None:
-        SCREENSHOTS.mkdir(exist_ok=True)
-        self.page.screenshot(path=SCREENSHOTS / f"{name}.png")
 
 
 @pytest.fixture(scope="session")

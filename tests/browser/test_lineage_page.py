@@ -44,12 +44,3 @@ def test_an_old_address_opens_at_its_part(visit):
     page = visit.open(f"{LINEAGE}&picture=One+part&swap=rotary").page
     expect(page.locator(".st-key-swap_line [aria-current=step]")).to_contain_text("rotary")
     expect(page.locator(".st-key-model_map .gone[role]")).to_contain_text(["Learned Positions"])
-
-
-def test_nothing_runs_off_a_phone(visit):
-    visit.page.set_viewport_size({"width": 390, "height": 844})
-    visit.open("lineage?swap=groups")
-    expect(visit.page.locator(".st-key-model_map svg").first).to_be_visible()
-    assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
-    frame = visit.page.locator(".st-key-model_map .frame")
-    assert frame.evaluate("(frame) => frame.scrollWidth - frame.clientWidth") <= 1

@@ -1,8 +1,6 @@
 """A connection that breaks while the model runs costs nothing, nor does a server that starts anew,
 nor a browser that keeps nothing and draws without WebGL."""
 
-from urllib.parse import urlsplit
-
 import pytest
 from playwright.sync_api import expect
 
@@ -51,18 +49,6 @@ def test_what_was_typed_outlives_a_socket_closed_during_the_run(visit, moments):
         assert page.evaluate(LINE).strip() == text
         assert f"beach+.+{after}" in page.url and "layer=2" in page.url
         expect(heading).to_be_visible()
-
-
-def test_going_back_brings_the_view_back(visit):
-    visit.open("inside?kind=encoder&layer=2").go("PyTorch").choose("layer", 1)
-    visit.page.go_back()
-    visit.settle()
-    assert urlsplit(visit.page.url).path == "/compare"
-    assert "layer=2" in visit.page.url
-    visit.back("/inside")
-    heading = visit.page.get_by_text("Encoder self-attention · layer 2")
-    expect(heading).to_be_visible()
-    assert "layer=2" in visit.page.url
 
 
 def test_back_is_the_act_before_and_forward_the_one_after(visit):

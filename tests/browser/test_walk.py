@@ -103,6 +103,7 @@ def serious(visit, options: dict | None = None) -> dict:
 def expect_to_fit(visit, title: str, *sizes: tuple[int, int]) -> None:
     for width, height in sizes:
         visit.page.set_viewport_size({"width": width, "height": height})
+        faults = []
         for _ in range(100):
             if not (faults := visit.page.evaluate(FITS, PICTURES[title])):
                 break
