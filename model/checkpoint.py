@@ -482,9 +482,7 @@ class Checkpoint:
         circuits = [Circuits(self.model, self.compared(*pair)) for pair in (*pairs, *held_out)]
         chosen, held = circuits[: len(pairs)], circuits[len(pairs) :]
         swept = [self.swept(one.run, "paths", one.score) for one in chosen]
-        score = chosen[0].score
-        tokens = self.outputs([score.wanted, score.against], [None, None])
-        return carrying(chosen, swept, held, tokens, keep)
+        return carrying(chosen, swept, held, self.outputs(chosen[0].tokens), keep)
 
     def attribution(
         self,

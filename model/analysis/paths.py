@@ -74,10 +74,13 @@ class Paths(ByValue):
         """One sentence."""
         one, other = self.tokens
         few = f"{len(self.paths):,} of {self.count:,} paths carry {percent(self.share)}"
-        held, pairs = np.median(self.held) if self.held else 0, len(self.held)
-        beyond = f"; on {pairs} other pair{'s' * (pairs > 1)}, {percent(held)} (median)"
-        rest = ", the rest is spread over many" if self.share < self.keep else ""
-        return f"{few} of the difference between “{one}” and “{other}”{rest}{beyond * (pairs > 0)}."
+        rest = "; the rest is spread over many" if self.share < self.keep else ""
+        beyond = ""
+        if pairs := len(self.held):
+            of = "1 other pair" if pairs == 1 else f"{pairs} other pairs"
+            beyond = f"; on {of}, they carry {percent(np.median(self.held))}"
+            beyond += " (median)" * (pairs > 1)
+        return f"{few} of the difference between “{one}” and “{other}”{rest}{beyond}."
 
     def to_dataframe(self) -> "pandas.DataFrame":
         """One row for each path: path (its line), sender, receiver, reads, effect."""
@@ -154,6 +157,11 @@ class Circuits:
         self.plain, self.none = self._scores([tuple(self.places), ()])
         if not np.allclose([self.plain, self.none], ends, atol=EXACT):
             raise CannotRead("This model has parts between which no paths are known.")
+
+    @property
+    def tokens(self) -> list[int]:
+        """The ids that are compared: what the model expects in each run."""
+        return [one for one in (self.score.wanted, self.score.against) if one is not None]
 
     @property
     def difference(self) -> float:

@@ -74,7 +74,7 @@ def test_the_fewest_of_one_pair():
     found = copy.paths([("a b c", "d b c")], held_out=[("c a b", "b a b")])
     assert found.share >= 0.8 and len(found.paths) < 0.15 * found.count and len(found.held) == 1
     assert str(found).startswith(f"{len(found.paths)} of 185 paths carry ")
-    assert f"“a” and “d”; on 1 other pair, {100 * found.held[0]:.0f}% (median)." in str(found)
+    assert f"“a” and “d”; on 1 other pair, they carry {100 * found.held[0]:.0f}%." in str(found)
     frame, told = found.to_dataframe(), json.loads(found.to_json())
     assert [each["path"] for each in told["paths"]] == list(frame.path)
     assert parse("; ".join(frame.path)) == found.paths
