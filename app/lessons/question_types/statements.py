@@ -319,4 +319,5 @@ class StatementType(QuestionType):
                 Misconception(o["say"], o["say"], o.get("because", "No.")) for o in wrong
             ),
             veil=(Veil("change"),),
+            row=draw.chosen[-1] if draw.chosen else None,
         )
