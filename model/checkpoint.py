@@ -28,8 +28,9 @@ from headlight.model.analysis.attribution import attribution as attributed
 from headlight.model.analysis.baselines import Baselines
 from headlight.model.analysis.decomposition import Carried, Decomposition, Term, carried
 from headlight.model.analysis.decomposition import decomposition as decomposed
+from headlight.model.analysis.paths import KEEP, Circuits, Paths, carrying
 from headlight.model.analysis.why import Why, why
-from headlight.model.arguments import kind_of, whole
+from headlight.model.arguments import kind_of, number, whole
 from headlight.model.card import markdown, parameter_count
 from headlight.model.checking.in_model import with_student_parts
 from headlight.model.checks import check_card, check_means, check_sizes
@@ -452,6 +453,36 @@ class Checkpoint:
         'meeting'
         """
         return why(self.model, run, cell, self.given(run, donor), by)
+
+    def compared(self, text: str, other: str) -> Run:
+        """The run over a text that is compared with one over another, with the same target, the
+        model's own."""
+        run = self.run(text)
+        return replace(run, other=replace(run, texts=(self.encode(other), *run.texts[1:])))
+
+    def paths(
+        self,
+        pairs: Sequence[tuple[str, str]],
+        keep: float = KEEP,
+        held_out: Sequence[tuple[str, str]] = (),
+    ) -> Paths:
+        """The fewest paths between the model's parts that carry the difference between the two
+        texts of each pair, and the share that they carry of pairs on which they were not chosen
+        (analysis/paths). Raises CannotRead, also where the texts of a pair have not equally many
+        tokens or the model expects the same in both.
+
+        >>> copy = load("copy")
+        >>> found = copy.paths([("a b c", "d b c")], held_out=[("c a b", "b a b")])
+        >>> found.share >= found.keep and len(found.paths) < found.count
+        True
+        """
+        number("keep", keep, 0, 1)
+        if not pairs:
+            raise ValueError("pairs is empty; give at least one pair of texts.")
+        circuits = [Circuits(self.model, self.compared(*pair)) for pair in (*pairs, *held_out)]
+        chosen, held = circuits[: len(pairs)], circuits[len(pairs) :]
+        swept = [self.swept(one.run, "paths", one.score) for one in chosen]
+        return carrying(chosen, swept, held, self.outputs(chosen[0].tokens), keep)
 
     def attribution(
         self,

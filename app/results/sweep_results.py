@@ -1,11 +1,21 @@
 """Sweeps: one change at a time, and what that costs."""
 
+from itertools import chain
+
 from headlight.app.results import memoize
-from headlight.app.results.memoize import CORES, SHORT, SMALL_RESULT, threads, token_count
+from headlight.app.results.memoize import (
+    CORES,
+    SHORT,
+    SMALL_RESULT,
+    cached,
+    threads,
+    token_count,
+)
 from headlight.app.results.shown import Shown
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.progress import reporting
-from headlight.model.probing.sweeps import Score, Sweep, changes_of
+from headlight.model.probing.changes import PatchInputs
+from headlight.model.probing.sweeps import Score, Sweep, changes_of, sweeping
 from headlight.model.probing.trace import CannotRead, read_of
 
 # Limits of a sweep: in tokens (about ten seconds for a small model on two cores), in tokens ×
@@ -28,15 +38,23 @@ def sweep_of(shown: Shown, name: str, score: Score = Score(), further: bool = Fa
     key = ("sweep", name, score), shown.view.device, shown.view.stamp, shown.run
     known = memoize.results_cache().known(key)
     if known is None or (further and known.missing):
+        changes = changes_of(shown.view.model, shown.run, name)
+        given = _given(shown, name)
         # Its batches keep all cores at work.
         with (
             threads(shown.view.model, token_count(shown.run), CORES),
             reporting("One change at a time"),
         ):
-            donor = shown.donor
-            known = next(shown.view.checkpoint.sweeping(shown.run, name, score, donor, known))
+            known = next(sweeping(shown.view.model, shown.run, changes, score, given, known))
         memoize.results_cache().put(key, known, SMALL_RESULT + known.nbytes)
     return known
+
+
+@cached(lambda given: SMALL_RESULT + sum(value.nbytes for value in given.other.values()))
+def _given(shown: Shown, name: str) -> PatchInputs:
+    """What all passes of a sweep take from elsewhere."""
+    changes = changes_of(shown.view.model, shown.run, name)
+    return shown.view.checkpoint.given(shown.run, shown.donor, also=chain.from_iterable(changes))
 
 
 def most_tokens(view: ModelView) -> int:

@@ -1,6 +1,7 @@
 """The stage on the screen: what it hears, and what it is told. Nothing else clears it, so every run
 of the script ends with exactly one look, which names the run that may be seen, or none."""
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
@@ -20,7 +21,14 @@ from headlight.app.components.stage import (
     stage_said,
 )
 from headlight.app.lessons.question import DO, Veil
-from headlight.app.results import head_results, layer_results, memoize, word_results, writing
+from headlight.app.results import (
+    head_results,
+    layer_results,
+    memoize,
+    path_results,
+    word_results,
+    writing,
+)
 from headlight.app.results.habits import head_habits
 from headlight.app.results.shown import Shown
 from headlight.app.server.garbage import collect_garbage
@@ -45,12 +53,14 @@ from headlight.app.text import block_texts, formats, head_card, part_names
 from headlight.model.analysis.alignment import aligning_kind
 from headlight.model.analysis.decomposition import BIASES, HEAD, POSITION, Term
 from headlight.model.analysis.head_metrics import HABITS
+from headlight.model.analysis.paths import LOGITS
 from headlight.model.analysis.streams import WordOrigin
 from headlight.model.analysis.why import MEETING, NAMED, PLACE, Why
 from headlight.model.decoding.generate import no_text
-from headlight.model.probing.changes import CannotChange, written
+from headlight.model.probing.changes import CannotChange, Scope, written
 from headlight.model.probing.head_steps import HeadSteps
 from headlight.model.probing.sites import Site, predicted_side
+from headlight.model.probing.sweeps import Sweep
 from headlight.model.probing.trace import CannotRead, Pass, vocabulary_of
 
 MISSING = {"isMissing": True}
@@ -186,6 +196,7 @@ def _shown(shown: Shown) -> dict[str, Any]:
         "reads": now is not None and now.step.labels_read,
         "cards": palette.cards() if now is None or now.step.kind == DO else None,
         "done": _done(),
+        "compared": _compared(),
         "write": None if veils else _decoding(shown),
         "best": _best(shown),
         "differences": theme.DIFFERENCES,
@@ -220,6 +231,13 @@ def _figure(shown: Shown) -> dict[str, Any]:
     if shown.view.checkpoint.lacks:
         return {}
     return {"towers": block_texts.towers(shown.view.model), "notes": layer_results.notes_of(shown)}
+
+
+def _compared() -> str:
+    """The sentence that the run is compared with; "" for none."""
+    chosen = session.values()
+    is_other = chosen["shows"] == OTHER or not session.context().has_other
+    return "" if is_other else chosen["other"].strip()
 
 
 def _decoding(shown: Shown) -> dict[str, Any] | None:
@@ -469,6 +487,41 @@ def _needs(asked: Mapping[str, Any]) -> dict[str, Any]:
     return vars(found) | numbers
 
 
+def _paths(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The paths that carry the difference to another sentence: `lines`, each between two places of
+    the figure with its effect; or, while they are being measured, how many are `measured` and
+    `missing`. A question for more than it has got is another one, so that nothing waits for it."""
+    run = replace(selection.run(), other=selection.other_run())
+    try:
+        found = path_results.paths_of(selection.shown(run), bool(asked["measured"]))
+    except (CannotRead, CannotChange) as error:
+        said = str(error).rpartition("”: ")[-1]
+        return {"cannot": said[:1].upper() + said[1:]}
+    if isinstance(found, Sweep):
+        return {"measured": len(found.changes), "missing": found.missing}
+    shown, lines = selection.shown(), {}
+    for path, effect in zip(found.paths, found.effects.tolist(), strict=True):
+        ends = path.sender, path.scope
+        lines[ends] = lines.get(ends, 0) + effect  # a query, a key and a value are one line
+    return {
+        "lines": [
+            [*(_place_of(end, shown) for end in ends), effect] for ends, effect in lines.items()
+        ],
+        "said": re.split("[“”]", found.text),  # every second one is a token
+    }
+
+
+def _place_of(scope: Scope, shown: Shown) -> dict[str, Any]:
+    """Where a path begins or ends: a head as the browser selects one; the `side` of a feed-forward,
+    with its layer from 0, or of a text; nothing for the prediction."""
+    if scope.head is not None and scope.layer is not None:
+        return _head_at(scope.kind, scope.layer, scope.head, shown.trace)
+    stacks = {f"{s.stack}_feed_forward": s.title for s in shown.view.model.sides()}
+    if scope == LOGITS:
+        return {}
+    return {"side": stacks.get(scope.kind, scope.kind), "layer": scope.layer}
+
+
 def _adds(asked: Mapping[str, Any]) -> dict[str, Any]:
     """The likeliest answer's logit in a row of the logits: `terms`, what adds up to it, each with
     its name, its value, its layer from 0 or None, and its head, as the browser selects one, or
@@ -497,10 +550,14 @@ def _adds(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _head_of(term: Term, trace: Pass) -> dict[str, Any] | None:
-    if term.head is None:
+    if term.head is None or term.layer is None:
         return None
-    layer = next(i for i, site in enumerate(trace.kinds[term.kind]) if site.layer == term.layer)
-    return {"kind": term.kind, "layer": layer, "head": term.head}
+    return _head_at(term.kind, term.layer, term.head, trace)
+
+
+def _head_at(kind: str, layer: int, head: int, trace: Pass) -> dict[str, Any]:
+    rows = [site.layer for site in trace.kinds[kind]]
+    return {"kind": kind, "layer": rows.index(layer), "head": head}
 
 
 def _carries(asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -541,6 +598,7 @@ ANSWERS = {
     "why": _why,
     "after": _after,
     "needs": _needs,
+    "paths": _paths,
     "adds": _adds,
     "carries": _carries,
     "write": _write,

@@ -3,7 +3,7 @@
 SHOWN = ("all", "one kind")
 PLACES = {  # of the stage: name in its address → what it may be, as in its state.js
     "depth": ("model", "heads", "head", "row", "number"),
-    "whole": ("maps", "after", "needs"),
+    "whole": ("maps", "after", "needs", "paths"),
     "heads": ("layer", "habit", "effect"),
     "view": ("matrix", "lines", "best"),
     "stop": ("scores", "scaled", "weights", "output", "word"),

@@ -79,6 +79,7 @@ class Memo:
 
     # Widgets
     chosen_by_code: set[str] = field(default_factory=set)  # settings, since each was last drawn
+    widgets: set[str] = field(default_factory=set)  # settings that stand on the screen
     send_all: bool = False  # the browser may have forgotten values: send them again
     labels: dict[str, Any] = field(default_factory=dict)  # of a popover, of a select's options
     idle: dict[str, Any] = field(default_factory=dict)  # settings that do not concern this model
@@ -231,6 +232,8 @@ def settle(page: str) -> None:
         notes.opened += 1
         notes.old = {key: sent[key] for key in SETTINGS if key in sent}
         _choose_again(SETTINGS.keys() - chosen.keys())
+    if context is None or not context.fragment_ids_this_run:
+        notes.widgets.clear()
     notes.obeys = False
     notes.runs = {}
     _part_source_from_target(chosen, from_address)
@@ -291,7 +294,12 @@ def current_choices() -> dict:
     """The last valid values, updated from the widgets."""
     before = values() if memo().context else {}
     state = st.session_state.to_dict()  # at once: each key by itself takes locks
-    return {**before, **memo().idle, **{key: state[key] for key in SETTINGS if key in state}}
+    # For a region the browser may still send what a widget had that is gone (1.67).
+    run, there = get_script_run_ctx(), memo().widgets
+    known = there if run and run.fragment_ids_this_run else SETTINGS
+    return {**before, **memo().idle} | {
+        key: state[key] for key in SETTINGS if key in state and key in known
+    }
 
 
 def _follow_the_model(chosen: dict, before: str | None) -> None:

@@ -44,6 +44,7 @@ def draw(key: str, box: Box = st, widget_options: Mapping = MappingProxyType({})
     must_send = must_send and value != allowed.default
     if _is_chosen_by_code(key) or must_send or value != st.session_state.get(key, allowed.default):
         st.session_state[key] = value
+    memo().widgets.add(key)
     return _widget(setting, allowed, box, widget_options)
 
 

@@ -102,6 +102,22 @@ def test_names_of_runs_are_those_of_the_browser(stage, trace):
     ]
 
 
+def test_paths_are_seen_where_a_sentence_is_compared(stage, trace):
+    outputs = load("en-fr").outputs
+    packed = pack_trace(trace, Reading(), answers=answers_of(trace, outputs))
+    see = partial(stage, packed=packed, where={"depth": "model", "whole": "paths"})
+    assert see("(state) => [state.wholes.length, state.seen]") == [3, 0]
+    see = partial(see, compared="A")
+    assert see("(state) => [state.wholes.length, state.seen]") == [4, 3]
+    told = "(state) => { state.told.A = 341; state.told[JSON.stringify(state.pathsOf())] = %s; "
+    ends = told + "return [state.question(), findingOf(state)]; }"
+    asked = {"what": "paths", "compared": "A", "measured": 341}
+    found = see(ends % '{ said: ["2 of 9 paths, ", "un", "."] }')
+    assert found == [asked, ["2 of 9 paths, ", ["un", "name"], "."]]
+    waits = ["Changing one path at a time … 341 measured."]
+    assert see(ends % "undefined") == [asked, waits]
+
+
 def test_a_run_is_seen_only_where_the_server_names_it(stage):
     for run in (None, "another"):
         assert not stage("(state) => state.isSeen", run=run)

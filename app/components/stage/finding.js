@@ -33,7 +33,7 @@ function bestOf(state) {
 
 export function findingOf(state) {
   const part = state.part(), row = state.row();
-  if (state.depth === MODEL && state.seen) return (state.seen === 1 ? ofAfter : ofNeeds)(state);
+  if (state.depth === MODEL && state.seen) return [null, ofAfter, ofNeeds, ofPaths][state.seen](state);
   if (state.isCovered(part, state.tileOf(part), row)) return ["This row is covered until you answer."];
   if (state.depth === NUMBER) return ofNumber(state);
   if (state.depth === ROW) return ofRow(state);
@@ -102,6 +102,15 @@ function ofNeeds(state) {
     return ["Attention says ", key(words[most]), ", removal says ", key(words[first]), ": without it ", target, ` falls from ${percent(all)} to ${percent(probability[first])}.`];
   const also = second === undefined ? [] : [", and ", key(words[second]), `, which has ${share(second)}`];
   return [target, " needs ", key(words[first]), `, which has ${share(first)} of the attention`, ...also, "."];
+}
+
+/** How few paths carry a difference, and how much of others. */
+function ofPaths(state) {
+  const found = state.answered(state.pathsOf()), { measured } = state.pathsOf();
+  if (found === null) return ["The paths are not known here."];
+  if (found?.cannot) return [found.cannot];
+  if (found?.said) return found.said.map((text, at) => (at % 2 ? name(text.trim() || "␣") : text));
+  return [`Changing one path at a time … ${measured ? `${measured.toLocaleString("en")} measured.` : ""}`];
 }
 
 /** What the heads that align best say together of the selected row. */

@@ -121,7 +121,7 @@ const isNamed = (camera, { w, h }, name) =>
   Math.max(w, h) >= camera.width(nameOf(name), camera.s) * 0.85 && Math.min(w, h) >= camera.s;
 
 /** What is no attention: a box with its name where that fits. */
-function drawForward(camera, box, name, alpha) {
+export function drawForward(camera, box, name, alpha) {
   const { cx, colours } = camera, text = nameOf(name), isWide = box.w > box.h;
   camera.fill(box, colours.forward, alpha);
   if (!isNamed(camera, box, name)) return;
@@ -147,7 +147,7 @@ function written(camera, text, x, y, look) {
 }
 
 /** Names of towers, layers and heads, and what comes in and out. */
-function drawNames(state, camera, place, alpha) {
+export function drawNames(state, camera, place, alpha) {
   const { s, m, W, H, colours, isNarrow } = camera, { towers, isTurned, isBelow, top, first, streams, deep, middle, long, pad } = place;
   const quiet = { colour: colours.soft, alpha };
   towers.forEach((tower, order) => {

@@ -6,6 +6,8 @@ import { floorsPlace } from "./floors.js";
 import { drawHeads, drawNamed, headsPlace } from "./heads.js";
 import { drawFigure, drawMaps } from "./maps.js";
 import { drawNeeds } from "./needs.js";
+import { drawPaths } from "./paths.js";
+import { PATHS } from "./state.js";
 
 const WAIT = 0.45; // of the way, until the tile that is furthest to the right leaves
 
@@ -26,6 +28,7 @@ export function drawModel(state, camera, z, [from, to, u], pointed) {
   if (heads) drawNamed(state, camera, heads, clamp(2.6 * z - 1.6));
   drawAfter(state, camera, state.answered({ what: "after" }), near(1) * alpha);
   drawNeeds(state, camera, state.answered(state.needed()), near(2) * alpha);
+  if (near(PATHS)) drawPaths(state, camera, state.answered(state.pathsOf()), near(PATHS) * alpha, pointed);
 }
 
 /** z from 0, the figure, to 1, where the selected head fills the stage. */

@@ -20,7 +20,7 @@ import { lineAt } from "./lying.js";
 import { barAt, SPREAD } from "./row.js";
 import { addsOf, spokenStep, stepAt } from "./adds.js";
 import { numberAt, spokenTerm, termOf, wayOf } from "./number.js";
-import { DEPTHS, HEAD, HEADS, MIX, MODEL, NUMBER, ORDERS, ROW, StageState, VIEWS, WHY, WORD } from "./state.js";
+import { DEPTHS, HEAD, HEADS, MIX, MODEL, NUMBER, ORDERS, PATHS, ROW, StageState, VIEWS, WHY, WORD } from "./state.js";
 import { drawUnder, drawWords } from "./words.js";
 import { branchOf, drawWrite, foundOf, instead, spokenWrite, stepWritten, wordAt, writeFinding, writeNames, writtenAt } from "./write.js";
 
@@ -32,12 +32,12 @@ const STROKE = 200, CLICK = 4, CLICKED = 0.2; // px up for a whole share; px tha
 const LONG_TEXT = [170, 90]; // letters of a question or a text from which on they are smaller, on a phone
 const NAMED = 2; // acts in the finding; further ones are counted
 const HERE = ""; // path of its own page
-const VIEW_NAMES = { maps: "Maps", after: "After each layer", needs: "Needs", layer: "By layer", habit: "By habit", effect: "By effect", matrix: "Matrix", lines: "Lines", best: "Best heads", order: "In order", largest: "Largest first", why: "Why" };
+const VIEW_NAMES = { maps: "Maps", after: "After each layer", needs: "Needs", paths: "Paths", layer: "By layer", habit: "By habit", effect: "By effect", matrix: "Matrix", lines: "Lines", best: "Best heads", order: "In order", largest: "Largest first", why: "Why" };
 const HINTS = [
-  ["Click a head to enlarge it.", "Click a column, or press ← →: another word.", "Click a word to hide it. ← →: what another word needs."],
+  ["Click a head to enlarge it.", "Click a column, or press ← →: another word.", "Click a word to hide it. ← →: what another word needs.", "Click a head to enlarge it."],
   "Click a head to enlarge it.", "Click a row to select it, again to see how its weights arise.", "Click a bar to select it, again to see its numbers. ↑ ↓: another row.",
   "← →: another product. With Shift: another key. ↑ ↓: another query."];
-const TOUCHED = [["Tap a head.", "Tap a row.", "Tap a word to hide it."], "Tap a head.", "Tap a row twice to open it.", "Tap a bar twice to open it.", "Tap a product."]; // the same on a phone
+const TOUCHED = [["Tap a head.", "Tap a row.", "Tap a word to hide it.", "Tap a head."], "Tap a head.", "Tap a row twice to open it.", "Tap a bar twice to open it.", "Tap a product."]; // the same on a phone
 const BARE = { [HEAD]: "Select a row, and again: its weights as bars.", [ROW]: "↑ ↓: another row." }; // where only weights are known
 const WRITTEN = ["← →: another word. Click another token or text to go on from it. Space: play.", "← →: another column.", "↑ ↓: another text. Blue: not in the greedy text."];
 const TAPPED = ["Tap another token or text.", "Tap a column.", "Blue: not in the greedy text."]; // the same on a phone
@@ -287,6 +287,7 @@ export class Stage {
     this.telling = null;
     if (this.run !== run) return;
     state.told[key] = found.isMissing ? null : found;
+    if (found.missing) state.told[question.compared] = found.measured; // the next question is for more
     this.all();
     requestAnimationFrame(() => painted("stage model", run.id));
   }
@@ -317,7 +318,7 @@ export class Stage {
     this.play(false);
     [this.state.write, this.written] = [-1, 0];
     if (to === this.state.depth && from === to) return;
-    const isDive = [from, to].sort().join() === `${MODEL},${HEAD}` && !this.state.seen, away = isDive ? 1 : Math.abs(to - from);
+    const isDive = [from, to].sort().join() === `${MODEL},${HEAD}` && (!this.state.seen || this.state.seen === PATHS), away = isDive ? 1 : Math.abs(to - from);
     this.isDiving = isDive;
     this.state.depth = to;
     this.left = this.state.look.slide?.text;
@@ -496,7 +497,7 @@ export class Stage {
   tiles() {
     const { state, camera } = this;
     if (state.depth === HEADS) return headsPlace(state, camera).tiles;
-    return state.depth === MODEL && !state.seen ? floorsPlace(state, camera).tiles : null;
+    return state.isFigure ? floorsPlace(state, camera).tiles : null;
   }
 
   /** Another product, by the pointer. */
@@ -618,7 +619,7 @@ export class Stage {
   /** The part of the figure at a point, which is no head. */
   partUnder(at) {
     const { state, camera } = this;
-    return at && state.depth === MODEL && !state.seen ? partAt(floorsPlace(state, camera), camera, ...at) : null;
+    return at && state.isFigure ? partAt(floorsPlace(state, camera), camera, ...at) : null;
   }
 
   /** What the part of the figure at a point does, in place of the hint; the server says so once. */
@@ -788,7 +789,7 @@ export class Stage {
     camera.clear();
     if (state.isWriting && this.written >= 0.5) return drawWrite(state, camera, 2 * this.written - 1);
     if (this.isDiving && shown < HEAD) drawDive(state, camera, shown / HEAD);
-    else if (shown < HEADS) drawModel(state, camera, shown, state.wholes.length > 1 ? this.whole : [0, 0, 1], this.pointed);
+    else if (shown < HEADS) drawModel(state, camera, shown, Math.max(...this.whole.slice(0, 2)) < state.wholes.length ? this.whole : [0, 0, 1], this.pointed);
     else if (shown < HEAD) drawHeads(state, camera, shown - HEADS, this.orders ? betweenOrders(state, camera, this.orders) : headsPlace(state, camera), this.pointed);
     else drawHead(state, camera, shown - HEAD, this.lines);
     if (state.look.write && this.written) camera.fill({ x: -EDGE, y: -EDGE, w: camera.W + 2 * EDGE, h: camera.H + 2 * EDGE }, camera.colours.paper, Math.min(1, 2 * this.written), 0);
@@ -817,7 +818,7 @@ export class Stage {
     this.drawTools();
     const [hint, axes, scale] = this.parts.legend.children;
     const isMix = state.depth === ROW && state.stopped === MIX, [name, from, colours, to] = scale.childNodes;
-    scale.hidden = state.isWriting || state.isAdding || (state.depth === ROW && state.stopped < 2);
+    scale.hidden = state.isWriting || (state.depth === MODEL && state.seen === PATHS) || state.isAdding || (state.depth === ROW && state.stopped < 2);
     name.textContent = isMix ? "value" : state.depth === MODEL && state.seen === 1 ? "probability" : "attention";
     [from.textContent, to.textContent] = isMix ? [`−${SPREAD}`, `${SPREAD}`] : ["0%", "100%"];
     if (state.ink) colours.style.background = `linear-gradient(to right, ${stopsOf(isMix ? state.look.differences : state.look.palette, state.ink).join()})`;
@@ -849,6 +850,7 @@ export class Stage {
   /** What a sign of the figure means; whose words the grid has. */
   sums() {
     const { seen, look: { towers } } = this.state;
+    if (seen === PATHS) return "blue: carries the difference · red: works against it · thicker: more";
     if (seen === 1) return "ink: from here on its final answer";
     return seen ? "" : towers?.at(-1).sums ?? "";
   }
@@ -900,7 +902,8 @@ export class Stage {
       finding.replaceChildren(...nodes(preview.now?.length ? preview.rest : preview.said ?? [preview.why]));
       return;
     }
-    const isSaid = this.isAnswering && !state.isWriting && state.depth < ROW && state.mix > 0.5 && state.effect?.said.length;
+    const isOfPaths = state.depth === MODEL && state.seen === PATHS;
+    const isSaid = this.isAnswering && !isOfPaths && !state.isWriting && state.depth < ROW && state.mix > 0.5 && state.effect?.said.length;
     const parts = isSaid ? nodes(state.effect.said)
       : (state.isWriting ? writeFinding : findingOf)(state).map((part) => (Array.isArray(part) ? element("b", { class: part[1], translate: "no" }, part[0]) : part));
     finding.replaceChildren(...acts.flatMap((act) => [act, " "]), ...parts);

@@ -10,7 +10,8 @@ export const HEADS = 1;
 export const HEAD = 2;
 export const ROW = 3;
 export const NUMBER = 4;
-export const WHOLES = ["maps", "after", "needs"]; // views of the model, likewise
+export const WHOLES = ["maps", "after", "needs", "paths"]; // views of the model, likewise
+export const PATHS = 3;
 export const STOPS = ["scores", "scaled", "weights", "output", "word"]; // of a row, likewise
 export const MIX = 3;
 export const WORD = 4;
@@ -470,14 +471,27 @@ export class StageState {
 
   // The model
 
-  /** The views of the model that there are: without predictions only its maps. */
+  /** The views of the model that there are: without predictions only its maps; paths where a sentence to
+   * compare with is chosen. */
   get wholes() {
-    return this.run.answers && !this.look.lacks && !this.look.veil?.length ? WHOLES : WHOLES.slice(0, 1);
+    const isKnown = this.run.answers && !this.look.lacks && !this.look.veil?.length;
+    return WHOLES.slice(0, !isKnown ? 1 : this.look.compared ? PATHS + 1 : PATHS);
   }
 
   /** The view of the model that is shown. */
   get seen() {
     return this.whole < this.wholes.length ? this.whole : 0;
+  }
+
+  /** Whether the model is shown as a figure, in which heads stand. */
+  get isFigure() {
+    return this.depth === MODEL && (!this.seen || this.seen === PATHS);
+  }
+
+  /** What gives the paths, or how many of them have been measured since. */
+  pathsOf() {
+    const { compared } = this.look;
+    return { what: "paths", compared, measured: this.told[compared] ?? 0 };
   }
 
   /** How far the selected word of the predicted text stands behind the row that is meant: a translation is
@@ -564,7 +578,7 @@ export class StageState {
     if (this.isAdding) return this.addsOf();
     if (this.depth === ROW) return this.carriesOf();
     if (this.depth !== MODEL) return null;
-    return [null, { what: "after" }, this.needed()][this.seen];
+    return [null, { what: "after" }, this.needed(), this.pathsOf()][this.seen];
   }
 
   needed() {

@@ -18,9 +18,12 @@ from headlight.app.lessons.question import (
 )
 from headlight.app.lessons.question_types.attention import row_values
 from headlight.app.lessons.sentence_run import NoQuestion, SentenceRun, is_word
+from headlight.model.analysis.streams import WordOrigin
+from headlight.model.analysis.why import MEETING, PLACE
 from headlight.model.decoding.generate import Beam
 from headlight.model.masks import Masks
 from headlight.model.rounding import percent
+from headlight.model.tokenizer import CannotRead
 
 SAME_LOGIT, SAME_WEIGHT, SAME_TEXT = 1e-5, 1e-6, 0.1  # largest changes; of a text in nats
 SCORES = (0.0, 0.7, 1.1, 1.6)
@@ -217,6 +220,31 @@ def _row_emptied(draw: Draw) -> Facts:
     return conditions, given | {"row": run.tgt[i]}, {"change": change(moved)}
 
 
+def _why_this_key(draw: Draw) -> Facts:
+    run, head = draw.run, draw.of_head
+    i = draw.row()
+    given, shown = row_values(run, head, i)
+    key = int(run.weights(head)[i].argmax())
+    cell = f"{head.scope}={i + 1}>{key + 1}"
+    try:
+        found = run.once(
+            ("why", cell), lambda: run.checkpoint.why(run.checkpoint.run(run.sentence), cell)
+        )
+    except CannotRead as error:
+        raise NoQuestion("The reasons of this head's weights are not known.") from error
+    (_, offer, value), *_ = found.largest(1)
+    token = offer.token if found.kind == MEETING and isinstance(offer, WordOrigin) else None
+    shown["share"] = percent(value / found.margin)
+    *_, without = [0.0, *(tested.weight for tested in found.without.values())]
+    shown["without"] = percent(without)
+    conditions = {
+        "the letter there leads": token == key,
+        "the letter before leads": token == key - 1,
+        "the places lead": found.kind == PLACE,
+    }
+    return conditions, given | {"key": shown.pop("key")}, shown
+
+
 def _greedy_against_beams(draw: Draw) -> Facts:
     run, parting = draw.run, draw.run.parting()
     greedy, beam = run.generation(), run.generation(Beam(4))
@@ -253,6 +281,9 @@ ABOUT: dict[str, tuple[Callable[[Draw], Facts], bool, tuple[str, ...]]] = {
                                      "output changes", "output stays")),
     "the row of a token emptied": (
         _row_emptied, True, ("row's token changes", "row's token stays")),
+    "why this key": (
+        _why_this_key, False, ("the letter there leads", "the letter before leads",
+                               "the places lead")),
     "greedy against beam width 4": (
         _greedy_against_beams, True, ("same text", "different text")),
 }  # fmt: skip
@@ -288,4 +319,5 @@ class StatementType(QuestionType):
                 Misconception(o["say"], o["say"], o.get("because", "No.")) for o in wrong
             ),
             veil=(Veil("change"),),
+            row=draw.chosen[-1] if draw.chosen else None,
         )

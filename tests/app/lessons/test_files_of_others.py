@@ -105,7 +105,9 @@ def test_answers_that_somebody_wrote(tmp_path, number, capsys):
     chance, good = random.Random(number), filled()
     names = [f"{i}.json" for i in range(number)]
     for name in names:
-        (tmp_path / name).write_bytes(answer(good, chance))
+        while (made := answer(good, chance)) == good.encode():
+            pass  # a change that changes nothing
+        (tmp_path / name).write_bytes(made)
     start = time.process_time()
     rows = reported(tmp_path, [*names, "good.json"], good)
     assert time.process_time() - start < SECONDS * (5 + number / 100)
