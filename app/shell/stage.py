@@ -236,8 +236,7 @@ def _figure(shown: Shown) -> dict[str, Any]:
 def _compared() -> str:
     """The sentence that the run is compared with; "" for none."""
     chosen = session.values()
-    is_other = chosen["shows"] == OTHER or not session.context().has_other
-    return "" if is_other else chosen["other"].strip()
+    return chosen["other"].strip() if session.context().has_other else ""
 
 
 def _decoding(shown: Shown) -> dict[str, Any] | None:
@@ -491,7 +490,8 @@ def _paths(asked: Mapping[str, Any]) -> dict[str, Any]:
     """The paths that carry the difference to another sentence: `lines`, each between two places of
     the figure with its effect; or, while they are being measured, how many are `measured` and
     `missing`. A question for more than it has got is another one, so that nothing waits for it."""
-    run = replace(selection.run(), other=selection.other_run())
+    base = selection.run(changed=False if session.values()["shows"] == OTHER else None)
+    run = replace(base, other=selection.other_run())
     try:
         found = path_results.paths_of(selection.shown(run), bool(asked["measured"]))
     except (CannotRead, CannotChange) as error:
@@ -499,7 +499,7 @@ def _paths(asked: Mapping[str, Any]) -> dict[str, Any]:
         return {"cannot": said[:1].upper() + said[1:]}
     if isinstance(found, Sweep):
         return {"measured": len(found.changes), "missing": found.missing}
-    shown, lines = selection.shown(), {}
+    shown, lines = selection.shown(base), {}
     for path, effect in zip(found.paths, found.effects.tolist(), strict=True):
         ends = path.sender, path.scope
         lines[ends] = lines.get(ends, 0) + effect  # a query, a key and a value are one line
