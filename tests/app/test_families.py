@@ -10,7 +10,6 @@ import pytest
 from headlight.app.results import layer_results
 from headlight.app.results.shown import Shown
 from headlight.app.state import catalog
-from headlight.app.state.options import LAB
 from headlight.app.state.pages import HOME
 from headlight.app.text import block_texts, notices, output_texts
 from headlight.model.analysis.architecture import blocks
@@ -64,20 +63,6 @@ def test_the_figure_says_where_the_parameters_are_and_whether_they_are_rounded(d
         count = sum(parameter.numel() for parameter in checkpoint.model.parameters())
         assert f"In all, {count:,} parameters: attention " in said
         assert (ROUNDED in said) == (name == double)
-
-
-@pytest.mark.parametrize("section", LAB)
-@pytest.mark.parametrize("name", ["bert", "minilm"])
-def test_the_lab_of_a_model_that_predicts_no_next_token(opened, name, section):
-    page = opened(name, "positions", lab=section)
-    if (name, section) == ("bert", "Other encodings"):
-        page.segmented_control(key="picture").set_value("Predictions").run()
-    assert not page.exception and not page.error
-    told = [text.value for text in page.caption]
-    assert not any("next token" in text for text in told)
-    assert any("token at that position" in text for text in told) == (
-        name == "bert" and section == "Other encodings"
-    )
 
 
 EXAMPLES = {
@@ -175,30 +160,12 @@ def test_rotation_is_drawn_in_the_place_of_a_table(opened, folders):
     assert turned.shape == (4, config.d_head // 2) and (turned[0] == 0).all()
 
 
-def kind_of(name):
-    return {"bert": "encoder", "minilm": "encoder"}.get(name, "decoder")
-
-
 def well(page, *allowed):
     """Whether nothing is wrong but what may be said."""
     assert not page.exception, [one.value for one in page.exception]
     said = [plain_text(error.value) for error in page.error]
     assert all(any(part in text for part in allowed) for text in said), said
     return True
-
-
-@pytest.mark.parametrize(
-    ("verb", "why"),
-    [
-        ("mean", "mean output of this model's heads is not known"),
-        ("patch", "no comparison to patch from"),
-    ],
-)
-@pytest.mark.parametrize("name", ["minilm", "qwen3"])
-def test_what_cannot_be_changed_is_said(opened, name, verb, why):
-    """Means come with a checkpoint, patches from another run; here is neither."""
-    page = opened(name, changes=f"{kind_of(name)}.1.1={verb}")
-    assert well(page, why) and page.error
 
 
 def test_a_text_that_does_not_fit_into_memory_is_told(opened, monkeypatch):

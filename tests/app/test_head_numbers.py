@@ -97,13 +97,6 @@ def test_changes_have_a_real_minus(numbers):
     assert texts.str.startswith("−").any() and not texts.str.contains("-").any()
 
 
-def test_what_is_changed_is_not_in_a_survey(numbers):
-    said, page = "Your current changes are not included.", numbers()
-    assert not any(said in caption.value for caption in page.caption)
-    page.text_input(key="changes").set_value("cross.1.1=off").run()
-    assert any(said in caption.value for caption in page.caption)
-
-
 def test_a_model_without_a_survey_says_how_to_make_one(numbers, models):
     page = numbers("uneven")
     assert page.selectbox(key="measured_on").value == THIS_SENTENCE and len(table(page))

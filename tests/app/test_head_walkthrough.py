@@ -215,17 +215,6 @@ def test_masks_and_padding_are_those_of_the_trace():
             assert np.array_equal(inside.mask, whole.attention[kind][1, 2] > 0)
 
 
-def test_one_layer_and_unequal_depth():
-    tokenizer = tiny_tokenizer()
-    for depths in (dict(n_encoder_layers=1, n_decoder_layers=1), dict(n_encoder_layers=1)):
-        model = random_model("paper", vocab_size=len(tokenizer), **depths)
-        src, tgt = tokenizer.encode("The dog"), tokenizer.encode("Ein Hund")
-        whole = trace(model, run_of(model, src, tgt))
-        for kind, sites in whole.kinds.items():
-            inside = head_steps(model, whole.run, sites[-1], 0)
-            close(inside.weights, whole.attention[kind][-1, 0])
-
-
 def test_the_code_shown_is_the_code_that_ran(tmp_path):
     """A line changed in a copy is seen on the page, and in what it computes."""
     source = (SHIPPED.parent.parent / "model" / "transformer.py").read_text(encoding="utf-8")

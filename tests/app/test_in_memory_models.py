@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 import transformers as tf
 
@@ -12,7 +11,6 @@ from headlight.app.command import main
 from headlight.app.state import catalog
 from headlight.app.state.options import OTHER
 from headlight.app.state.pages import PAGES
-from headlight.app.text import findings
 from headlight.model.recording.in_memory import LACKS
 from tests.app.common import words
 from tests.model.pretrained.folders import write
@@ -49,17 +47,6 @@ def test_every_page_shows_it_or_says_what_it_lacks(mine, page, key):
     assert not page.exception
     said = [info.value for info in page.info]
     assert any(LACKS in text for text in said) != PAGES[key].weights
-
-
-def test_a_head_off_moves_the_predictions(mine, page):
-    line = "decoder.1=off; decoder.2=uniform"
-    page.query_params.update(model=mine, changes=line)
-    page.run()
-    assert not page.exception
-    model = catalog.view_of(mine, catalog.FINAL, "cpu").checkpoint
-    now, before = (model.trace(TEXT, changes=each).log_probabilities for each in (line, ""))
-    assert abs(np.nansum(now) - np.nansum(before)) > 0.05
-    assert findings.probability("text", np.nansum(now), np.nansum(before)) in words(page)
 
 
 def test_two_models_of_one_tokenizer_can_be_compared(mine, page, tmp_path):

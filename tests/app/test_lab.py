@@ -119,37 +119,6 @@ def test_wavelengths_and_the_scale(lab):
     page.select_slider(key="base").set_value(10_000).run()
 
 
-def test_distance(lab, en_de):
-    page = lab("Distance")
-    table = en_de.model.src_embedding.position(64).double().numpy()
-    shown = traces(page, "products_figure")[0]["z"]
-    assert np.abs(shown - table @ table.T).max() <= 1e-6
-    assert bold(page, "differ by at most") <= 1e-6 and "only distance counts" in said(page)
-    mean, low, high = (np.asarray(one["y"]) for one in traces(page, "distance_figure"))
-    assert np.abs(mean - shown[0]).max() <= 1e-5 and np.abs(high - low).max() <= 1e-5
-    page = lab("Distance", "reviews")
-    assert bold(page, "differ by at most") > 0.1
-    assert "distance alone does not decide" in said(page)
-
-
-@pytest.mark.parametrize("section", ["Distance", "Rotation"])
-def test_why_attention_can_depend_on_distance(lab, section):
-    page = lab(section)
-    formulas = [formula.value for formula in page.latex]
-    paper = next(i for i, formula in enumerate(formulas) if "10000^{2i/d}" in formula)
-    assert "PE(pos + k) = R_k" in formulas[paper + 1]
-    assert "k tokens to the left" in said(page)
-    page = lab(section, "reviews")  # whose table was learned
-    assert "follows no such rule" in said(page) and "Rₖ" not in said(page)
-
-
-def test_positions_say_that_they_count_from_0(lab):
-    for page in (lab("Distance"), picture(lab("Wavelengths"), "Waves")):
-        charts = page.get("plotly_chart")
-        assert any("position, from 0" in chart.proto.spec for chart in charts)
-    assert "from 0" in lab("Swap two words").selectbox(key="first").label
-
-
 def test_a_chosen_cell_is_read_out_in_the_table_the_embedding_and_the_sum(lab, loaded):
     page, trace = lab("Table and sum"), loaded[2]
     token = trace.texts["src"].tokens[1]

@@ -216,7 +216,7 @@ def test_a_finished_lesson_says_how_it_went_and_offers_the_next_one(page, cards)
     click(page, "show_answer")
     click(page, "finish_lesson")
     assert page.success[0].value.startswith("**1 of 3** right")
-    assert page.button(key="next_lesson").label == r"Next: Query\, key\, value · 9 min"
+    assert page.button(key="next_lesson").label.startswith(r"Next: Query\, key\, value")
     page.switch_page("learn").run()
     assert "**1 of 3** right" in words(page)
     first, shown = cards
@@ -258,34 +258,6 @@ def test_back_and_leave(page):
     page.switch_page("learn").run()
     click(page, f"start {FIRST}")
     assert running(page).step.number == 5  # after the last answer
-
-
-@pytest.mark.parametrize("name", long_but([FIRST], LESSONS))
-def test_the_last_step_asks_about_ones_own_sentence(page, name):
-    begin(page, name)
-    last = LESSONS[name].steps[-1]
-    assert last.asks_own_sentence
-    page.session_state["step_of_lesson"] = last.number
-    page.run()
-    running_lesson_view = last.view(running(page).run)
-    page.session_state["model"] = running_lesson_view["model"]
-    own = {"induction": "w i n t e r w i n t e r"}.get(
-        running_lesson_view["model"], "A woman in a blue dress plays the guitar."
-    )
-    page.session_state["source"] = own
-    page.run()
-    follow(page)
-    now = running(page)
-    assert now.run.sentence == own
-    if now.problem:  # said in a sentence
-        assert any(now.problem[:20] in box.value.replace("\\", "") for box in page.info)
-        return
-    give(page)
-    assert running(page).given.sentence == own
-    for other in ("Two men are talking.", "a b"):  # the second leaves little to ask
-        page.session_state["source"] = other
-        page.run()
-        assert not page.exception and not running(page).given
 
 
 def is_covered(page):
@@ -385,7 +357,7 @@ def test_ask_me_again_asks_something_else(page):
         asked.add(running(page).question.text)
 
 
-@pytest.mark.parametrize("name", LESSONS)
+@pytest.mark.parametrize("name", long_but([FIRST, "6-decoding"], LESSONS))
 def test_a_link_that_names_a_lesson_alone_opens_it_on_its_own_sentence(page, name):
     page.query_params["lesson"] = name
     for _ in range(2):

@@ -98,15 +98,6 @@ def test_buttons_have_the_colour_of_the_app():
     assert {name: theme[name]["primaryColor"] for name in ("light", "dark")} == PRIMARY
 
 
-def test_ten_pictures_of_a_head_take_less_than_a_megabyte(en_de):
-    """In a notebook, where each has its own script, and all of its head's numbers."""
-    sentence = "A little girl in a red dress is playing with her dog."
-    figure = show(en_de.trace(sentence), "cross", 2, 2)
-    assert 10 * len(figure._repr_html_().encode()) < 1_000_000
-    known = opened(figure.page)["look"]["alone"]["known"]
-    assert known == [{"kind": "cross", "layer": 1, "head": 1}]
-
-
 def test_the_focus_is_counted_from_1_and_must_be_there(en_de):
     trace = en_de.trace("A dog.")
     for chosen, depth, focus in (

@@ -25,20 +25,3 @@ def test_padding_passes_over_what_pads_nothing(page, models):
     for step, reached in ((1, shortest + 1), (shortest, 0)):  # what pads nothing is passed over
         page.number_input(key="pad_to").set_value(step).run()
         assert page.number_input(key="pad_to").value == reached
-
-
-def test_a_padding_mask_that_is_off_without_padding_says_why_nothing_changes(page, models):
-    page.query_params.update(model="uneven", source="the dog sees the cat", src_padding="false")
-    page.run()
-    texts = load(models / "uneven").trace("the dog sees the cat").texts.values()
-    shortest = min(len(text.ids) for text in texts)
-
-    def said():
-        return [text.value for text in page.caption if "nothing to hide" in text.value]
-
-    assert said()[0].endswith(f"Pad to more than {shortest} tokens.") and len(said()) == 1
-    page.number_input(key="pad_to").set_value(30).run()
-    assert not said()
-    page.number_input(key="pad_to").set_value(0).run()
-    page.toggle(key="src_padding").set_value(True).run()
-    assert not said()

@@ -97,12 +97,6 @@ def test_the_heads_are_listed_by_the_layers_they_stand_in(page, name):
     assert len(table) == 4 * sum(map(len, kinds.values()))
 
 
-@pytest.mark.parametrize(("name", "part"), [("odd", "AheadLayer"), ("alone", "DecoderOnly")])
-def test_compare_says_why_there_is_nothing_to_compare(page, name, part):
-    opened(page, "compare", name)
-    assert any("no counterpart" in info.value and part in info.value for info in page.info)
-
-
 def test_a_decoder_alone_reads_one_text(page):
     opened(page, HOME, "alone")
     assert "target" not in [box.key for box in page.text_input]

@@ -193,16 +193,6 @@ def test_one_process_alone_has_no_other_beside_it(monkeypatch):
     assert len(service.replicas) == 1
 
 
-def test_a_port_that_is_taken_is_told_in_a_sentence(capsys):
-    with socket.socket() as taken:
-        taken.bind(("0.0.0.0", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        assert serve.main(["--port", str(port)]) == 1
-    said = capsys.readouterr()
-    assert f"Port {port} cannot be used" in said.err
-
-
 def test_without_nginx_several_processes_are_refused(monkeypatch, capsys):
     monkeypatch.setenv("PATH", "")
     assert serve.main(["--port", str(free_port()), "--replicas", "2"]) == 1

@@ -1,6 +1,5 @@
 """Settings are valid together, always: in a session, in the address, in a file."""
 
-import itertools
 import random
 import re
 from dataclasses import replace
@@ -18,7 +17,7 @@ from headlight.app.state.settings import MASKS, SETTINGS, headers
 from headlight.model.checkpoint import load
 from headlight.model.probing.run import FINAL
 from headlight.model.probing.sites import parts_of
-from tests.app.common import complete, forget_all
+from tests.app.common import complete
 from tests.conftest import ROOT
 from tests.model.common import random_model
 
@@ -130,6 +129,13 @@ def test_every_value_is_written_into_an_address_as_it_is_read(key):
     assert setting.parse([]) in (ABSENT, [])
 
 
+def test_a_row_is_read_by_its_number():
+    """Streamlit writes an option into the address as it is drawn."""
+    parse = SETTINGS["score_at"].parse
+    assert parse(["3 kleines → Mädchen"]) == parse(["3"]) == 3
+    assert parse(["x 3"]) is ABSENT
+
+
 def test_a_header_says_what_is_not_as_trained():
     chosen = complete({"causal": False, "pad_to": 24, "step": "256", "layer": 3})
     assert headers(complete({})) == []
@@ -164,26 +170,11 @@ def opened(page, **chosen):
     return page.run()
 
 
-def test_a_step_that_another_model_does_not_have_becomes_final(page):
-    opened(page, model="uneven", step="10", source="the dog", target="ein Hund")
-    assert page.selectbox(key="step").value == "10"
-    for name in ("short", "paper, untrained", "classifier", "bloem, untrained", "en-de"):
-        page.selectbox(key="model").set_value(name).run()
-        assert not page.exception and not page.error, name
-        assert page.session_state["_memo"].context["step"] == FINAL
-
-
 def test_a_select_shows_the_values_of_its_address():
     """Streamlit writes the labels of a bound select into the address, and reads them there."""
     for setting in SETTINGS.values():
         name = setting.look.get("format_func", str)
         assert name("16") == "16", setting.key
-
-
-@pytest.mark.parametrize("name", ["short", "paper, untrained"])
-def test_a_link_to_a_step_that_is_not_there_is_read(page, name):
-    opened(page, model=name, step="10", source="the dog", target="ein Hund")
-    assert not page.exception and not page.error
 
 
 def test_an_untrained_model_takes_its_target_from_the_trained_one(page):
@@ -233,16 +224,6 @@ def test_the_pages_own_controls_are_remembered(page):
     assert not page.exception
 
 
-def test_a_link_holds_the_pages_controls(page):
-    links = {"first": "1 dog", "base": "1,000", "lab": "Wavelengths", "side": "target"}
-    opened(page, model="uneven", source="the dog sees", target="ein Hund", **links)
-    page.switch_page("positions").run()
-    assert page.select_slider(key="base").value == 1000
-    assert page.segmented_control(key="side").value == "target"
-    page.segmented_control(key="lab").set_value("Swap two words").run()
-    assert not page.exception and page.selectbox(key="first").value == "1 dog"
-
-
 def test_a_text_typed_just_before_the_click_is_the_one_that_is_translated(page):
     from headlight.model import load
 
@@ -280,50 +261,6 @@ def test_what_was_chosen_outlives_a_run_that_broke_off_and_late_messages(models,
     assert not page.exception
     assert page.session_state["focus"] == {"kind": "cross", "layer": 2, "head": 1}
     assert page.session_state["line"] == "cross.2.3=off"
-
-
-TWO_RUNS = """
-from dataclasses import replace
-
-import numpy as np
-import streamlit as st
-
-from headlight.app import selection
-from headlight.app.state import session
-from headlight.model.masks import Masks
-
-session.settle("stage")
-run = selection.run()
-other = replace(run, texts=(run.texts[0], run.texts[0]), masks=Masks(causal=False))
-earlier = replace(run, step="10")
-for name, one in {"run": run, "other": other, "earlier": earlier}.items():
-    st.session_state[name] = selection.shown(one).trace
-"""
-
-
-def test_several_runs_can_be_traced_in_one_run_of_a_page(models, monkeypatch):
-    from headlight.model import Masks, load
-    from headlight.model.training import snapshots
-
-    monkeypatch.setattr("sys.argv", ["main.py", "--models", str(models)])
-    forget_all()
-    page = AppTest.from_string(TWO_RUNS, default_timeout=60)
-    page.query_params.update(model="uneven", source="the dog sees", target="ein Hund")
-    page.run()
-    assert not page.exception
-    own = load(models / "uneven")
-    alone = {
-        "run": own.trace("the dog sees", "ein Hund"),
-        "other": own.trace("the dog sees", "the dog sees", Masks(causal=False)),
-    }
-    snapshots.put_into(own.model, models / "uneven", 10)
-    alone["earlier"] = own.trace("the dog sees", "ein Hund")
-    for name, trace in alone.items():
-        for kind, weights in trace.attention.items():
-            assert abs(page.session_state[name].attention[kind] - weights).max() <= 1e-6
-    pairs = itertools.combinations(alone.values(), 2)
-    assert all(abs(a.logits[0] - b.logits[0]).max() > 1e-6 for a, b in pairs)
-    forget_all()
 
 
 def test_the_number_of_threads_is_given_back(monkeypatch):
@@ -371,10 +308,3 @@ def test_one_function_writes_the_address():
     sources = [file.read_text(encoding="utf-8") for file in (ROOT / "app").rglob("*.py")]
     writes = r"query_params(\[|\.(from_dict|update|clear|pop)\()|\bbind=|\"bind\""
     assert sum(len(re.findall(writes, source)) for source in sources) == 1
-
-
-def test_a_row_is_read_by_its_number():
-    """Streamlit writes an option into the address as it is drawn."""
-    parse = SETTINGS["score_at"].parse
-    assert parse(["3 kleines → Mädchen"]) == parse(["3"]) == 3
-    assert parse(["x 3"]) is ABSENT

@@ -1,26 +1,20 @@
 """The page Take away without a browser: packs that are opened again, and those that are not."""
 
 import hashlib
-import io
 import json
-import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 from threading import Event
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from headlight.app.export import bundle
 from headlight.app.export.bundle import Model
-from headlight.app.export.view import permalink
 from headlight.app.results import memoize
 from headlight.app.state import catalog
-from headlight.app.state.settings import shared
 from headlight.model import Masks, load
-from headlight.model.checkpoint import parameters_sha256, untrained
 from tests.app.common import complete, files_of, plain_text, view_of
 from tests.app.export.test_bundle import BROKEN, recorded, set_to
 
@@ -97,17 +91,6 @@ def test_a_pack_brings_back_the_page_it_was_of_and_its_controls(take_away, model
     assert any("6. Softmax" in text.value for text in page.markdown)
 
 
-def test_a_pack_is_of_the_page_one_was_on_before(page):
-    page.query_params.update(model="uneven", source="the dog", target="ein Hund", at="Softmax")
-    page.run()
-    page.switch_page("inside").run()
-    page.switch_page("take-away").run()
-    notes = page.session_state["_memo"]
-    values = notes.context.values
-    assert notes.last_page == "inside" and values["at"] == "Softmax"
-    assert permalink(shared(values, "inside"), "inside").startswith("inside?")
-
-
 def test_a_changed_view_is_not_compared_until_it_is_restored(take_away, models):
     page = drop(take_away, packed(models))
     page.segmented_control(key="layer").set_value(1).run()
@@ -120,24 +103,6 @@ def test_a_changed_view_is_not_compared_until_it_is_restored(take_away, models):
     page.file_uploader(key="pack").set_value(None)
     page.run()
     assert not page.success and page.session_state["layer"] == 5
-
-
-def test_other_numbers_are_named(take_away, models):
-    content = files_of(packed(models))
-    with np.load(io.BytesIO(content[bundle.NUMBERS])) as held:
-        arrays = {name: held[name] for name in held}
-    arrays["cross"][3, 1] = arrays["cross"][3, 1][::-1]
-    made = io.BytesIO()
-    np.savez(made, **arrays)
-    content[bundle.NUMBERS] = made.getvalue()
-    again = io.BytesIO()
-    with zipfile.ZipFile(again, "w") as archive:
-        for name, value in content.items():
-            archive.writestr(name, value)
-    page = drop(take_away, again.getvalue())
-    said = page.warning[0].value
-    assert "**different**" in said and "1 of 48 heads" in said
-    assert "layer 4" in said and "head 2" in said
 
 
 def test_a_model_that_is_not_here_leaves_the_view_as_it_is(take_away, models):
@@ -153,19 +118,6 @@ def test_other_weights_of_the_same_name_are_noticed(take_away, models):
     assert "SHA" in page.warning[0].value and page.selectbox(key="step").value == "10"
 
 
-@pytest.mark.long
-def test_untrained_weights_agree_by_their_parameters(page):
-    own = untrained("bloem", load("reviews"))
-    chosen = complete({"model": "bloem, untrained", "source": "good", "kind": "encoder"})
-    view = replace(view_of(own.trace("good"), "encoder", 0, 0), settings=chosen)
-    sha = parameters_sha256(own.model)
-    page.query_params["model"] = "short"
-    page.switch_page(PAGE).run()
-    drop(page, bundle.make(view, Model("bloem, untrained", "its parameters", sha)))
-    assert "**identical**" in page.success[0].value
-    assert "SHA" not in page.success[0].value
-
-
 def test_a_head_that_is_not_there_is_clamped(take_away, models):
     page = drop(take_away, packed(models))
     page = drop(page, set_to(files_of(packed(models)), kind="encoder", layer=900, head=900))
@@ -173,7 +125,7 @@ def test_a_head_that_is_not_there_is_clamped(take_away, models):
     assert page.success
 
 
-@pytest.mark.parametrize("name", ["cut in half", "climbs out", "pickle", "bomb", "NaN", "text"])
+@pytest.mark.parametrize("name", ["cut in half", "pickle"])
 def test_a_broken_pack_changes_nothing_and_the_session_goes_on(take_away, models, name):
     good = packed(models)
     breaks, _ = BROKEN[name]

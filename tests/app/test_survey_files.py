@@ -19,6 +19,7 @@ from headlight.model.probing.sites import Place
 from headlight.model.surveys.clearest import surveyed_habit
 from headlight.model.surveys.survey import CARD, FILE, Survey
 from tests.app.common import unfold
+from tests.conftest import long_but
 
 MUTATIONS = 150
 ODD = [None, True, -1, 0, 1.5, 10**9, 1e300, float("nan"), float("inf"), "", "head", "x" * 1000,
@@ -135,7 +136,7 @@ def folder(models):
     shutil.rmtree(folder)
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", long_but(["score", "markdown"], FAULTS))
 def test_pages_say_it_and_work_on_without(folder, page, whole, fault):
     make, why = FAULTS[fault]
     write(folder / FILE, *make(*whole))

@@ -1,7 +1,5 @@
 """The notice on a sentence that is unlike what the model was trained on."""
 
-import pytest
-
 CAPTION = "A little girl in a red dress is playing with her dog on the beach."
 NEWS = "The opposition accused the minister of misleading parliament about the contract."
 
@@ -34,23 +32,12 @@ def test_it_is_about_the_sentence_and_not_about_what_was_changed(page):
     assert len(notices(page)) == 1
 
 
-@pytest.mark.parametrize("name", ["sort", "copy", "reverse"])
-def test_a_sentence_kept_for_a_letters_model_is_answered(page, name):
+def test_a_sentence_kept_for_a_letters_model_is_answered(page):
     page.query_params["source"] = "The boy throws the ball."
     page.run()
     assert notices(page) == []
-    page.selectbox(key="model").set_value(name).run()
+    page.selectbox(key="model").set_value("sort").run()
     assert page.text_area(key="source").value == "The boy throws the ball."
     assert ["lower\\-case letters" in one for one in notices(page)] == [True]
     page.text_area(key="source").set_value("d a c").run()
     assert notices(page) == []
-
-
-def test_a_classifier_and_models_without_a_domain(page):
-    page.query_params["model"] = "reviews"
-    page.query_params["source"] = "const total = items.reduce((sum, item) => sum + item.price, 0);"
-    page.run()
-    assert "movie reviews. This text looks different, so the class may be wrong" in notices(page)[0]
-    for name in ("uneven", "classifier", "paper, untrained", "decoder_only, untrained"):
-        page.selectbox(key="model").set_value(name).run()
-        assert notices(page) == []

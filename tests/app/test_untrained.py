@@ -13,7 +13,7 @@ from headlight.model.analysis import lineage
 from headlight.model.presets import PRESETS
 from headlight.model.probing.run import FINAL, Run
 from headlight.model.rounding import percent
-from tests.app.common import App, forget_all, plain_text, words
+from tests.app.common import App, forget_all
 from tests.conftest import long_but
 
 TEXT = "Two dogs run on the beach."
@@ -57,47 +57,12 @@ def test_every_preset_reads_the_users_sentence(app, small_presets, preset):
     assert app.segmented_control(key="kind").options == kinds
 
 
-def show(page, **chosen):
-    app = App()
-    app.query_params.update(dict(source=TEXT) | chosen)
-    app.switch_page(page).run()
-    assert not app.exception and not app.error
-    explained = '<div translate="yes">\n\n', "\n\n</div>"  # see `explain` of frame.py
-    return [text.value.removeprefix(explained[0]).removesuffix(explained[1])
-            for text in app.markdown]  # fmt: skip
-
-
-@pytest.mark.parametrize("text", ["", "dog " * 2000])
-def test_a_text_that_cannot_be_read_is_answered(app, text):
-    app.switch_page("lineage").run()
-    app.text_area(key="source").set_value(text).run()
-    assert not app.exception
-    answers = [plain_text(one.value) for one in (*app.info, *app.error)]
-    assert any(one.startswith(("Type a sentence", "The source is 2,001")) for one in answers)
-    app.text_area(key="source").set_value(TEXT).run()
-    assert not app.error
-
-
 @pytest.fixture(scope="module")
 def effects(default):
     source = default.tokenizer.encode(TEXT)
     models = lineage.members(len(default.tokenizer), 1024)
     ids = torch.tensor([[*source.ids, 2]])
     return lineage.effects(models, ids, (*source.tokens, "</s>"))
-
-
-def test_each_swap_is_told_with_what_it_changes(effects):
-    """Also at the addresses that the page had as a table."""
-    for swap, step in lineage.LINE.items():
-        app = App()
-        app.query_params.update(source=TEXT, picture="One part", swap=swap)
-        app.switch_page("lineage").run()
-        assert not app.exception and not app.error
-        shown = [text.value for text in (*app.markdown, *app.caption)]
-        assert from_2017_to_llama.in_words(step).split("**")[1] in words(app), swap
-        numbers = step.finding.format(**effects[swap].curves.numbers)
-        assert f"{numbers}\n\n**{step.title}**" in shown, swap
-        assert from_2017_to_llama.effect_in_words(step, effects[swap]) in shown, swap
 
 
 def test_the_line_counts_what_the_model_of_each_stop_has(effects):

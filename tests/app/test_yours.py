@@ -21,7 +21,6 @@ from headlight.app.server.checked_file import YOURS_PATH, checked_file
 from headlight.app.state.pages import PAGES
 from headlight.app.text.formats import escaped
 from headlight.app.views.yours import shown_trials
-from headlight.model.checking.parts import PARTS
 from headlight.model.checking.verdict import CANNOT_TELL, NOT_YET, UNJUDGED
 from headlight.model.checking.verdict import RIGHT as HOLDS
 from headlight.model.checking.whole.result import WRONG as BROKEN
@@ -103,14 +102,6 @@ def test_a_save_ends_what_the_one_before_is_at(tmp_path):
             answered(judge, WRONG).parts[0].said[0] == "That is the dot product. Divide it by √d."
         )
         assert time.monotonic() - began < 5
-
-
-@pytest.mark.long
-def test_it_may_take_some_memory(tmp_path):
-    """Also where the fork has process numbers of its own."""
-    with judging(tmp_path) as judge:
-        large = f"import torch\nx = torch.empty({3 * 10**8})\n{RIGHT}"
-        assert answered(judge, large).parts[0].ok
 
 
 @pytest.mark.long
@@ -435,12 +426,6 @@ def test_without_a_fork_it_is_said(started, monkeypatch):
     monkeypatch.setattr("headlight.app.views.yours.CAN_FORK", False)
     page = AppTest.from_function(draw_page).run()
     assert "without limits on memory" in page.warning[0].value
-
-
-def test_its_help_names_each_part(capsys):
-    assert main(["check", "--help"]) == 0
-    said = capsys.readouterr().out
-    assert all(f"{name}(" in said for name in PARTS)
 
 
 def test_the_terminal_shows_the_verdict_and_moves_no_cursor():

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from headlight.app.export import bertviz_html
-from headlight.app.export.bertviz_html import VENDOR, CannotDraw, page, size
+from headlight.app.export.bertviz_html import CannotDraw, page, size
 from headlight.app.state.options import BERTVIZ
 from headlight.model import presets
 from headlight.model.masks import Masks
@@ -131,29 +131,6 @@ def test_size_is_known_before_drawing(large, view):
     html = page(large, view, "cross", [0, 3], 0, 0)
     numbers = sum(len(raw) for raw in re.findall(r'"base64":"([^"]*)"', html))
     assert size(large, view, "cross", [0, 3]).bytes == pytest.approx(numbers, rel=0.01)
-
-
-def test_data_are_a_sixth_of_stock_bertviz_or_less(large):
-    from bertviz import model_view
-
-    def layers(kind):
-        return [torch.tensor(layer)[None] for layer in large.attention[kind]]
-
-    drawn = model_view(
-        encoder_attention=layers("encoder"),
-        decoder_attention=layers("decoder"),
-        cross_attention=layers("cross"),
-        encoder_tokens=list(large.src.tokens),
-        decoder_tokens=list(large.tgt.tokens),
-        html_action="return",
-    ).data
-    script = bertviz_html._installed("model")
-    theirs = len(drawn) - len(script)
-    pages = [page(large, "model", kind, range(6), 0, 0) for kind in large.attention]
-    ours = sum(len(PARAMS.search(html)[1]) for html in pages)
-    assert ours <= theirs / 6
-    libraries = sum(path.stat().st_size for path in VENDOR.glob("*.min.js"))
-    assert libraries <= 340_000
 
 
 def test_another_bertviz_is_refused_in_words(seen, monkeypatch):

@@ -317,8 +317,6 @@ def test_a_row_that_may_look_at_nothing_is_hatched():
     assert clear[:3].all() and (clear == (weights == 0)).all()
     path, _ = hatched(svg)  # and that of the legend
     assert (hatched_cells(path, place, *weights.shape) == clear).all()
-    for ending in ENDINGS:
-        assert pictures.grid(view_of(replace(nothing, attention=empty)), ending)
 
 
 def test_masked_regions_are_few_rectangles():
@@ -389,20 +387,6 @@ def test_a_font_that_has_the_letters_is_chosen():
     assert f"x{letter}" in pdf_text(figures.head("pdf", "", "", [], weights, axis, axis))
 
 
-@pytest.mark.long
-def test_long_texts_are_drawn_whole_and_small_enough():
-    """1,024 × 1,024 weights, each still there."""
-    random = np.random.default_rng(0).random((1024, 1024), dtype=np.float32)
-    axis = Axis("query", [f"word{i}" for i in range(1024)])
-    svg = figures.head("svg", "", "long", [], random, axis, axis)
-    (pixels, _), _ = images_of(svg)
-    seen = weight_of(pixels[1 :: 64 * 2, 1 :: 64 * 2, :3])
-    assert np.abs(seen - random[::64, ::64]).max() <= NEAR
-    assert len(svg) < 6e6 and len(shown_texts(svg)) < 150
-    png = figures.head("png", "", "long", [], random, axis, axis)
-    assert max(Image.open(io.BytesIO(png)).size) < 3000
-
-
 def test_a_long_text_in_the_grid_shows_its_largest_weights():
     text = " ".join(["A man runs."] * 60)
     trace = load("en-de").trace(text, "Ein Mann.")
@@ -421,19 +405,6 @@ def test_a_long_text_in_the_grid_shows_its_largest_weights():
     source = [line for line in shown_texts(svg) if line.endswith("…")]
     assert len(source) == 1  # a text of many lines is cut
     assert float(ElementTree.fromstring(svg).get("width").removesuffix("pt")) < 2000
-
-
-@pytest.mark.long
-def test_many_heads_are_small_enough():
-    """12 layers of 12 heads, 64 tokens: pictures and one hatched path, not cell by cell."""
-    rows = np.random.default_rng(0).dirichlet(np.full(64, 0.1), (12, 12, 64)) * np.tri(64) + 1e-9
-    weights = rows * np.tri(64)
-    part = figures.Tiles("Self-attention", "text", "text", weights, range(1, 13))
-    svg = figures.grid("svg", "", "All", [], [part], {}, "weight")
-    assert len(images_of(svg)) == 2 and len(hatched(svg)) == 2 and len(svg) < 3e6
-    axis = Axis("text", [f"word{i}" for i in range(64)])
-    for ending in ENDINGS:
-        assert len(figures.head(ending, "", "One", [], weights[0, 0], axis, axis)) < 3e5
 
 
 SIDES = [

@@ -3,8 +3,6 @@
 import csv
 import io
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -172,16 +170,6 @@ def test_the_commands(tmp_path, good, capsys):
     (tmp_path / "empty").mkdir()
     assert command.main(["check", str(tmp_path / "empty")]) == 1
     assert "no lessons" in capsys.readouterr().err
-
-
-def test_headlight_lessons_is_a_command(tmp_path):
-    own = tmp_path / "own.md"
-    own.write_text("nothing", encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "headlight", "lessons", "check", str(own)],
-        capture_output=True, text=True, cwd=tmp_path, check=False,
-    )  # fmt: skip
-    assert done.returncode == 1 and done.stderr.startswith(f"{own}:1: A lesson must start with")
 
 
 def test_an_array_is_kept_as_lists():

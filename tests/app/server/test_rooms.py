@@ -1,6 +1,5 @@
 """Laws of rooms: of the log and of its two stores."""
 
-import json
 import random
 import re
 import signal
@@ -55,7 +54,7 @@ def fold(log: list[Event]) -> RoomState:
 
 # The log
 
-KEYS = st.tuples(st.integers(1, 2), st.integers(1, 2))
+KEYS = st.sampled_from([(1, 1), (1, 1), (2, 1), (1, 2)])  # mostly the first round
 EVENTS = st.one_of(
     st.tuples(st.just(ASK), st.just({"about": ABOUT})),
     st.tuples(
@@ -64,12 +63,14 @@ EVENTS = st.one_of(
             {"key": KEYS, "student": st.sampled_from("abc"), "value": st.integers(0, 2)}
         ),
     ),
-    st.tuples(st.sampled_from([CLOSE, "again", SHOW, DONE]), st.fixed_dictionaries({"key": KEYS})),
+    st.tuples(
+        st.sampled_from([CLOSE, CLOSE, "again", SHOW, DONE]), st.fixed_dictionaries({"key": KEYS})
+    ),
     st.tuples(st.just(REVEAL), st.fixed_dictionaries({"key": KEYS, "truth": st.just("red")})),
     st.tuples(st.just(VIEW), st.fixed_dictionaries({"address": st.sampled_from(["", "/a", "/b"])})),
 )
-LOGS = st.lists(EVENTS, max_size=30).map(
-    lambda some: [Event(i, kind, body) for i, (kind, body) in enumerate(some, 1)]
+LOGS = st.lists(EVENTS, max_size=30).map(  # the first thing is a question
+    lambda some: [Event(i, *each) for i, each in enumerate([(ASK, {"about": ABOUT}), *some], 1)]
 )
 
 
@@ -95,10 +96,10 @@ def test_an_answer_counts_if_and_only_if_its_round_was_open(log):
                 state_now = "revealed"
             case "again" if concerned and state_now in ("closed", "shown"):
                 key, state_now, answers = (key[0], key[1] + 1), "open", {}
-    room = fold(log)
-    assert (room.question.key if room.question else None) == key
-    if key:
-        assert (room.question.state, room.question.answers) == (state_now, answers)
+        question = fold(log[: log.index(event) + 1]).question
+        assert (question.key if question else None) == key
+        if key:
+            assert (question.state, question.answers) == (state_now, answers)
 
 
 @given(LOGS)
@@ -355,16 +356,6 @@ def test_after_another_start_of_the_machine_old_rooms_are_deleted(tmp_path, monk
         store.since(CODE)
 
 
-@pytest.mark.long
-def test_a_room_ends_after_its_time(store):
-    store.create(CODE, begin(life=1))
-    state(store)
-    time.sleep(2.1)
-    with pytest.raises(NoRoom):
-        store.since(CODE)
-    assert store.create(CODE, begin())
-
-
 def test_what_ended_while_nothing_ran_is_deleted_at_the_next_start(tmp_path, monkeypatch):
     file = tmp_path / "rooms.sqlite"
     monkeypatch.setenv(room_stores.WHERE, str(file))
@@ -402,33 +393,6 @@ def test_students_leave_the_teacher_room(store, monkeypatch):
         store.append(CODE, kind, {"key": [1, 1], "address": "/", "about": ABOUT})
 
 
-APPEND = """
-import sys, time
-from headlight.app.server.room_stores import open_store
-store = open_store(sys.argv[1])
-sys.stdin.readline()
-store.append(sys.argv[2], "view", {"address": "/"})
-print(time.time(), flush=True)
-"""
-
-
-@pytest.mark.long
-def test_another_process_is_heard_within_a_fifth_of_a_second(store, where):
-    store.create(CODE, begin())
-    other = subprocess.Popen(
-        [sys.executable, "-c", APPEND, where, CODE],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT,
-    )  # fmt: skip
-    store.wait()
-    time.sleep(1.5)
-    other.stdin.write("\n")
-    other.stdin.flush()
-    while not state(store).view:
-        store.wait()
-    heard = time.time()
-    assert heard - float(other.communicate()[0]) < 0.2
-
-
 def test_a_long_lesson_is_read_at_once():
     """2,400 events: of 60 students who answer 40 questions."""
     log = []
@@ -458,9 +422,3 @@ def test_without_redis_a_sentence_says_what_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "redis", None)
     with pytest.raises(OSError, match="--rooms redis://localhost needs redis"):
         room_stores.open_store("redis://localhost")
-
-
-def test_the_key_is_in_no_log(store):
-    code, key = rooms.create(store)
-    log = json.dumps([dict(event.body) for event in store.since(code)])
-    assert key not in log and len(key) >= 32
