@@ -477,6 +477,11 @@ class Checkpoint:
         True
         """
         number("keep", keep, 0, 1)
+        for name, given in (("pairs", pairs), ("held_out", held_out)):
+            if not isinstance(given, list | tuple) or not all(
+                isinstance(pair, list | tuple) and len(pair) == 2 for pair in given
+            ):
+                raise ValueError(f"{name} must be a list of pairs of texts, not {short(given)}.")
         if not pairs:
             raise ValueError("pairs is empty; give at least one pair of texts.")
         circuits = [Circuits(self.model, self.compared(*pair)) for pair in (*pairs, *held_out)]
