@@ -450,7 +450,8 @@ def test_what_is_left_half_made_leaves_no_trace(name, monkeypatch):
     view = catalog.view_of("en-de", "final", "cpu")
     with pytest.raises(Left):
         works(view)[name]()
-    assert pauses == 5 and not cache.entries and not cache.making
+    half = [key for key in cache.entries if key[0][0] != "_given"]  # what others gave is whole
+    assert pauses == 5 and not half and not cache.making
     assert not any(
         module._forward_hooks or module._forward_pre_hooks for module in view.model.modules()
     )
