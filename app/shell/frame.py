@@ -72,12 +72,12 @@ def numbers() -> DeltaGenerator:
 
 
 def explanation() -> DeltaGenerator:
-    """The place of what explains the picture, below it."""
+    """Where the explanation of the picture stands, below it."""
     return _frame.get().explain
 
 
 def finding(text: str) -> None:
-    """One sentence on what the picture shows, in Markdown; in place of one said before."""
+    """Say in one sentence, in Markdown, what the picture shows. It replaces the one before."""
     _frame.get().said[:] = [text]
 
 

@@ -1,4 +1,4 @@
-"""What of a run is off, hidden or pointed at; and how the files of Export are drawn."""
+"""What of a run is off, hidden or pointed at; and how the files of Share are drawn."""
 
 from collections.abc import Sequence
 

@@ -253,7 +253,7 @@ def _reveal(now: Running) -> str:
 
 
 def _draw_painted(now: Running) -> None:
-    """What was painted beside the truth."""
+    """The painted row beside the true one."""
     given, question = now.given, now.asked
     if given is None or question.kind != PAINT:
         return

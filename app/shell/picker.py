@@ -1,4 +1,4 @@
-"""The menu of the selected head, for pages about one that do not show them all."""
+"""The menu that selects a head, for pages that show one head and not all of them."""
 
 from contextlib import suppress
 

@@ -343,7 +343,7 @@ def veils() -> tuple[Veil, ...]:
 
 
 def veils_ahead() -> tuple[Veil, ...]:
-    """The rows that later steps ask about, which this step would show."""
+    """Rows that a later step asks about and that this step would give away."""
     now = running()
     if now is None or now.is_elsewhere:
         return ()

@@ -110,7 +110,7 @@ def page() -> None:
 
 
 def draw_picture(shown: Shown, view: View) -> None:
-    """The picture as it is printed, below what decides how, and the button that saves it."""
+    """The picture as it will be printed. Above it, the choices and the button that saves it."""
     kind, layer, head = view.head
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         ending, of, size = (widgets.draw(key) for key in ("format", "heads_of", "size"))

@@ -730,3 +730,38 @@ def test_powers_are_written_as_they_are(node, score):
     mantissa, _, exponent = text.replace(",", "").partition("·10")
     log = math.log(float(mantissa)) + int((exponent or "⁰").translate(digits)) * math.log(10)
     assert log == pytest.approx(score, abs=0.4 if float(mantissa) < 0.001 else 0.06)
+
+
+def test_the_head_that_links_two_chosen_words_most_is_named(stage, trace):
+    code = """(state) => {
+      state.choose({ kind: "encoder", layer: 1, head: 3 });
+      state.chooseRow(6);
+      [state.key, state.depth] = [5, HEADS];
+      return [findingOf(state), state.linking().place];
+    }"""
+    said, place = stage(code)
+    weights = trace.attention["encoder"][:, :, 6, 5]
+    layer, head = np.unravel_index(weights.argmax(), weights.shape)
+    assert place == {"kind": "encoder", "layer": layer, "head": head}
+    assert f"encoder {layer + 1}.{head + 1}" in texts(said)
+    assert texts(said).endswith(f"{percent(weights.max())}.")
+
+
+def test_a_kind_without_heads_that_align_shows_its_matrix(stage):
+    code = """(state) => {
+      const before = state.view;
+      state.choose({ kind: "encoder", layer: 0, head: 0 });
+      return [before, state.view];
+    }"""
+    best = {"kind": "cross", "heads": [[2, 2]]}
+    assert stage(code, where={"view": "best"}, best=best) == [2, 0]
+
+
+def test_the_mask_is_switched_where_the_selected_head_has_one(stage, trace):
+    code = """(state) => ["decoder", "encoder", "cross"].map((kind) => {
+      state.choose({ kind, layer: 0, head: 0 });
+      return state.masks.mask;
+    })"""
+    data = pack_trace(trace, Reading(), answers_of(trace, load("en-fr").outputs))
+    for is_off, mask in ((False, "let it see later tokens"), (True, "mask later tokens again")):
+        assert stage(code, data, cards={"causal": is_off}) == [mask, "", ""]

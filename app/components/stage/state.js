@@ -232,13 +232,13 @@ export class StageState {
 
   /** Only some kinds have heads that align best. */
   settleView() {
-    if (VIEWS[this.view] === "best" && this.look && !this.bestTiles().length) this.view = 0;
+    if (VIEWS[this.view] === "best" && this.run && this.look && !this.bestTiles().length) this.view = 0;
   }
 
   /** What may be done about the causal mask, where the selected head has one: `mask`, "" where it has none. */
   get masks() {
     const { cards } = this.look, part = this.part();
-    if (!cards || !("causal" in cards) || part.query !== part.key) return { mask: "" };
+    if (!cards || !("causal" in cards) || part.query !== part.key || part.query !== this.run.answers?.side) return { mask: "" };
     return { mask: cards.causal ? "mask later tokens again" : this.hasMask ? "let it see later tokens" : "" };
   }
 
