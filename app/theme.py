@@ -162,9 +162,11 @@ STYLE = f"""
 .st-key-swap_effect :is(p, li) {{ font-size: 0.9rem; line-height: 1.4; margin-bottom: 0.4rem; }}
 .st-key-swap_effect [data-testid="stMarkdownContainer"] {{ margin: 0; }}
 .st-key-swap_effect .stElementContainer:has(.stPlotlyChart) {{ padding-top: 0; }}
-.st-key-walk_row :is(p, label, input, button) {{ font-size: {SMALL}; }}
-.st-key-at button {{ padding: 0.1rem 0.4rem; min-height: 0; }}
-.st-key-at button p {{ font-size: 0.75rem; }}
+.st-key-page_body .stExpander details {{ border: 0; }}
+.st-key-page_body .stExpander summary {{ padding-inline: 0; }}
+.st-key-walk_row {{ gap: 0.5rem; }}
+.st-key-at button p {{ font-size: {SMALL}; }}
+.st-key-page_body .st-key-at button {{ padding: 0; margin-right: 0.9rem; }}
 .st-key-verdict [data-testid="stMarkdownContainer"] {{ margin-bottom: 0; }}
 .st-key-verdict p {{ font-size: {FINDING_LETTERS}px; line-height: 1.3; margin: 0; }}
 .st-key-trials label > div > div:first-child {{ display: none; }} /* the circle */

@@ -1,9 +1,8 @@
 """A matrix that is drawn as a heatmap, and the bytes that its script reads."""
 
-import itertools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -45,22 +44,6 @@ class Matrix:
     choice: Mapping[str, int] = field(default_factory=dict)  # what any choice says besides
     largest: float = 0.0  # the value with the strongest colour; 0: the matrix's own maximum
     decades: int = 0  # of a logarithmic scale up to 1; a negative value breaks a law, and is red
-
-
-def on_one_scale(*groups: Sequence[Matrix]) -> list[list[Matrix]]:
-    """The same groups, with one colour scale for matrices of the same title; that of weights is
-    the same anyway."""
-    largest: dict[str, float] = {}
-    for matrix in itertools.chain(*groups):
-        most = float(np.nanmax(np.abs(matrix.values), initial=0))
-        largest[matrix.title] = max(most, largest.get(matrix.title, 0))
-    return [
-        [
-            matrix if matrix.weights else replace(matrix, largest=largest[matrix.title])
-            for matrix in group
-        ]
-        for group in groups
-    ]
 
 
 def compared(

@@ -191,14 +191,13 @@ def opening_row(shown: Shown, place: Place) -> int:
     return min(1, len(weights) - 1) if row is None else row
 
 
-def head_steps_of(shown: Shown, site: Site, head: int, ablated: Sequence[str] = ()) -> HeadSteps:
-    """One head step by step, optionally with steps ablated."""
-    ablated = tuple(ablated)
+def head_steps_of(shown: Shown, site: Site, head: int) -> HeadSteps:
+    """One head step by step."""
 
     def make():
-        return head_steps(shown.view.model, shown.run, site, head, ablated, shown.given)
+        return head_steps(shown.view.model, shown.run, site, head, shown.given)
 
-    return memoize_pass(shown, ("inside", site, head, ablated), make, lambda result: result.nbytes)
+    return memoize_pass(shown, ("inside", site, head), make, lambda result: result.nbytes)
 
 
 @cached(lambda pair: sum(array.nbytes for array in pair))

@@ -47,7 +47,7 @@ from headlight.app.shell.acts import acts
 from headlight.app.state import catalog, session
 from headlight.app.state.messages import NothingToShow
 from headlight.app.state.options import OTHER
-from headlight.app.state.pages import CHECK, GROUPS, Page
+from headlight.app.state.pages import CHECK, GROUPS, OF_HEAD, Page
 from headlight.app.state.settings import SETTINGS
 from headlight.app.text import block_texts, formats, head_card, part_names
 from headlight.model.analysis.alignment import aligning_kind
@@ -112,7 +112,8 @@ def draw_header(page: Page) -> None:
 
 def _header(page: Page) -> dict[str, Any]:
     title = page.view if page.group == CHECK else page.title
-    return {"path": page.path, "title": title, "views": _views(page)}
+    views = _views(page)
+    return {"path": page.path, "title": title, "views": views, "ofHead": page.group == OF_HEAD}
 
 
 def _views(page: Page) -> list[tuple[str, str, str | None, bool]]:
@@ -125,7 +126,7 @@ def _views(page: Page) -> list[tuple[str, str, str | None, bool]]:
         for number, name in enumerate(each.pictures):
             is_shown = each == page and shown in ((name,) if number else (name, "", None))
             views.append((name, each.path, name if number else "", is_shown))
-    return views if len(views) > 1 else []
+    return views if len(views) > 1 or page.group == OF_HEAD else []
 
 
 def say(page: Page, places: frame.Frame) -> None:

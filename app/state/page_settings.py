@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from headlight.app.state import options
 from headlight.app.state.setting import MAX_POSITION, Context, Setting
 from headlight.model.analysis.lineage import LINE, PAPER_MODEL
-from headlight.model.probing.head_steps import ABLATIONS
 from headlight.model.probing.position_tables import POSITION_KINDS
 from headlight.model.probing.sweeps import NEED_ANOTHER
 
@@ -26,15 +25,6 @@ PICTURE = Setting(
     "segmented",
     "Which picture this page shows.",
     look={"label_visibility": "collapsed", "width": "content"},
-)
-
-WITHOUT = Setting(
-    "without",
-    "Leave out",
-    [],
-    "pills",
-    "“positions” is removed from the whole model, the others only from this attention layer.",
-    options=ABLATIONS,
 )
 
 
@@ -110,7 +100,6 @@ INSIDE_CONTROLS = (
     ),
     FOLLOW,
     KEY,
-    WITHOUT,
 )
 LOOKUP_CONTROLS = (
     Setting(

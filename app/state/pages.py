@@ -52,7 +52,7 @@ class Page:
 HOME, EXPORT = "stage", "take-away"
 ELSEWHERE = "", "learn", "lookup", "lineage", EXPORT  # paths that the header or Learn leads to
 LESSONS, IN_CLASS = "Lessons", "In class"
-LEARN, HEADS, INSIDE = "Learn", "Heads", "Inside a head"
+LEARN, HEADS, OF_HEAD = "Learn", "Heads", "Head"
 MODEL, CHECK, SHARE = "Model", "Check", "Share"
 
 MENU = (
@@ -81,25 +81,13 @@ MENU = (
     ),
     Page(
         title="Inside a head",
-        group=INSIDE,
+        group=OF_HEAD,
         view="All steps",
         module="inside_a_head",
         path="inside",
         picture=".st-key-pictures",
-        head=True,
         changes=False,
         settings=page_settings.INSIDE_CONTROLS,
-    ),
-    Page(
-        title="Query–key–value",
-        group=INSIDE,
-        view="Query, key, value",
-        module="query_key_value",
-        path="lookup",
-        picture=".st-key-look_up",
-        run=False,
-        weights=True,
-        settings=page_settings.LOOKUP_CONTROLS,
     ),
     Page(
         title="Tokenizer",
@@ -131,6 +119,17 @@ MENU = (
         run=False,
         weights=True,
         settings=page_settings.LINEAGE_CONTROLS,
+    ),
+    Page(
+        title="Query–key–value",
+        group=LEARN,
+        view="Query, key, value",
+        module="query_key_value",
+        path="lookup",
+        picture=".st-key-look_up",
+        run=False,
+        weights=True,
+        settings=page_settings.LOOKUP_CONTROLS,
     ),
     Page(
         title="PyTorch",

@@ -100,7 +100,7 @@ def range_of_scores(key: str, largest: float, least_key: str, least: float) -> E
 
 def order_of_scores(width: int) -> Exercise:
     return Exercise(
-        "leave the scaling out. Does another key get the largest score?",
+        "compare with the scores before. Does another key have the largest one?",
         f"No. All scores are divided by the same number, √{width}, so their order stays the same. "
         "They come closer together, and softmax spreads the weight more evenly.",
     )
@@ -109,7 +109,7 @@ def order_of_scores(width: int) -> Exercise:
 def without_mask(share: float, are_masked: bool) -> Exercise:
     """`share`: of all rows' weight, what would go to the masked pairs."""
     return Exercise(
-        "leave the mask out. How much weight goes to keys that are masked now?",
+        "imagine that nothing were masked. How much weight would go to the masked keys?",
         f"{percent(share)} of a row's weight, on average. With the mask it goes to the keys that "
         "are left, because each row still adds up to 1."
         if are_masked
@@ -120,7 +120,7 @@ def without_mask(share: float, are_masked: bool) -> Exercise:
 def why_scaling(largest: float, unscaled: float) -> Exercise:
     """The largest weight in a row with and without the scaling, mean over the rows."""
     return Exercise(
-        "leave the scaling out. Why is it there?",
+        "imagine the scores had not been divided. Why are they?",
         f"Without it, the weight gathers on fewer keys: the largest weight in a row is "
         f"{percent(unscaled)} on average, and {percent(largest)} with the scaling. Near 100%, "
         "almost no gradient is left to learn from.",
@@ -152,7 +152,7 @@ def size_of_output(rows: int, columns: int) -> Exercise:
 
 
 WITHOUT_RESIDUAL = Exercise(
-    "leave the residual out. Why is x added?",
+    "imagine that x were left out. Why is it added?",
     "Without x, only what the heads have gathered remains, and the token's own vector is lost. The "
     "sum also gives gradients a direct path to the first layers.",
 )

@@ -59,12 +59,11 @@ class Walkthrough:
         key: Sequence[str],
         row: int,
         column: int,
-        ablated: Sequence[str] = (),
         read: Sequence[str] = (),
     ):
         self.read = read or query
         self.model, self.steps, self.query, self.key = model, steps, query, key
-        self.row, self.column, self.ablated = row, column, ablated
+        self.row, self.column = row, column
         self.site, self.block, sides = steps.site, parts_at(model, steps.site), sides_of(model)
         self.layer, self.attention = self.block.layer, self.block.attention
         self.query_side, self.key_side = sides[self.site.query_side], sides[self.site.key_side]
@@ -148,9 +147,12 @@ class Walkthrough:
         hand = self._linear(
             "q", self.attention.query, steps.query_input[self.row], projected[self.row]
         )
-        formula = r"q = x W^Q + b^Q,\quad k = y W^K + b^K,\quad v = y W^V + b^V"
+        formula = (
+            r"\begin{gathered} q = x W^Q + b^Q \\ k = y W^K + b^K \quad v = y W^V + b^V"
+            r" \end{gathered}"
+        )
         if getattr(self.attention.query, "bias", True) is None:
-            formula = r"q = x W^Q,\quad k = y W^K,\quad v = y W^V"
+            formula = r"q = x W^Q \quad k = y W^K \quad v = y W^V"
         more = ""
         if self.site.n_key_heads < self.site.n_heads:
             more += (
@@ -209,12 +211,9 @@ class Walkthrough:
     def _scaling(self) -> WalkthroughStep:
         steps = self.steps
         before = steps.scores[self.row, self.column]
-        if "scaling" in self.ablated:
-            hand = f"{self.pair}: {before:.2f}, unchanged, because scaling is left out."
-        else:
-            root = math.sqrt(self.width)
-            texts, result = by_hand(lambda s: s[0] / root, [[before]])
-            hand = f"{self.pair}: {texts[0]} ÷ √{self.width} = **{result}**."
+        root = math.sqrt(self.width)
+        texts, result = by_hand(lambda s: s[0] / root, [[before]])
+        hand = f"{self.pair}: {texts[0]} ÷ √{self.width} = **{result}**."
         hand += f" Largest in this row: {self._largest(steps.scaled[self.row])}."
         explanation = (
             "A sum of many products can be large, and softmax of large numbers puts nearly all "
@@ -345,15 +344,11 @@ class Walkthrough:
         steps, row = self.steps, self.row
         sublayer, norm = self._names()
         pictures = [self._of_query("x + o", steps.added)]
-        if "residual" in self.ablated:
-            formula, explanation = r"o", "x is left out: only the heads' output remains."
-            hand = f"First number of **{self.token}**: **{steps.added[row, 0]:.2f}**, from o alone."
-        else:
-            formula = r"x + o"
-            explanation = "The heads' output is added to x, so nothing is lost."
-            texts, total = by_hand(sum, [[steps.residual[row, 0], steps.output[row, 0]]])
-            terms = " + ".join(map(operand, texts))
-            hand = f"First number of **{self.token}**: {terms} = **{total}**."
+        formula = r"x + o"
+        explanation = "The heads' output is added to x, so nothing is lost."
+        texts, total = by_hand(sum, [[steps.residual[row, 0], steps.output[row, 0]]])
+        terms = " + ".join(map(operand, texts))
+        hand = f"First number of **{self.token}**: {terms} = **{total}**."
         if steps.pre_norm:
             explanation += " Here the norm comes before the next sublayer (pre-norm)."
         else:

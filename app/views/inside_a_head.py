@@ -1,27 +1,23 @@
 """One head step by step, for the typed sentence."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import streamlit as st
+import torch
 
 from headlight.app import selection
 from headlight.app.components.controls import walk
 from headlight.app.components.matrices import matrices
-from headlight.app.components.matrix import Matrix, on_one_scale
 from headlight.app.results import head_results
 from headlight.app.shell import frame
 from headlight.app.state import session, widgets
-from headlight.app.state.options import CLEAREST_ROW, LARGEST_WEIGHT, STEPS
+from headlight.app.state.options import STEPS
 from headlight.app.text import exercises, formats, part_names
 from headlight.app.text.exercises import Exercise
-from headlight.app.views._head_walkthrough import Walkthrough, WalkthroughStep
-from headlight.model.analysis.head_metrics import total_variation
+from headlight.app.views._head_walkthrough import Walkthrough
 from headlight.model.probing.changes import Scope
 from headlight.model.probing.head_steps import HeadSteps
-from headlight.model.rounding import percent
-
-LOOK = {"width": 165}
 
 
 @st.fragment
@@ -32,27 +28,18 @@ def walkthrough() -> None:
     where = trace.kinds[focus.kind][focus.layer], focus.head
     query = trace.row_words(*focus)
     read, key = (text.tokens for text in trace.texts_of(focus.kind))
-    with st.container(key="walk_row", gap="xsmall"):
-        choices = st.container(horizontal=True, vertical_alignment="bottom")
+    with st.container(key="walk_row", horizontal=True, vertical_alignment="center"):
         at = widgets.draw("at")
-    number = STEPS.index(at) + 1
-    with choices:
+        number = STEPS.index(at) + 1
         walk(number - 1, len(STEPS), on_step=lambda to: session.choose(at=STEPS[to]))
-        row = widgets.draw_token("follow", read, CLEAREST_ROW, LOOK, names=query)
-        column = widgets.draw_token("to", key, LARGEST_WEIGHT, LOOK)
-        ablated = widgets.draw("without")
-    steps = head_results.head_steps_of(shown, *where, ablated)
-    if row is None:
+    steps = head_results.head_steps_of(shown, *where)
+    row, column = (session.chosen_token(setting) for setting in ("follow", "to"))
+    if not 0 <= row < len(query):
         row = head_results.opening_row(shown, focus)
-    column = int(steps.weights[row].argmax()) if column is None else column
-
-    def step_of(steps: HeadSteps, ablated: Sequence[str] = ()) -> WalkthroughStep:
-        return Walkthrough(shown.view.model, steps, query, key, row, column, ablated, read).step(
-            number
-        )
-
-    step = step_of(steps, ablated)
-    pictures, words = st.columns([3, 2], gap="medium")
+    if not 0 <= column < len(key):
+        column = int(steps.weights[row].argmax())
+    step = Walkthrough(shown.view.model, steps, query, key, row, column, read).step(number)
+    pictures, words = st.columns([5, 3], gap="large")
     with words:
         moment = ""
         if query != read:
@@ -60,54 +47,16 @@ def walkthrough() -> None:
         # One element: each costs a step several milliseconds.
         st.markdown(
             f"#### {number}. {step.name}\n\n$$\n{step.formula}\n$$\n\n{moment}"
-            f"{step.explanation}  \n`{step.shapes}`  \n{step.by_hand}"
+            f"{step.explanation}\n\n{step.by_hand}\n\n`{step.shapes}`"
         )
-        as_it_is = head_results.head_steps_of(shown, *where)
-        exercise = exercise_of_step(
-            at,
-            as_it_is,
-            key,
-            row,
-            lambda part: head_results.head_steps_of(shown, *where, [part]).weights,
-        )
-        if exercise:
+        if exercise := exercise_of_step(at, steps, key, row):
             frame.draw_exercise(exercise)
+        with st.expander("The code that computes it"):
+            st.code(step.code, language="python")
     with pictures:
-        if ablated:
-            drawn = on_one_scale(step_of(as_it_is).pictures, step.pictures)
-            draw_without(ablated, as_it_is, steps, row, drawn)
-        else:
-            matrices(step.pictures, "pictures", session.choose_tokens, False, session.palette())
-    with st.expander("The code that computes it"):
-        st.code(step.code, language="python")
+        matrices(step.pictures, "pictures", session.choose_tokens, False, session.palette())
     if not session.is_running():
         session.write_address()
-
-
-def draw_without(
-    ablated: Sequence[str],
-    as_it_is: HeadSteps,
-    steps: HeadSteps,
-    row: int,
-    shown: Sequence[Sequence[Matrix]],
-) -> None:
-    """How much of the weights moves where parts are left out, and the pictures before and after."""
-    moved, moved_here = (
-        percent(float(total_variation(steps.weights[rows], as_it_is.weights[rows])))
-        for rows in (slice(None), slice(row, row + 1))
-    )
-    names = " and ".join(ablated)
-    st.markdown(
-        f"Without **{names}**, {moved_here} of this row's weight moves to a different token "
-        f"({moved} of all rows' weight)."
-    )
-    # Titles of one line, so that the two pictures stand at one height.
-    for box, title, both, name in zip(
-        st.columns(2), ("Before", "After"), shown, ("as_it_is", "pictures"), strict=True
-    ):
-        with box:
-            st.markdown(f"**{title}**")
-            matrices(both, name, session.choose_tokens, False, session.palette())
 
 
 def page() -> None:
@@ -117,22 +66,11 @@ def page() -> None:
     site = trace.kinds[focus.kind][focus.layer]
     name = part_names.short_name(Scope(focus.kind, site.layer, focus.head))
     frame.finding(f"**{name}**, from its input to the output of its layer, in eleven steps.")
-    frame.explain(
-        "Each step has its formula, its numbers, and the lines of code that computed them. Framed: "
-        "the query and the key that you follow. Use ← and → to step."
-    )
 
 
-def exercise_of_step(
-    name: str,
-    steps: HeadSteps,
-    keys: Sequence[str],
-    row: int,
-    without: Callable[[str], np.ndarray],
-) -> Exercise | None:
-    """What to try at a step of a head, whose steps these are. `keys`: tokens; `row` is followed;
-    `without(part)`: the weights where a part of ABLATIONS is left out. None where a head is alone
-    and there is nothing to compare."""
+def exercise_of_step(name: str, steps: HeadSteps, keys: Sequence[str], row: int) -> Exercise | None:
+    """What to try at a step of a head, whose steps these are. `keys`: tokens; `row` is followed.
+    None where a head is alone and there is nothing to compare."""
     width, concatenated = steps.q.shape[1], steps.concatenated.shape[1]
     match name:
         case "Input":
@@ -149,10 +87,13 @@ def exercise_of_step(
         case "Scaling":
             return exercises.order_of_scores(width)
         case "Mask":
-            share = float(np.where(steps.mask, 0, without("mask")).sum(axis=1).mean())
+            unmasked = torch.tensor(steps.scaled).softmax(1).numpy()
+            share = float(np.where(steps.mask, 0, unmasked).sum(axis=1).mean())
             return exercises.without_mask(share, not steps.mask.all())
         case "Softmax":
-            largest = (float(w.max(axis=1).mean()) for w in (steps.weights, without("scaling")))
+            masked = np.where(steps.mask, steps.scores, -np.inf)
+            unscaled = torch.tensor(masked).softmax(1).numpy()
+            largest = (float(w.max(axis=1).mean()) for w in (steps.weights, unscaled))
             return exercises.why_scaling(*largest)
         case "Values":
             most = int(steps.weights[row].argmax())

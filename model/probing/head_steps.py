@@ -3,11 +3,9 @@
 The steps are those of the paper: input, projections to q, k and v, scores, scaling, mask, softmax,
 values, concatenation, output projection, residual and norm, feed-forward. Other models have more of
 them: norms of queries and keys, rotation, key heads that queries share, a gate. `head_steps` runs
-the model once and records them all, with steps ablated if asked.
+the model once and records them all.
 """
 
-from collections.abc import Collection
-from contextlib import ExitStack
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,15 +14,8 @@ from torch import Tensor, nn
 
 from headlight.model.probing.applying import PatchInputs, applied
 from headlight.model.probing.capture import inputs_of, outputs_of
-from headlight.model.probing.interventions import (
-    replace_mask,
-    replace_positions,
-    without_rotation,
-    without_scaling,
-)
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import (
-    LayerParts,
     attention_at,
     embedding_of,
     kinds_of,
@@ -36,8 +27,6 @@ from headlight.model.probing.sites import (
 from headlight.model.probing.trace import ids_of, read_of, read_only
 from headlight.model.sites import ProbedModel, Site
 from headlight.model.transformer import MultiHeadAttention
-
-ABLATIONS = ("scaling", "mask", "positions", "residual")
 
 
 @dataclass(frozen=True)
@@ -119,11 +108,9 @@ def head_steps(
     run: Run,
     site: Site,
     head: int,
-    ablated: Collection[str] = (),
     given: PatchInputs = PatchInputs(),
 ) -> HeadSteps:
-    """One pass, whose changes take from `given`. `ablated`: of ABLATIONS; positions are ablated in
-    the whole model, the others in this attention. `model` must be the caller's own view. Raises
+    """One pass, whose changes take from `given`. `model` must be the caller's own view. Raises
     CannotRead before any tensor is made, and CannotChange."""
     ids = ids_of(model, read_of(model, run))
     block, side = parts_at(model, site), sides_of(model)[site.query_side]
@@ -152,11 +139,11 @@ def head_steps(
     recorded |= steps_within(attention.scores) | steps_within(block.feed_forward)
     for name, projection in (("q", attention.query), ("k", attention.key)):
         recorded |= {f"{name}_{step}": at for step, at in steps_within(projection).items()}
-    with ExitStack() as stack:
-        stack.enter_context(applied(model, run.changes, given))
-        _ablate(stack, model, block, ablated)
-        inputs = stack.enter_context(inputs_of(read))
-        outputs = stack.enter_context(outputs_of(recorded))
+    with (
+        applied(model, run.changes, given),
+        inputs_of(read) as inputs,
+        outputs_of(recorded) as outputs,
+    ):
         model(*ids, *run.masks.build(model, *ids))
 
     query_input, key_input = inputs["attention"][:2]
@@ -179,9 +166,7 @@ def head_steps(
         inner["gate"] = outputs["gate"][0]
     # The first sublayer of layer 1 reads the embeddings.
     reads_embeddings = site.layer == 0 and block.norm is sublayers_of(block.layer)[0][2]
-    with ExitStack() as stack:
-        _ablate(stack, model, block, set(ablated) & {"scaling", "positions"})
-        one_by_one = _head_by_head(attention, query_input, key_input, mask)
+    one_by_one = _head_by_head(attention, query_input, key_input, mask)
     matrix = linear_of(attention.query)
     has_table = reads_embeddings and side.table
     optional = (
@@ -258,34 +243,6 @@ def compared(
 def _of_head(mask: Tensor, head: int, shape) -> np.ndarray:
     mask_of_head = mask[0, head if mask.shape[1] > 1 else 0]
     return mask_of_head.expand(shape).cpu().numpy().copy()
-
-
-def _ablate(stack: ExitStack, model: ProbedModel, block: LayerParts, ablated) -> None:
-    """Enter the changes that ablate steps."""
-    attention, norm = block.attention, block.norm
-    if "mask" in ablated:
-        stack.enter_context(replace_mask(attention, None))
-    if "scaling" in ablated:
-        stack.enter_context(without_scaling(attention))
-    if "positions" in ablated:
-        for side in model.sides():
-            if side.table:
-                embedding = embedding_of(model, side)
-                nothing = torch.zeros_like(embedding.position.forward(model.config.max_length))
-                stack.enter_context(replace_positions(embedding, nothing))
-        for site in model.sites():
-            stack.enter_context(without_rotation(attention_at(model, site)))
-    if "residual" in ablated:
-        before = []  # the stream, if the norm reads it before attention does
-        stack.enter_context(
-            norm.register_forward_pre_hook(lambda _, inputs: before.append(inputs[0]))
-        )
-        # The layer adds the stream to what it is given here.
-        stack.enter_context(
-            attention.register_forward_hook(
-                lambda _, inputs, output: output - (before[0] if before else inputs[0])
-            )
-        )
 
 
 def _head_by_head(

@@ -17,15 +17,6 @@ from headlight.model.transformer import Embedding, MultiHeadAttention
 
 
 @contextmanager
-def without_scaling(attention: MultiHeadAttention) -> Iterator[None]:
-    """Scores that nothing divides by √d_head."""
-    with attention.scores.register_forward_hook(
-        lambda module, inputs, scores: scores * inputs[0].shape[-1] ** 0.5
-    ):
-        yield
-
-
-@contextmanager
 def without_rotation(attention: MultiHeadAttention) -> Iterator[None]:
     """Queries and keys stay as they are where rotary positions would turn them."""
     with ExitStack() as hooks:
@@ -50,13 +41,6 @@ def replace_softmax_inputs(
 
     with attention.softmax.register_forward_pre_hook(swap):
         yield
-
-
-def replace_mask(
-    attention: MultiHeadAttention, mask: Tensor | None
-) -> AbstractContextManager[None]:
-    """Attend under `mask`, which broadcasts to (batch, heads, query, key), True = may attend."""
-    return replace_softmax_inputs(attention, lambda scores, _: (scores, mask))
 
 
 def replace_weights(

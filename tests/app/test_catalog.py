@@ -128,7 +128,7 @@ def test_an_odd_folder_is_read_all_the_same(page, what):
 
 def test_a_model_opens_on_the_head_of_its_card(page):
     page.query_params.update(model="it opens on a head", source="the dog", target="ein Hund")
-    page.switch_page("inside").run()
+    page.switch_page("bertviz").run()
     found = [page.segmented_control(key=key).value for key in ("kind", "layer", "head")]
     assert found == ["encoder", 1, 3]
     page.segmented_control(key="kind").set_value("cross").run()

@@ -75,8 +75,7 @@ def test_what_is_left_out_of_a_head(checkpoint, trace):
     keys = trace.texts_of("decoder")[1].tokens
 
     def answer(name):
-        without = lambda part: head_steps(model, run, site, 2, [part]).weights  # noqa: E731
-        return inside_a_head.exercise_of_step(name, steps, keys, 3, without).answer
+        return inside_a_head.exercise_of_step(name, steps, keys, 3).answer
 
     unscaled = softmax(np.where(steps.mask, steps.scores, -np.inf))
     largest = (weights.max(axis=1).mean() for weights in (unscaled, steps.weights))

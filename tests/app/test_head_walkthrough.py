@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.app.components.matrix import Matrix, on_one_scale, pack
+from headlight.app.components.matrix import Matrix, pack
 from headlight.app.state.options import STEPS
 from headlight.app.views._by_hand import by_hand
 from headlight.app.views._head_walkthrough import MOST_TERMS, Walkthrough
@@ -20,7 +20,7 @@ from headlight.model import load
 from headlight.model.checkpoint import SHIPPED
 from headlight.model.masks import Masks
 from headlight.model.presets import PRESETS
-from headlight.model.probing.head_steps import ABLATIONS, head_steps
+from headlight.model.probing.head_steps import head_steps
 from headlight.model.probing.trace import trace
 from headlight.model.transformer import MultiHeadAttention
 from tests.model.common import hooks, random_model, run_of, tiny_tokenizer
@@ -48,19 +48,16 @@ def seen(request):
     return model, run, trace(model, run)
 
 
-def walks(seen, ablated=()):
+def walks(seen):
     model, run, whole = seen
     for kind, sites in whole.kinds.items():
         query, key = whole.texts_of(kind)
         for site in {sites[0], sites[-1]}:
             head = site.n_heads - 1
-            inside = head_steps(model, run, site, head, ablated)
+            inside = head_steps(model, run, site, head)
             row = min(1, len(query.tokens) - 1)
             column = int(inside.weights[row].argmax())
-            yield (
-                inside,
-                Walkthrough(model, inside, query.tokens, key.tokens, row, column, ablated),
-            )
+            yield inside, Walkthrough(model, inside, query.tokens, key.tokens, row, column)
 
 
 def test_every_picture_is_the_traces_or_computed_from_it(seen):
@@ -108,10 +105,9 @@ def close(ours, theirs, terms=0.0):
 
 
 def test_what_is_multiplied_out_from_the_digits_shown_is_what_is_shown(seen):
-    for ablated in ((), ("scaling",)):
-        for inside, walk in walks(seen, ablated):
-            for number in range(1, 12):
-                check_by_hand(STEPS[number - 1], hand_of(walk, number), inside, walk)
+    for inside, walk in walks(seen):
+        for number in range(1, 12):
+            check_by_hand(STEPS[number - 1], hand_of(walk, number), inside, walk)
 
 
 def hand_of(walk, number) -> str:
@@ -132,7 +128,7 @@ def check_by_hand(name, text, inside, walk):
         assert recomputed == float(value)
         assert f"{100 * float(value) / float(total):.1f}" == share == f"{100 * weight:.1f}"
         check_sum(total, text.partition("\nThe row's sum: ")[2], inside, walk)
-    elif name == "Scaling" and not walk.ablated:
+    elif name == "Scaling":
         score, width, result = re.search(
             rf": ({NUMBER}) ÷ √(\d+) = \*\*({NUMBER})\*\*", text
         ).groups()
@@ -181,26 +177,6 @@ def test_every_step_shows_lines_of_code(seen):
             compile("def f(self):\n" + textwrap.indent(code, "    "), "shown", "exec")
             assert len([line for line in code.splitlines() if not line.startswith("#")]) >= 1
             assert len(code.splitlines()) <= 16, "the whole function, because no mark was found"
-
-
-@pytest.mark.parametrize("what", ABLATIONS)
-def test_leaving_a_step_out_does_what_it_says(seen, what):
-    model = seen[0]
-    for (whole, _), (inside, _) in zip(walks(seen), walks(seen, (what,)), strict=True):
-        if what == "scaling":
-            close(inside.scaled, inside.scores)
-        elif what == "mask":
-            assert inside.mask.all()
-        elif what == "positions":
-            if inside.token is not None:
-                close(inside.residual, inside.token)
-        else:
-            rounding = 1e-6 * max(
-                1, np.abs(inside.residual).max()
-            )  # x is taken away and added again
-            assert np.abs(inside.added - inside.output).max() <= rounding
-            close(inside.weights, whole.weights)
-    assert hooks(model) == 0
 
 
 def test_masks_and_padding_are_those_of_the_trace():
@@ -264,10 +240,3 @@ def test_a_packed_matrix_can_be_read_back():
     assert header["matrices"][0]["rows"] == ["<x>", "ü"]
     cells = np.frombuffer(packed[4 + size :], np.float32)
     assert np.array_equal(cells, np.concatenate([values.ravel()] * 2))
-
-
-def test_matrices_beside_each_other_have_one_scale():
-    small, large = (Matrix("a", np.array([[x, np.nan]]), "", "") for x in (-1.0, 3.0))
-    other = Matrix("b", np.array([[2.0]]), "", "")
-    shown = on_one_scale([small, other], [large])
-    assert [[one.largest for one in group] for group in shown] == [[3, 2], [3]]

@@ -13,7 +13,6 @@ from headlight.app.state.options import LAB, STEPS
 from headlight.app.state.pages import HOME, PAGES
 from headlight.model import checkpoint, load
 from headlight.model.presets import PRESETS
-from headlight.model.probing.head_steps import ABLATIONS
 from headlight.model.tokenizer import Tokenizer
 from tests import odd
 from tests.app.common import unfold, view_of, words
@@ -65,7 +64,7 @@ def well(page):
 
 
 def test_every_layer_of_every_kind_of_attention(page):
-    opened(page, "inside", "odd")
+    opened(page, "bertviz", "odd")
     for kind, layers in SHAPES["odd"][1].items():
         page.segmented_control(key="kind").set_value(kind).run()
         assert well(page)
@@ -78,8 +77,6 @@ def test_every_step_and_every_section(page, name):
     for step in STEPS:
         page.session_state["at"] = step
         assert well(page.run()), step
-    page.session_state["without"] = list(ABLATIONS)
-    assert well(page.run())
     opened(page, "positions", name)
     for section in LAB:
         page.segmented_control(key="lab").set_value(section).run()

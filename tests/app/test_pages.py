@@ -75,7 +75,7 @@ def test_a_classifier_gives_probabilities_and_asks_for_no_target(page):
     page.number_input(key="pad_to").set_value(9).run()
     masks.append({toggle.key for toggle in page.toggle} & set(MASKS))
     assert masks == [set(), {"src_padding"}]  # whose one text has something to mask once padded
-    page.switch_page("inside").run()
+    page.switch_page("bertviz").run()
     assert page.segmented_control(key="kind").options == ["encoder"]
 
 

@@ -156,8 +156,6 @@ def test_the_word_is_the_same_on_pages(page, number):
     page.run()
     page.switch_page("inside").run()
     assert not page.exception
-    (picker,) = (box for box in page.selectbox if box.key == "follow")
-    assert f"{row + 1} {word_of(*place)}" in picker.options
     read = trace_of(name).texts_of(kind)[0].tokens
     both = escaped(f"Having read “{read[row]}”, about to write “{word_of(*place)}”")
     rows = trace_of(name).row_words(kind, layer, head)

@@ -295,7 +295,7 @@ class Visit:
     def go(self, title: str) -> "Visit":
         """To a page, by the header alone: its rail, a link, a view, or a link of its drawer."""
         wanted = next(page for page in pages.PAGES.values() if page.title == title)
-        entry = pages.GROUPS[wanted.group][0] if wanted.path == "lookup" else wanted
+        entry = wanted
         header = self.page.locator(HEADER)
         self.fold()
         if wanted.stage:

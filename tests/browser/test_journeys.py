@@ -87,7 +87,7 @@ def test_the_answer_of_a_lesson_stands_nowhere_until_it_is_given_and_then_stays(
 def test_a_pack_opens_again_and_brings_the_view_its_page_and_controls_back(visit, tmp_path):
     """In another session. A pack that is broken is refused before, and the session goes on."""
     run = "causal=false&pad_to=20&changes=cross.3%3Dpatch&other=A+dog+is+running+home."
-    visit.open(f"inside?kind=cross&layer=3&head=2&at=Softmax&without=scaling&{run}")
+    visit.open(f"inside?kind=cross&layer=3&head=2&at=Softmax&{run}")
     visit.type(text := "A man & a woman run home?").go("Share")
     pack = take(visit, "Evidence pack", tmp_path)
     assert settings_in(pack)["permalink"].startswith("inside?")

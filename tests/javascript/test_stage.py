@@ -4,6 +4,7 @@ import json
 import math
 import re
 from base64 import b64encode
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
@@ -27,6 +28,7 @@ from headlight.model.decoding.generate import Beam, Greedy, Sampling
 from headlight.model.presets import PRESETS
 from headlight.model.probing import changes
 from headlight.model.probing.head_steps import head_steps
+from headlight.model.probing.sites import attention_at
 from headlight.model.rounding import percent
 from tests.model.common import random_model, run_of, tiny_tokenizer
 
@@ -411,21 +413,28 @@ def test_every_head_stands_once_in_every_order_and_over_no_other(node, order, si
     assert (apart | np.eye(len(boxes), dtype=bool)).all()
 
 
+def unscaled(model, site):
+    """Scores that nothing divides by √d_head."""
+    scores = attention_at(model, site).scores
+    return scores.register_forward_hook(lambda _, inputs, out: out * inputs[0].shape[-1] ** 0.5)
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 def test_the_browsers_arithmetic_is_the_models(node, preset):
     tokenizer = tiny_tokenizer()
     model = random_model(preset, vocab_size=len(tokenizer))
     run = run_of(model, *map(tokenizer.encode, ("The dog sees a cat.", "Ein Hund sieht.")))
     for site in {site.kind: site for site in model.sites()}.values():
-        for ablated in ((), ("scaling",)):
-            steps = head_steps(model, run, site, site.n_heads - 1, ablated)
+        for is_scaled in (True, False):
+            with nullcontext() if is_scaled else unscaled(model, site):
+                steps = head_steps(model, run, site, site.n_heads - 1)
             count = steps.mask.shape[1]
             for row in range(len(steps.mask)):
                 given = {
                     "scores": steps.scores.ravel().tolist(),
                     "values": steps.v.ravel().tolist(),
                 }
-                given |= {"mask": steps.mask.astype(int).ravel().tolist(), "isScaled": not ablated}
+                given |= {"mask": steps.mask.astype(int).ravel().tolist(), "isScaled": is_scaled}
                 given |= {"row": row, "count": count, "width": steps.v.shape[1]}
                 found = node.scope(*FILES)(ROW, given)
                 assert sorted(found["allowed"]) == np.flatnonzero(steps.mask[row]).tolist()

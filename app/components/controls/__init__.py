@@ -9,10 +9,11 @@ from headlight.app.components.scripts import read, script
 
 _mount_walk = component(
     "headlight_walk",
-    html='<button type="button">← Back</button> <button type="button">Next →</button>',
+    html='<button type="button" aria-label="Back">←</button>'
+    '<button type="button" aria-label="Next">→</button>',
     css=read("shared/button.css")
     + ":host { display: block; white-space: nowrap; }"
-    + "button { padding: 0.5rem 0.8rem; margin-right: 0.4rem; }",
+    + "button { padding: 0.2rem 0.6rem; border: none; background: none; }",
     js=script("controls/walk.js"),
 )
 _mount_player = component(
@@ -38,7 +39,7 @@ def walk(at: int, count: int, on_step: Callable[[int], None]) -> None:
     def hear():
         on_step(st.session_state["walk"].at)
 
-    _mount_walk(data={"at": at, "count": count}, key="walk", on_at_change=hear)
+    _mount_walk(data={"at": at, "count": count}, key="walk", on_at_change=hear, width="content")
 
 
 def player(steps: Sequence[str], step: str, on_step: Callable[[str], None]) -> None:

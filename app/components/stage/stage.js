@@ -236,7 +236,12 @@ export class Stage {
     const drawn = JSON.stringify(page.views);
     if (views.drawn === drawn) return; // a link that is being clicked stays
     views.drawn = drawn;
-    views.replaceChildren(...page.views.map(([name, path, picture, isShown]) => leadsTo(
+    const ofHead = page.ofHead && this.state.isSeen ? this.viewsOfHead.map((view) => {
+      const one = button(VIEW_NAMES[view]);
+      one.onclick = () => this.leave({ depth: DEPTHS[HEAD], view });
+      return one;
+    }) : [];
+    views.replaceChildren(...ofHead, ...page.views.map(([name, path, picture, isShown]) => leadsTo(
       element("a", isShown ? { "aria-current": "page" } : {}, name), () => this.toPage(path, picture), picture === null)));
   }
 
@@ -866,7 +871,8 @@ export class Stage {
     const hadFocus = rail.contains(rail.getRootNode().activeElement);
     rail.replaceChildren(...names.flatMap((name, depth) => {
       if (depth < state.shallowest) return [];
-      const place = button(name, depth === state.depth && !state.page ? { "aria-current": "true" } : { tabindex: "-1" });
+      const isHere = state.page ? state.page.ofHead && depth === HEAD : depth === state.depth;
+      const place = button(name, isHere ? { "aria-current": "true" } : { tabindex: "-1" });
       place.onclick = () => this.go(depth);
       return depth > state.shallowest ? [element("i", { "aria-hidden": "true" }, "›"), place] : [place];
     }));
@@ -910,11 +916,14 @@ export class Stage {
     canvas.setAttribute("aria-label", `${state.isWriting ? "" : `${state.name()}. `}${finding.textContent}`);
   }
 
+  get viewsOfHead() {
+    return this.state.bestTiles().length ? VIEWS : VIEWS.slice(0, 2);
+  }
+
   drawViews() {
     const { state, parts: { views } } = this;
     const root = `÷ √${state.vectors?.v?.columns || "d"}`, isRow = state.depth === ROW && !state.isBare && !state.isWriting;
-    const ofHead = state.bestTiles().length ? VIEWS : VIEWS.slice(0, 2);
-    const { wholes } = state, named = { [MODEL]: wholes.length > 1 ? wholes : [], [HEADS]: state.orders, [HEAD]: ofHead, [NUMBER]: state.numbers }[state.depth] ?? [];
+    const { wholes } = state, named = { [MODEL]: wholes.length > 1 ? wholes : [], [HEADS]: state.orders, [HEAD]: this.viewsOfHead, [NUMBER]: state.numbers }[state.depth] ?? [];
     const word = state.stops[WORD] ? [`→ ${state.run.answers.rows[state.writing()][0][0].trim() || "␣"}`] : [];
     const names = state.isWriting ? writeNames(state) : isRow ? ["q · k", root, "softmax", "mix", ...word] : named.map((view) => VIEW_NAMES[view]);
     const now = state.isWriting ? state.write : [state.seen, state.order, state.view, state.stopped, state.number][state.depth];
@@ -926,6 +935,8 @@ export class Stage {
       return view;
     }));
     if (hadFocus) views.children[now]?.focus();
+    if (state.depth === HEAD && !state.isWriting && !state.isBare && !state.look.veil?.length && this.engine.hasPages !== false)
+      views.append(leadsTo(element("a", {}, "All steps"), () => this.toPage("inside"), true));
     if (isRow && !state.isAdding) {
       const scaling = button(state.isScaled ? `without ${root}` : `with ${root}`, { class: "scaling" }, " ", element("kbd", {}, "D"));
       scaling.onclick = () => this.scale();

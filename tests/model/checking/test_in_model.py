@@ -105,7 +105,7 @@ def test_all_that_looks_inside_runs_on_them(en_fr, parts):
     assert mine.align(TEXT).links() == en_fr.align(TEXT).links()
     assert mine.generate(TEXT, Beam(2)).tokens == en_fr.generate(TEXT, Beam(2)).tokens
     mine.decomposition(run, 0, token)
-    head_steps(view(mine.model), run, mine.model.sites()[0], 1, ["mask", "residual"])
+    head_steps(view(mine.model), run, mine.model.sites()[0], 1)
     assert show(mine.trace_run(run)).page
     if "numpy" in named(f.__name__ for f in parts.values()):
         with pytest.raises(PartFailed, match="NumPy, which has no gradients"):

@@ -3,8 +3,8 @@ import torch
 
 from headlight.model.masks import causal_mask
 from headlight.model.probing.capture import view
-from headlight.model.probing.interventions import replace_head, replace_mask, replace_weights
-from tests.devices import current, here
+from headlight.model.probing.interventions import replace_head, replace_weights
+from tests.devices import current
 from tests.model.common import hooks, max_difference, random_ids, random_model
 
 HEAD, LAYER = 2, 1
@@ -30,10 +30,9 @@ def run():
     "change",
     [
         lambda attention: replace_head(attention, HEAD, torch.zeros_like),
-        lambda attention: replace_mask(attention, here(torch.ones(5, 6, dtype=torch.bool)).tril()),
         lambda attention: replace_weights(attention, torch.zeros_like),
     ],
-    ids=["head", "mask", "weights"],
+    ids=["head", "weights"],
 )
 def test_nothing_is_left_after_the_block(model, attention, run, change):
     before = run(model)
