@@ -13,8 +13,7 @@ from headlight.app.results.shown import Shown, target_of
 from headlight.app.state import catalog, lines, settings
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.messages import NothingToShow, show_message
-from headlight.app.state.options import BEFORE, OTHER
-from headlight.app.state.pages import PAGES
+from headlight.app.state.options import OTHER
 from headlight.app.state.session import (
     Origin,
     context,
@@ -81,11 +80,6 @@ def typed_texts() -> tuple[str, str]:
     return other or chosen["line"], chosen["target"].strip()
 
 
-def shows_former() -> bool:
-    """Whether a page shows the run before the changes; the stage has both."""
-    return values()["shows"] == BEFORE and not PAGES[memo().page].stage
-
-
 def masks() -> Masks:
     return Masks(**{name: values()[name] for name in MASKS})
 
@@ -131,8 +125,8 @@ def other_run() -> Run | None:
 
 def run(changed: bool | None = None) -> Run:
     """The run that the settings select: `changed` by the masks that are off and by the changes, or
-    with all masks and no changes, or, by default, as the user chose to see it. Raises CannotRead
-    and CannotChange."""
+    with all masks and no changes, or, by default, as the user chose to see it: with them, or the
+    comparison. Raises CannotRead and CannotChange."""
     if not is_running():
         return _selected(changed)
     if changed not in memo().runs:  # a script run asks eight times, of the same settings
@@ -146,8 +140,7 @@ def _selected(changed: bool | None) -> Run:
         other = other_run()
         assert other is not None  # else there is no such choice
         return other
-    if changed is None:
-        changed = not shows_former()
+    changed = changed is not False
     applied = changes() if changed else ()
     patched = any(isinstance(change, PATCHES) for change in applied)
     target = chosen["target"].strip()

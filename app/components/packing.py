@@ -5,14 +5,13 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any
 
 import numpy as np
 
 from headlight.app.text import output_texts, part_names
-from headlight.app.theme import Palette
 from headlight.model.analysis.reading import Reading
 from headlight.model.probing.long_trace import PICTURE_CELLS, LongTrace, Weights
 from headlight.model.probing.trace import Trace, without_padding
@@ -60,56 +59,6 @@ class PackedAttention:
     weights: np.ndarray
     numbers: Sequence[int]
     shifts: Sequence[int] = ()
-
-
-@dataclass(frozen=True)
-class GridOptions:
-    """How the grid is shown. `focus` is kind, layer and head, counted from 0. `order` is
-    empty, or for each kind the tiles (layer × heads + head) in their order and a text for each
-    tile. `faded` are for each kind the tiles that a filter leaves out. `heard`: how many selections
-    made in the browser `focus` knows of, in this `session`. `off`: for each kind the tiles of heads
-    that are switched off; `marked`: of those that are changed otherwise. `hidden`: side → tokens
-    that nobody attends to. `moved`: side → for each token by how much the changes move its
-    log-probability, None where it has none. `acts`: whether rows and columns are tokens, on which
-    one may act. `said`: what is said of the run while nothing is pointed at, in parts: a text, and
-    the HTML tag that it stands in, or "". `veil`: what is covered until a question is answered, as
-    lessons.question.Veil says it: rows and columns of heads, and with any the predictions.
-    `points_at`: the row {side, index} that is marked while nothing else is pointed at, and from
-    then on over these tokens; otherwise the grid marks a row that tells much, but not `in_lesson`,
-    where it could answer a question.
-    `cards`: the acts that stand below the finding, besides those on a head or a token, and whether
-    each is done; None where nothing can be changed.
-    `now`: what the changed model writes, in such parts, as differences from what it wrote before.
-    `named`: whether the page names the selected head elsewhere.
-    `cell`: the row of the selected head, and the column, that are selected, each −1 where none
-    is. `opened`: how many addresses have decided all settings: each lets go of what was
-    selected."""
-
-    focus: Mapping
-    show: str
-    scale: str
-    order: Mapping
-    average: str
-    least: float
-    palette: Palette
-    colour: str
-    faded: Mapping = field(default_factory=dict)
-    off: Mapping = field(default_factory=dict)
-    marked: Mapping = field(default_factory=dict)
-    hidden: Mapping = field(default_factory=dict)
-    moved: Mapping = field(default_factory=dict)
-    acts: bool = False
-    said: Sequence[tuple[str, str]] = ()
-    now: Sequence[tuple[str, str]] = ()
-    veil: Sequence[Mapping] = ()
-    points_at: Mapping = field(default_factory=dict)
-    cards: Mapping | None = None
-    cell: Mapping = field(default_factory=dict)
-    in_lesson: bool = False
-    named: bool = False
-    session: str = ""
-    heard: int = 0
-    opened: int = 0
 
 
 MOST_PROBABLE = 5

@@ -169,7 +169,7 @@ def _readme(view, model: Model, link: str, files: list[str], left_out: list[str]
         "head.png": f"{view.name}, as a picture",
         "head.svg": "the same, for scaling and editing",
         "head.pdf": "the same, for a paper",
-        "grid.png": "every head, small",
+        "grid.png": "every head of its kind, small",
         "grid.svg": "the same, for scaling and editing",
         "grid.pdf": "the same, for a paper",
         "page.html": "all heads in a browser, offline: click down to the numbers",
@@ -195,8 +195,7 @@ Or append this to the address of the app, such as http://localhost:8501/
 Files
 {listed}
 {omissions}
-In every picture, a row is a query and a column is a key. The tables hold the weights as the
-model used them, whatever the pictures hide or merge.
+In every picture, a row is a query and a column is a key.
 
 Made with
 {libraries}

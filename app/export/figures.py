@@ -5,10 +5,9 @@ for each, a PDF one point. Weights that are exactly 0 are masked and drawn hatch
 """
 
 import io
-import math
 import threading
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -18,12 +17,11 @@ import numpy as np
 
 from headlight.app import theme
 from headlight.app.text.axis import MOST_LABELS, Axis
-from headlight.app.theme import DIFFERENCES, FOCUS, FONT, MASKED, WEIGHTS, ink_on, ramp, stops_of
+from headlight.app.theme import DIFFERENCES, FONT, MASKED, WEIGHTS, ink_on, ramp, stops_of
 from headlight.model.extras import of_extra
 from headlight.model.pause import pause
 
 INK, PAPER = theme.INK["light"], "#ffffff"  # as what is printed on
-CORNER = 10  # pixels
 BORDER = "#c8c8c8"
 GREY_LINE, LEAST_LINE = "#b0b0b0", 0.05  # between words, and the least weight that is drawn
 HATCH_UNIT = 12  # pixels from line to line that Matplotlib leaves for one stroke of "/"
@@ -64,17 +62,12 @@ class TooNarrow(ValueError):
 @dataclass(frozen=True)
 class Tiles:
     """All heads of one kind, (layers, heads, query, key), from 0 to 1. `query`, `key`: names of
-    texts; `numbers`: the layers' numbers on screen. Tiles (layer × heads + head) by state: `focus`
-    is selected, `off` are switched off, `marked` are changed otherwise."""
+    texts; `numbers`: the layers' numbers on screen."""
 
-    name: str
     query: str
     key: str
     weights: np.ndarray
     numbers: Sequence[int]
-    focus: int | None = None
-    off: Collection[int] = ()
-    marked: Collection[int] = ()
 
 
 # Figures
@@ -84,7 +77,6 @@ def head(
     ending: str,
     metadata: str,
     title: str,
-    notes: Sequence[str],
     weights: np.ndarray,
     query: Axis,
     key: Axis,
@@ -93,10 +85,10 @@ def head(
     signed: float = 0.0,
     numbers: bool = False,
 ) -> bytes:
-    """A head's weights, (query, key), with its tokens, and `notes` below the title; `metadata` goes
-    into the file. `colours`: a scale of theme.WEIGHTS. `inches`: the width of the page, to be
-    printed; 0: as it comes. `signed`: weights are differences up to that, as paper.halved gives
-    them. `numbers`: in the cells, where they fit. Raises TooNarrow."""
+    """A head's weights, (query, key), with its tokens; `metadata` goes into the file. `colours`: a
+    scale of theme.WEIGHTS. `inches`: the width of the page, to be printed; 0: as it comes.
+    `signed`: weights are differences up to that, as paper.halved gives them. `numbers`: in the
+    cells, where they fit. Raises TooNarrow."""
     rows, columns = weights.shape
     masked = weights == 0
     cell = int(np.clip(HEAD_ROOM // max(rows, columns, 1), 1, LARGEST_CELL))
@@ -105,9 +97,8 @@ def head(
             cell = _printed_cell(drawing, weights, query, key, numbers)
         left = _left_of_cells(drawing, query, cell)
         drawing.write(FONT, 2.2 * FONT, title, 1.3 * FONT, bold=True)
-        lines = drawing.wrapped(
-            _with_hatching(notes, masked.any()), max(columns * cell + left, 30 * FONT), SMALL
-        )
+        room = max(columns * cell + left, 30 * FONT)
+        lines = drawing.wrapped(_hatching(masked.any()), room, SMALL)
         top = drawing.paragraph(FONT, 2.2 * FONT, lines) + 2.2 * FONT
         # The names of the axes may be longer than the axes.
         at = max(left + columns * cell / 2, FONT + drawing.width(key.title, FONT) / 2)
@@ -218,42 +209,28 @@ def grid(
     ending: str,
     metadata: str,
     title: str,
-    notes: Sequence[str],
-    parts: Sequence[Tiles],
+    part: Tiles,
     texts: Mapping[str, Sequence[str]],
     legend: str,
     colours: str = "ink",
     inches: float = 0.0,
     signed: float = 0.0,
 ) -> bytes:
-    """All heads, one block per kind of attention, and below them the tokens of each text. The rest
-    as for `head`."""
+    """All heads of a kind, and below them the tokens of each text. The rest as for `head`."""
     room, narrowest = GRID_ROOM, 40 * FONT
+    layers, heads = part.weights.shape[:2]
     if inches:
-        room, narrowest = _printed_room(inches, parts), 0
-    masked = any((part.weights == 0).any() for part in parts)
-
-    def width(beside):
-        heads = max((part.weights.shape[1] for part in parts), default=1)
-        return (room / beside - TILES_LEFT) / heads - TILE_GAP
-
-    beside = max(1, len(parts))
-    while beside > 1 and width(beside) < LEAST_TILE:
-        beside -= 1
-    wide = float(np.clip(width(beside), LEAST_TILE / 2, LARGEST_TILE))
-    tiles = sum(math.prod(part.weights.shape[:2]) for part in parts)
-    sharp = SHARP if tiles * wide**2 < MOST_SHARP else 1
+        room, narrowest = _printed_room(inches, heads), 0
+    masked = bool((part.weights == 0).any())
+    width = (room - TILES_LEFT) / heads - TILE_GAP
+    wide = float(np.clip(width, LEAST_TILE / 2, LARGEST_TILE))
+    sharp = SHARP if layers * heads * wide**2 < MOST_SHARP else 1
     with sheet(ending, title, sharp, inches, signed, colours) as drawing:
         drawing.write(FONT, 2.2 * FONT, title, 1.3 * FONT, bold=True)
-        lines = drawing.wrapped(_with_hatching(notes, masked), room, SMALL)
-        first = top = drawing.paragraph(FONT, 2.2 * FONT, lines) + FONT
-        right = narrowest
-        for start in range(0, len(parts), beside):
-            left, below = FONT, top
-            for part in parts[start : start + beside]:
-                left, bottom = _tiles(drawing, part, left, top + 2 * FONT * bool(part.name), wide)
-                below = max(below, bottom)
-            top, right = below, max(right, left)
+        lines = drawing.wrapped(_hatching(masked), room, SMALL)
+        first = drawing.paragraph(FONT, 2.2 * FONT, lines) + FONT
+        right, top = _tiles(drawing, part, FONT, first, wide)
+        right = max(right, narrowest)
         bottom = drawing.legend(right + 2 * FONT, first + 4 * FONT, legend, 240, masked)
         top = max(top, bottom)
         for name, tokens in texts.items():
@@ -265,10 +242,9 @@ def grid(
         return drawing.file(right + 9 * FONT, top + FONT, metadata)
 
 
-def _printed_room(inches: float, parts: Sequence[Tiles]) -> float:
+def _printed_room(inches: float, heads: int) -> float:
     """Pixels for the tiles on a page: with good letters, or with the smallest that can be read
     where tiles would be too small."""
-    heads = max((part.weights.shape[1] for part in parts), default=1)
     least = TILES_LEFT + heads * (LEAST_TILE + TILE_GAP)
     good, most = (
         72 * inches * SMALL / letters - 12 * FONT for letters in (GOOD_LETTERS, LEAST_LETTERS)
@@ -276,8 +252,8 @@ def _printed_room(inches: float, parts: Sequence[Tiles]) -> float:
     return max(good, min(most, least))
 
 
-def _with_hatching(notes: Sequence[str], masked: bool) -> list[str]:
-    return [*notes, *([MASKED["cells"]] if masked else [])]
+def _hatching(masked: bool) -> list[str]:
+    return [MASKED["cells"]] if masked else []
 
 
 def _tiles(
@@ -287,13 +263,10 @@ def _tiles(
     edges."""
     layers, heads, rows, columns = part.weights.shape
     sharp = drawing.sharp
-    if part.name:
-        drawing.write(left, top, part.name, 1.1 * FONT, bold=True)
     sides = f"rows: query ({part.query}) · columns: key ({part.key})"
     lines = drawing.wrapped([sides], max(heads * width, 14 * FONT), SMALL)
     top = drawing.paragraph(left, top, lines)
-    texts = max(drawing.width(part.name, 1.1 * FONT, bold=True), drawing.width(lines[0], SMALL))
-    right = left + texts + FONT
+    right = left + drawing.width(lines[0], SMALL) + FONT
     left = round(left + TILES_LEFT - FONT)
     top = round(top + 1.8 * SMALL)
     # A cell is a whole number of a PNG's pixels.
@@ -336,11 +309,6 @@ def _tiles(
     for i, name in enumerate(beside):
         y = top + i * step[1] + size[1] / 2
         drawing.write(left - 8, y, name, small, "center", turned=True)
-    drawing.cross([(*corners[tile], *size) for tile in part.off])
-    drawing.corners([corners[tile] + (size[0], 0) for tile in part.marked])
-    if part.focus is not None:
-        x, y = corners[part.focus]
-        drawing.frame([(x - 2, y - 2, size[0] + 4, size[1] + 4)], FOCUS, 4)
     return max(right, left + heads * step[0] + FONT), top + layers * step[1] + SMALL
 
 
@@ -493,20 +461,6 @@ class Sheet:
         ink = bytes(ramp([PAPER, INK], 101)[share].tolist()).hex()
         lines = "/" * (HATCH_UNIT // MASKED["spacing"]) * (2 if self.inches else 1)
         self._path(boxes, hatch=lines, edgecolor=f"#{ink}", linewidth=0)
-
-    def cross(self, boxes) -> None:
-        """Rectangles (x, y, width, height) crossed out."""
-        for x, y, width, height in boxes:
-            for ends in ((y, y + height), (y + height, y)):
-                self.line((x, x + width), ends, MASKED["cross"], FOCUS)
-
-    def corners(self, points) -> None:
-        """A triangle in the upper right corner of each tile; a point is that corner."""
-        from matplotlib.patches import Polygon
-
-        for x, y in points:
-            triangle = [(x - CORNER, y), (x, y), (x, y + CORNER)]
-            self.axes.add_artist(Polygon(triangle, facecolor=FOCUS, clip_on=False))
 
     def _path(self, boxes, **how) -> None:
         from matplotlib.patches import PathPatch

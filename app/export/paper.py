@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from headlight.app.components.packing import shrink
 from headlight.app.export import figures
 from headlight.app.text import part_names
 from headlight.app.text.axis import Axis
@@ -140,15 +141,16 @@ class Figure(Printed):
         if self.whole:
             query, key = (side.title for side in trace.sides_of(kind))
             numbers = [site.layer + 1 for site in trace.kinds[kind]]
-            tiles = figures.Tiles("", query, key, picture.weights, numbers)
+            weights = shrink(picture.weights, *_every(picture.weights))
+            tiles = figures.Tiles(query, key, weights, numbers)
             texts = {query.capitalize(): picture.query, key.capitalize(): picture.key}
             name = part_names.kind_name(trace, kind)
             return figures.grid(
-                ending, about, name, [], [tiles], texts, legend, self.colours, inches, signed
+                ending, about, name, tiles, texts, legend, self.colours, inches, signed
             )
         query, key = part_names.axes(trace, self.place, self.reading)
         return figures.head(
-            ending, about, self._name(), [], picture.weights, query, key, self.colours,
+            ending, about, self._name(), picture.weights, query, key, self.colours,
             inches, signed, self.numbers,
         )  # fmt: skip
 
@@ -174,6 +176,9 @@ class Figure(Printed):
             said.append(f"The model runs {state_of(trace)}.")
         if self.whole:
             said.append("Layers from top to bottom, heads from left to right.")
+            rows, columns = _every(picture.weights)
+            if max(rows, columns) > 1:
+                said.append(f"Each cell shows the largest of up to {rows} × {columns} weights.")
         said.append(f"Rows: queries ({query}); columns: keys ({key}).")
         if (picture.weights == 0).any():
             said.append(MASKED["cells"])
@@ -242,6 +247,12 @@ class AlignmentFigure(Printed):
             "word with the largest weight for each target word; grey: the others from "
             f"{figures.LEAST_LINE:.0%} on. Thicker: larger weight."
         )
+
+
+def _every(weights: np.ndarray) -> tuple[int, int]:
+    """How many rows and columns of a long text one cell of a tile stands for."""
+    rows, columns = (-(-size // figures.MOST_CELLS) or 1 for size in weights.shape[2:])
+    return rows, columns
 
 
 def halved(weights: np.ndarray, difference: np.ndarray, largest: float) -> np.ndarray:

@@ -9,7 +9,7 @@ from headlight.app import selection
 from headlight.app.results import word_results
 from headlight.app.results.shown import Shown
 from headlight.app.state import session
-from headlight.app.state.options import AFTER, OTHER, THIS
+from headlight.app.state.options import OTHER, THIS
 from headlight.app.state.session import choose, context, values
 from headlight.model.probing import editing
 from headlight.model.probing.changes import (
@@ -59,7 +59,7 @@ def settings_after(what: str, **on) -> dict[str, Any]:
     else:
         given = {"changes": written(EDITS[what](parse(chosen["changes"]), **on))}
     # What is shown must be what was changed.
-    return given if chosen["shows"] in (THIS, AFTER) else given | {"shows": AFTER}
+    return given | {"shows": THIS}
 
 
 def _swap_word(index: int) -> dict[str, Any]:

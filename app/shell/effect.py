@@ -67,10 +67,8 @@ class Peek:
 def effect() -> Effect:
     """What masks, padding and changes do to the output, compared with the model as trained over the
     same text; or what another run, or an earlier training step, does otherwise. Empty where nothing
-    is compared, or where the model as trained is shown."""
+    is compared."""
     shows = session.values()["shows"]
-    if selection.shows_former():
-        return Effect()
     with suppress(CannotChange, CannotRead, messages.NothingToShow):  # the page says why
         run = selection.run(changed=True)
         plain = as_trained(run)

@@ -1,33 +1,11 @@
-"""What of a run is off, hidden or pointed at; and how the files of Share are drawn."""
+"""What of a run is off, hidden or pointed at."""
 
 from collections.abc import Sequence
 
-from headlight.app import theme
-from headlight.app.components.packing import GridOptions
-from headlight.app.results.shown import Shown
 from headlight.app.shell import frame, running_lesson
 from headlight.app.state import session
 from headlight.model.probing.changes import HeadOff, Hidden, Scope
 from headlight.model.probing.run import Run
-
-
-def grid_options(shown: Shown) -> GridOptions:
-    """The display options."""
-    chosen, read_as = session.values(), session.reading()
-    return GridOptions(
-        focus=session.focus()._asdict(),
-        show=chosen["show"],
-        scale=chosen["scale"],
-        order={},
-        average=read_as.average,
-        least=read_as.least,
-        palette=session.palette(),
-        colour=theme.FOCUS,
-        off=off_tiles(shown.run),
-        marked=_marked(shown.run),
-        hidden=hidden(shown.run),
-        cell=session.chosen_cell(),
-    )
 
 
 def points_at() -> dict:
@@ -48,12 +26,6 @@ def points_at() -> dict:
 def off_tiles(run: Run) -> dict[str, list[int]]:
     """Kind → tiles of heads that are switched off."""
     return _tiles([change.scope for change in run.changes if isinstance(change, HeadOff)])
-
-
-def _marked(run: Run) -> dict[str, list[int]]:
-    """Kind → tiles of heads with another change."""
-    changes = (change for change in run.changes if "attention" in change.parts)
-    return _tiles([change.scope for change in changes if not isinstance(change, HeadOff | Hidden)])
 
 
 def hidden(run: Run) -> dict[str, list[int]]:

@@ -1,6 +1,5 @@
 """The options that settings offer, by the names that users read."""
 
-SHOWN = ("all", "one kind")
 PLACES = {  # of the stage: name in its address → what it may be, as in its state.js
     "depth": ("model", "heads", "head", "row", "number"),
     "whole": ("maps", "after", "needs", "paths"),
@@ -14,7 +13,6 @@ FORMER_VIEWS = {  # page of a lesson's view, as they were → what took its plac
     "attention": {"page": "stage"},
     "alignment": {"page": "stage", "view": "best"},
 }
-SCALES = ("linear", "square root", "per row")
 COLOURS = "ink", "viridis"  # names in theme.WEIGHTS
 SWEEPS = {  # name on the page Ablation → name in probing/sweeps.py
     "Heads off": "heads",
@@ -24,7 +22,6 @@ SWEEPS = {  # name on the page Ablation → name in probing/sweeps.py
     "Heads patched, per token": "patches by position",
     "Residual stream patched, per token": "residual by position",
 }
-AVERAGES = {"one head": "", "heads": "heads", "layers": "layers", "both": "both"}
 BASES = (*(int(f) * 10**z for z in range(4) for f in (1, 2, 5)), 10_000)
 STEPS = (
     "Input",
@@ -55,6 +52,5 @@ FORMATS = "PDF", "SVG", "PNG"
 HEADS_OF = ONE, ALL
 WIDTHS_ON_PAPER = "8 cm", "16 cm", "as it is"  # the width of a picture on paper
 MEASURED_ON = THIS_SENTENCE, EXAMPLES, SURVEY = "This sentence", "Example sentences", "Survey"
-THIS, BEFORE, AFTER = "Current", "Before", "After"
-OTHER = "Comparison"
+THIS, OTHER = "Current", "Comparison"
 CLEAREST_ROW, LARGEST_WEIGHT = "clearest row", "largest weight"

@@ -20,11 +20,9 @@ from headlight.app.server.streamlit_internals import get_script_run_ctx, runtime
 from headlight.app.state import address, catalog, lines, progress, settings
 from headlight.app.state.history import History
 from headlight.app.state.messages import Stopped
-from headlight.app.state.options import AVERAGES
 from headlight.app.state.pages import EXPORT, HOME, PAGES
 from headlight.app.state.setting import ABSENT, Context
 from headlight.app.state.settings import MASKS, OF_ROOMS, SETTINGS
-from headlight.model.analysis.reading import Reading
 from headlight.model.probing.sites import Place
 from headlight.model.sites import Site
 
@@ -439,12 +437,6 @@ def focus() -> Place:
     chosen = values()
     numbers = [site.layer + 1 for site in context().known.kinds[chosen["kind"]]]
     return Place(chosen["kind"], numbers.index(chosen["layer"]), chosen["head"] - 1)
-
-
-def reading() -> Reading:
-    """How weights are processed for display."""
-    chosen = values()
-    return Reading(AVERAGES[chosen["average"]], chosen["words"], chosen["special"], chosen["least"])
 
 
 def palette() -> theme.Palette:

@@ -9,16 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headlight.app.state.lines import lines_of
-from headlight.app.state.options import (
-    AFTER,
-    AVERAGES,
-    BEFORE,
-    COLOURS,
-    OTHER,
-    SCALES,
-    SHOWN,
-    THIS,
-)
+from headlight.app.state.options import COLOURS, OTHER, THIS
 from headlight.app.state.pages import PAGE_SETTINGS
 from headlight.app.state.setting import (
     ABSENT,
@@ -29,14 +20,12 @@ from headlight.app.state.setting import (
     Context,
     Setting,
 )
-from headlight.model.analysis.reading import SPECIAL_TOKENS
 from headlight.model.masks import Masks
 from headlight.model.probing.run import FINAL
 
 OF_ROOMS = "room", "alone"  # no part of a view
 MAX_PADDED = 64  # enough to see padding with any one sentence
 MOST_STEPS = 100  # of a lesson
-MOST_HIDDEN = 0.5  # weights above it are always shown
 
 
 def _lines(context: Context) -> list[str]:
@@ -49,13 +38,6 @@ def _models(context: Context) -> Sequence[str]:
 
 def _steps(context: Context) -> Sequence[str]:
     return list(context.catalog.steps(context["model"])) or [FINAL]
-
-
-def _shown(context: Context) -> Sequence[str]:
-    """The options for which weights to show."""
-    differs = context["changes"].strip() or not all(context[key] for key in MASKS)
-    here = (BEFORE, AFTER) if differs else (THIS,)
-    return (*here, OTHER) if context.has_other else here
 
 
 def _other_models(context: Context) -> Sequence[str]:
@@ -295,14 +277,11 @@ SETTINGS = {
             "Show",
             THIS,
             "segmented",
-            "Before your changes or after them. With a comparison, also the comparison.",
-            options=_shown,
-            among=(THIS, BEFORE, AFTER, OTHER),
-            opens=lambda context: AFTER if AFTER in _shown(context) else THIS,
+            options=(THIS, OTHER),
             name="which weights are shown",
             run=True,
             header="shown: {}",
-            concerns=lambda context: len(_shown(context)) > 1,
+            concerns=lambda context: context.has_other,
         ),
         Setting(
             "kind",
@@ -336,23 +315,6 @@ SETTINGS = {
             opens=lambda context: _opening(context, "head", _heads(context), 1),
             least=1,
             most=MANY,
-        ),
-        Setting(
-            "show",
-            "Grid",
-            "all",
-            "segmented",
-            "All attention types, or only the selected type.",
-            options=SHOWN,
-        ),
-        Setting(
-            "scale",
-            "Colour scale",
-            "linear",
-            "segmented",
-            "Square root makes small weights stand out. Per row gives the largest weight of each "
-            "row the strongest colour.",
-            options=SCALES,
         ),
         Setting(
             "colours",
@@ -391,39 +353,6 @@ SETTINGS = {
             "With a second token, the metric is the difference of the two logits.",
             concerns=lambda context: context.predicts_tokens,
             look={"placeholder": "none"},
-        ),
-        Setting(
-            "average",
-            "Mean over",
-            "one head",
-            "segmented",
-            "No mean, or the mean over the layer's heads, over all layers for this head "
-            "number, or over both.",
-            options=tuple(AVERAGES),
-        ),
-        Setting(
-            "special",
-            "Special tokens",
-            "show",
-            "segmented",
-            "Show <s>, </s> and padding; hide them; or hide them and rescale each row to 100%.",
-            options=SPECIAL_TOKENS,
-        ),
-        Setting(
-            "words",
-            "Whole words",
-            False,
-            "toggle",
-            "Merges the tokens of a word: rows are averaged, columns summed.",
-        ),
-        Setting(
-            "least",
-            "Hide weights below",
-            0.0,
-            "slider",
-            "Smaller weights are drawn as 0.",
-            most=MOST_HIDDEN,
-            look={"step": 0.01},
         ),
         Setting(
             "projector",

@@ -16,8 +16,7 @@ from headlight.app.export.view import View, permalink, stem
 from headlight.app.live import build
 from headlight.app.results import memoize
 from headlight.app.results.shown import Shown
-from headlight.app.shell import frame
-from headlight.app.shell.grid_display import grid_options
+from headlight.app.shell import frame, grid_display
 from headlight.app.shell.layout import st_page
 from headlight.app.state import address, catalog, messages, session, widgets
 from headlight.app.state.dropped import drop
@@ -91,9 +90,8 @@ def page() -> None:
         upper = st.container()
         draw_opening()  # also where there is nothing to show
     shown = selection.shown()
-    view = View(
-        shown.whole, session.to_share(), session.reading(), grid_options(shown), session.last_page()
-    )
+    off, hidden = grid_display.off_tiles(shown.run), grid_display.hidden(shown.run)
+    view = View(shown.whole, session.to_share(), session.focus(), off, hidden, session.last_page())
     model = bundle.Model(view.settings["model"], *catalog.sha256(shown.view))
     with verdict:
         draw_pack(view, model)
@@ -111,15 +109,11 @@ def page() -> None:
 
 def draw_picture(shown: Shown, view: View) -> None:
     """The picture as it will be printed. Above it, the choices and the button that saves it."""
-    kind, layer, head = view.head
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         ending, of, size = (widgets.draw(key) for key in ("format", "heads_of", "size"))
-        printed = paper.Figure(
-            view.trace, kind, layer, head, whole=of == ALL, reading=view.reading,
-            colours=view.settings["colours"],
-        )  # fmt: skip
+        printed = pictures.printed(view, whole=of == ALL)
         inches = 0.0 if size == "as it is" else paper.inches_of(size.replace(" ", ""))
-        name = f"{stem(view, f'{kind}-all-heads' if of == ALL else '')}.{ending.lower()}"
+        name = f"{stem(view, f'{view.head.kind}-all-heads' if of == ALL else '')}.{ending.lower()}"
         drawn = partial(printed.drawn, ending.lower(), inches)
         file_button(f"Save {ending}", drawn, name, KINDS[ending], look="primary")
     with st.container(key="printed"):
@@ -127,7 +121,7 @@ def draw_picture(shown: Shown, view: View) -> None:
             # it may wait long for other users' drawings, and must not hold its turn meanwhile
             image = memoize.memoize_drawing(
                 shown,
-                ("printed", printed.place, printed.whole, inches, printed.reading, printed.colours),
+                ("printed", printed.place, printed.whole, inches, printed.colours),
                 lambda: printed.drawn("svg", inches).decode("utf-8"),
                 len,
             )

@@ -13,8 +13,6 @@ from markdown_it import MarkdownIt
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
-from headlight.app import theme
-from headlight.app.components.packing import GridOptions
 from headlight.app.export.view import View
 from headlight.app.results import memoize, sweep_results
 from headlight.app.results.shown import Shown
@@ -22,7 +20,7 @@ from headlight.app.state import cache, catalog, session
 from headlight.app.state.pages import HOME, PAGES
 from headlight.app.state.settings import SETTINGS, shared
 from headlight.app.text.formats import MARKS
-from headlight.model.analysis.reading import Reading
+from headlight.model.probing.sites import Place
 from tests.conftest import ROOT
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -76,15 +74,9 @@ def complete(chosen) -> dict:
     return shared(defaults | dict(chosen), "")
 
 
-def view_of(trace, kind="cross", layer=2, head=1, reading=Reading(), **looks) -> View:
+def view_of(trace, kind="cross", layer=2, head=1) -> View:
     chosen = {"kind": kind, "layer": layer + 1, "head": head + 1, "model": "en-de", "source": "A"}
-    looks = {"show": "all", "scale": "linear", "order": {}} | looks
-    focus = {"kind": kind, "layer": layer, "head": head}
-    look = GridOptions(
-        focus=focus, average=reading.average, least=reading.least, palette=theme.WEIGHTS["ink"],
-        colour=theme.FOCUS, **looks,
-    )  # fmt: skip
-    return View(trace, complete(chosen), reading, look)
+    return View(trace, complete(chosen), Place(kind, layer, head))
 
 
 def files_of(bundle: bytes) -> dict[str, bytes]:

@@ -208,7 +208,7 @@ def test_a_comparison_is_shown_and_patched_from(changed, small, model, chosen):
         assert (
             card(own.trace_run(replace(other, texts=(own.tokenizer.encode(MAN), target)))) != shown
         )
-    page.session_state["shows"] = "After"
+    page.session_state["shows"] = "Current"
     line = "cross.2=patch; encoder_residual.1=patch"
     page.text_input(key="changes").set_value(line).run()
     assert not page.exception and not page.error

@@ -12,7 +12,7 @@ import pytest
 from headlight.app.shell import effect
 from headlight.app.shell.effect import Effect
 from headlight.app.state import catalog
-from headlight.app.state.options import AFTER
+from headlight.app.state.options import THIS
 from headlight.app.text import findings
 from headlight.model import load
 from headlight.model.checkpoint import SHIPPED
@@ -93,7 +93,7 @@ def drawn(seed):
     return runs
 
 
-def effect_of(act, line, plain, after, monkeypatch, shows=AFTER) -> Effect:
+def effect_of(act, line, plain, after, monkeypatch, shows=THIS) -> Effect:
     """What the app says and marks, for settings that select these runs."""
     other = own(plain.checkpoint).decode(after.texts[0])
     values = {"line": line, "target": "", "other": other, "other_model": "", "other_step": ""}
@@ -102,7 +102,6 @@ def effect_of(act, line, plain, after, monkeypatch, shows=AFTER) -> Effect:
     shown = plain if is_other else after
     monkeypatch.setattr(effect.session, "values", lambda: values)
     monkeypatch.setattr(effect.session, "context", lambda: SimpleNamespace(has_other=is_other))
-    monkeypatch.setattr(effect.selection, "shows_former", lambda: False)
     monkeypatch.setattr(effect.selection, "view", lambda run=shown: view_of(run))
     monkeypatch.setattr(effect.selection, "run", lambda changed=None: shown)
     monkeypatch.setattr(effect.selection, "other_run", lambda: after)

@@ -8,7 +8,7 @@ from itertools import groupby
 import pytest
 from allpairspy import AllPairs
 
-from headlight.app.state.options import AFTER, BEFORE, OTHER, THIS
+from headlight.app.state.options import OTHER, THIS
 from headlight.app.state.pages import PAGES
 from headlight.app.state.settings import SETTINGS
 from headlight.model import checkpoint, load
@@ -35,27 +35,19 @@ CHANGES = {
 TEXT, OTHER_TEXT = "the dog sees the cat", "the cat sees the dog"  # of as many tokens
 SHOWN = {  # what is shown → changes, which weights, the sentence to compare with
     "as trained": ("none", THIS, ""),
-    "after": ("kind", AFTER, ""),
-    "after, everywhere": ("everywhere", AFTER, ""),
-    "before": ("kind", BEFORE, ""),
+    "after": ("kind", THIS, ""),
+    "after, everywhere": ("everywhere", THIS, ""),
     "comparison": ("none", OTHER, OTHER_TEXT),
-    "patched": ("patch", AFTER, OTHER_TEXT),
+    "patched": ("patch", THIS, OTHER_TEXT),
 }
 MASKS = {
     "as trained": {"causal": True, "src_padding": True, "tgt_padding": True, "pad_to": 0},
     "looking ahead": {"causal": False, "src_padding": True, "tgt_padding": True, "pad_to": 0},
     "padding seen": {"causal": True, "src_padding": False, "tgt_padding": False, "pad_to": 16},
 }
-READING = [
-    {},
-    {"special": "hide", "words": True, "average": "both", "least": 0.2},
-    {"special": "hide and renormalise", "average": "layers", "show": "one kind"},
-    {"average": "heads", "scale": "per row"},
-]
-AS_OPENED = {key: SETTINGS[key].default for way in READING for key in way}
 RENDERS = sorted(
-    AllPairs([MODELS, [*PAGES], [*SHOWN], [*MASKS], range(len(READING)), ["first", "last"]]),
-    key=lambda render: (MODELS.index(render[0]), render[2], render[5]),
+    AllPairs([MODELS, [*PAGES], [*SHOWN], [*MASKS], ["first", "last"]]),
+    key=lambda render: (MODELS.index(render[0]), render[2], render[4]),
 )
 # What it may say instead of taking apart what is no sum, or what is no longer there.
 MASKED = ("this key is masked", "there is nothing to rescale")
@@ -73,7 +65,7 @@ def test_every_two_meet():
     verbs = set(re.findall(r"=(\w+)", " ".join(CHANGES.values())))
     assert verbs == {*VERBS} - {"mean", "resample", "random", "path"}
     assert {changed for changed, *_ in SHOWN.values()} == {*CHANGES}
-    assert {shows for _, shows, _ in SHOWN.values()} == {*SETTINGS["shows"].among}
+    assert {shows for _, shows, _ in SHOWN.values()} == {*SETTINGS["shows"].options}
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +97,7 @@ def test_a_page_is_drawn(new_page, models, name, renders):
         layers.setdefault(site.kind, []).append(site.layer + 1)
     kinds, side = [*layers], model.sides()[-1].title
     before = None
-    for _, key, shown, masks, reading, which in renders:
+    for _, key, shown, masks, which in renders:
         changed, shows, other = SHOWN[shown]
         if (shown, which) != before:  # AppTest cannot choose what the screen before did not offer
             page, before = new_page(), (shown, which)
@@ -116,7 +108,7 @@ def test_a_page_is_drawn(new_page, models, name, renders):
             stack="encoder" if "encoder" in kinds and kind != "decoder" else "decoder",
         )  # fmt: skip
         chosen = {"kind": kind, "changes": line, "shows": shows, "other": other}
-        chosen |= MASKS[masks] | AS_OPENED | READING[reading]
+        chosen |= MASKS[masks]
         if model.config.pad_id < 0:
             chosen["pad_to"] = 0
         for setting, value in chosen.items():

@@ -70,8 +70,8 @@ def pages(page, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "more"),
     [
-        ("gpt2", {"average": "both"}),
-        ("en-de", {"causal": "false", "pad_to": "16", "average": "heads"}),
+        ("gpt2", {}),
+        ("en-de", {"causal": "false", "pad_to": "16"}),
     ],
 )
 @pytest.mark.long

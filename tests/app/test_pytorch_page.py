@@ -1,13 +1,11 @@
 """The matrices that the page PyTorch compares."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from headlight.app import theme
 from headlight.app.components.matrices import scales
-from headlight.app.components.matrix import Matrix, compared, on_one_scale
+from headlight.app.components.matrix import Matrix, compared
 
 
 def rows_of_weights(seed: int) -> np.ndarray:
@@ -35,10 +33,6 @@ def test_weights_may_go_up_to_more_than_one():
     longest = Matrix("length", 3 * np.eye(2), "system", "after", weights=True, largest=3)
     (scale,) = scales([longest])
     assert (scale.low, scale.high, scale.palette) == ("0", "3", theme.INKED)
-    weights = Matrix("weights", np.eye(2), "query", "key", weights=True)
-    q = Matrix("q", np.eye(2), "query", "key")
-    shown = on_one_scale([weights, q], [weights, replace(q, values=5 * np.eye(2))])
-    assert [[one.largest for one in group] for group in shown] == [[0, 5], [0, 5]]
 
 
 @pytest.mark.parametrize("missing", [False, True])

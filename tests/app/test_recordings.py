@@ -11,7 +11,7 @@ import transformers as tf
 
 from headlight import record, save
 from headlight.app.state import dropped
-from headlight.app.state.options import BERTVIZ, MEASURED_ON
+from headlight.app.state.options import BERTVIZ, HEADS_OF, MEASURED_ON
 from headlight.app.state.pages import HOME, PAGES
 from headlight.app.text import notices
 from headlight.app.views import share
@@ -57,10 +57,7 @@ def models(tmp_path_factory):
 
 
 WAYS = {  # page → what it draws otherwise, by its settings
-    "take-away": [
-        {"average": "both", "special": "hide"},
-        {"show": "one kind", "words": True, "scale": "per row"},
-    ],
+    "take-away": [{"heads_of": of} for of in HEADS_OF],
     HOME: [{"all_heads": True, "measured_on": on, "numbers": True} for on in MEASURED_ON],
     "bertviz": [{"bertviz": view, "draw": True} for view in BERTVIZ],
 }

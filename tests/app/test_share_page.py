@@ -21,8 +21,7 @@ from tests.app.export.test_bundle import BROKEN, recorded, set_to
 PAGE = "take-away"
 SEEN = {
     "model": "uneven", "source": "the dog sees", "target": "ein Hund", "causal": False,
-    "kind": "decoder", "layer": 5, "head": 3, "scale": "per row", "words": True, "least": 0.1,
-    "special": "hide", "average": "heads", "pad_to": 6, "shows": "After",
+    "kind": "decoder", "layer": 5, "head": 3, "pad_to": 6,
 }  # fmt: skip
 
 

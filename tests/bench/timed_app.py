@@ -29,8 +29,8 @@ PARTS = {
     "packing": (packing, "pack_trace"),
     "picture sent": (stage, "stage_run"),
     "what may be seen": (stage, "stage_look"),
-    "bar": (screen, "draw_texts"),
-    "state": (screen, "draw_state"),
+    "how it is shown": (stage, "_shown"),
+    "notices": (screen, "draw_notices"),
 }
 
 

@@ -127,13 +127,16 @@ function stations(state, { raw, score, logSum, isMasked, weight, said }) {
 
 /** On a wide screen in one line, with arrows; the last one is the whole row, of which this key has a part. */
 export function drawWay(camera, { x, foot }, { numbers, acts, share, all }, alpha) {
-  const { W, s, m, l, cx, colours } = camera, last = numbers.length - 1;
-  const wide = (big) => numbers.map(([number, name]) => Math.max(camera.width(number, big, 650), camera.width(name, m)));
-  const most = Math.max(...acts.map(([act, raised]) => camera.width(act, l) + camera.width(raised, m))) + l * 1.6;
-  let big = l * 1.65;
+  const { W, s, cx, colours } = camera, last = numbers.length - 1;
+  let [big, l, m] = [camera.l * 1.65, camera.l, camera.m];
+  const wide = () => numbers.map(([number, name]) => Math.max(camera.width(number, big, 650), camera.width(name, m)));
+  const most = () => Math.max(...acts.map(([act, raised]) => camera.width(act, l) + camera.width(raised, m))) + l * 1.6;
   const room = (sizes) => (W - x - sizes.reduce((sum, size) => sum + size, 0)) / acts.length;
-  while (big > l && room(wide(big)) < most) big *= 0.95;
-  const sizes = wide(big), each = room(sizes), line = foot + big * 0.5;
+  while (m > LEAST && room(wide()) < most()) {
+    if (big > l) big *= 0.95; // first the numbers, which are largest
+    else [big, l, m] = [big, l, m].map((size) => size * 0.95);
+  }
+  const sizes = wide(), each = room(sizes), line = foot + big * 0.5;
   let at = x;
   numbers.forEach(([number, name], n) => {
     const colour = n === last ? colours.selected : colours.ink;

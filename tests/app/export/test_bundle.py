@@ -274,7 +274,7 @@ BROKEN = {
     "layer 0": (lambda p, f: set_to(f, layer=0), "invalid value for “layer”"),
     "true for a number": (lambda p, f: set_to(f, pad_to=True), "invalid value for “pad_to”"),
     "padding of a million": (lambda p, f: set_to(f, pad_to=10**6), "invalid value for “pad_to”"),
-    "NaN": (lambda p, f: set_to(f, least=float("nan")), "invalid value for “least”"),
+    "NaN": (lambda p, f: set_to(f, pad_to=float("nan")), "invalid value for “pad_to”"),
     "another kind": (lambda p, f: set_to(f, kind="self"), DAMAGED),
     "half a character": (lambda p, f: set_to(f, source="\ud800"), "invalid value for “source”"),
     "a long text": (lambda p, f: set_to(f, source="a" * 200_000), "invalid value for “source”"),
@@ -321,7 +321,7 @@ BROKEN = {
 
 def test_a_pack_from_before_a_display_option_opens(files):
     settings = json.loads(files[RECORD])["settings"]
-    del settings["average"]
+    del settings["colours"]
     assert read(recorded(files, settings=settings)).settings == settings
 
 

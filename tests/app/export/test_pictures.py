@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import math
 import re
 import subprocess
 import sys
@@ -15,8 +16,8 @@ import pytest
 from PIL import Image
 from pypdf import PdfReader
 
-from headlight.app import theme
 from headlight.app.export import figures, pictures
+from headlight.app.export.paper import Figure
 from headlight.app.text import part_names
 from headlight.app.text.axis import Axis
 from headlight.model import load
@@ -85,6 +86,10 @@ def hatched_cells(boxes, place, rows: int, columns: int) -> np.ndarray:
     return inside.any(0)
 
 
+def caption(metadata: str) -> str:
+    return json.loads(metadata)["caption"]
+
+
 def shown_texts(svg: bytes) -> list[str]:
     return [text.text for text in ElementTree.fromstring(svg).iter(f"{SVG}text")]
 
@@ -105,7 +110,7 @@ from headlight.app.text.axis import Axis
 from headlight.app.export import figures
 for ending in ("svg", "png", "pdf"):
     axes = Axis("query", "ab"), Axis("key", "ab")
-    assert figures.head(ending, "{}", "Title", [], np.eye(2), *axes)
+    assert figures.head(ending, "{}", "Title", np.eye(2), *axes)
 assert not {"streamlit", "matplotlib.pyplot"} & {*sys.modules}
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
@@ -122,12 +127,12 @@ def test_the_head_as_svg_has_its_weights_tokens_and_settings(trace, view):
     texts = shown_texts(svg)
     assert texts[0] == root.find(f"{SVG}title").text == "Cross-attention, layer 3, head 2"
     assert "query (target, about to be written)" in texts and "key (source)" in texts
-    assert "Model en-de" in texts and "weight" in texts
+    assert "weight" in texts
     assert "masked" not in texts and not hatched(svg)
     tokens = [*trace.row_words("cross", 2, 1), *trace.src.tokens]
     at = texts.index(tokens[0])
     assert texts[at : at + len(tokens)] == tokens
-    assert json.loads(root.find(DESCRIPTION).text) == view.settings
+    assert caption(root.find(DESCRIPTION).text) == pictures.printed(view).caption()
 
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
@@ -135,7 +140,7 @@ def test_the_head_as_png_has_its_weights_and_settings(trace, kind):
     view = view_of(trace, kind)
     (_, (x, y, width, height)), *_ = images_of(pictures.head(view, "svg"))
     image = Image.open(io.BytesIO(pictures.head(view, "png")))
-    assert json.loads(image.text["headlight"]) == view.settings
+    assert caption(image.text["headlight"]) == pictures.printed(view).caption()
     assert image.text["Title"] == view.name
     box = np.array([x, y, x + width, y + height]) * figures.SHARP
     pixels = np.asarray(image.crop(tuple(box.astype(int))).convert("RGBA"))
@@ -157,11 +162,11 @@ def test_the_head_as_pdf_has_its_weights_tokens_and_settings(trace, kind):
     pdf = pictures.head(view, "pdf")
     reader = PdfReader(io.BytesIO(pdf))
     assert reader.metadata.title == view.name
-    assert json.loads(reader.metadata.subject) == view.settings
+    assert caption(reader.metadata.subject) == pictures.printed(view).caption()
     assert reader.metadata.creation_date is None
     text = pdf_text(pdf).split("\n")
     axes = part_names.axes(trace, view.head)
-    for shown in (view.name, "Model en-de", *(axis.title for axis in axes)):
+    for shown in (view.name, *(axis.title for axis in axes)):
         assert shown in text
     assert ("Hatched: masked." in text) == (kind == "decoder")
     for token in {token for axis in axes for token in axis.labels}:
@@ -181,28 +186,6 @@ def test_the_head_as_pdf_has_its_weights_tokens_and_settings(trace, kind):
         assert "/FontFile2" in inner.get_object()["/FontDescriptor"]
 
 
-@pytest.mark.parametrize("scale", pictures.LEGENDS)
-def test_the_grid_has_every_head_where_its_name_says(trace, scale):
-    svg = pictures.grid(view_of(trace, scale=scale), "svg")
-    *parts, _ = images_of(svg)
-    assert len(parts) == len(trace.attention)
-    boxes = np.concatenate(hatched(svg))
-    for (pixels, place), heads in zip(parts, trace.attention.values(), strict=True):
-        for (x, y, width, height), tile, weights in tiles_of(pixels, place, heads):
-            seen = cells_of(tile, *weights.shape)
-            expected = pictures._scaled(weights, scale, 0)
-            assert np.abs(np.nan_to_num(seen) - expected).max() <= NEAR
-            assert (np.isnan(seen) == (weights == 0)).all()
-            masked = hatched_cells(boxes, (x, y, width, height), *weights.shape)
-            assert (masked == (weights == 0)).all()
-    texts = shown_texts(svg)
-    assert pictures.LEGENDS[scale] in texts and "masked" in texts
-    assert "Hatched: masked." in texts
-    assert {"layer 4", "head 4", "Cross-attention", "Decoder self-attention"} <= {*texts}
-    assert "rows: query (target) · columns: key (source)" in texts
-    assert "Source: " + "\u00a0 ".join(trace.src.tokens) in texts
-
-
 def tiles_of(pixels, place, heads):
     """Place on the sheet, pixels and weights of each tile of one kind, in layer and head order."""
     layers, count = heads.shape[:2]
@@ -216,6 +199,25 @@ def tiles_of(pixels, place, heads):
             yield size + np.array([*place[:2], 0, 0]), tile, heads[layer, head]
 
 
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+def test_the_grid_has_every_head_of_a_kind_where_its_name_says(trace, kind):
+    svg, heads = pictures.grid(view_of(trace, kind), "svg"), trace.attention[kind]
+    (pixels, place), _ = images_of(svg)
+    boxes = np.concatenate([*hatched(svg), np.zeros((0, 4))])
+    for box, tile, weights in tiles_of(pixels, place, heads):
+        seen = cells_of(tile, *weights.shape)
+        assert np.abs(np.nan_to_num(seen) - weights).max() <= NEAR
+        assert (np.isnan(seen) == (weights == 0)).all()
+        masked = hatched_cells(boxes, box, *weights.shape)
+        assert (masked == (weights == 0)).all()
+    texts = shown_texts(svg)
+    assert {"layer 4", "head 4", "weight"} <= {*texts}
+    assert ("Hatched: masked." in texts) == (kind == "decoder")
+    query, key = (side.title for side in trace.sides_of(kind))
+    assert f"rows: query ({query}) · columns: key ({key})" in texts
+    assert f"{key.capitalize()}: " + "\u00a0 ".join(trace.texts_of(kind)[1].tokens) in texts
+
+
 def test_a_long_grid_pauses_at_every_tile_and_measures_no_text_that_is_not_drawn(
     trace, monkeypatch
 ):
@@ -227,9 +229,7 @@ def test_a_long_grid_pauses_at_every_tile_and_measures_no_text_that_is_not_drawn
     view = view_of(trace)
     with pausing(lambda done, total: pauses.append(done)):
         pictures.grid(view, "svg")
-    assert len(pauses) >= sum(
-        weights.shape[0] * weights.shape[1] for weights in trace.attention.values()
-    )
+    assert len(pauses) >= math.prod(trace.attention["cross"].shape[:2])
     before = len(measured)
     with figures.sheet("svg", "A long text") as drawing:
         lines = drawing.wrapped(["word " * 5000], 400, 12, most=4)
@@ -238,69 +238,43 @@ def test_a_long_grid_pauses_at_every_tile_and_measures_no_text_that_is_not_drawn
     assert lines[:3] == drawing.wrapped(["word " * 500], 400, 12)[:3]
 
 
-def test_the_grid_keeps_one_kind_and_frames_the_selected_head(trace):
-    svg = pictures.grid(view_of(trace, show="one kind"), "svg")
-    (pixels, place), _ = images_of(svg)
-    placed = list(tiles_of(pixels, place, trace.attention["cross"]))
-    for _, tile, weights in placed:
-        assert np.abs(cells_of(tile, *weights.shape) - weights).max() <= NEAR
-    (frame,) = [path.get("d") for path in ElementTree.fromstring(svg).iter(f"{SVG}path")
-                if f"stroke: {theme.FOCUS}" in (path.get("style") or "")]  # fmt: skip
-    x, y = map(float, re.findall(r"[\d.]+", frame)[:2])
-    (left, top, *_), _, weights = placed[9]  # layer 3, head 2
-    assert (weights == trace.attention["cross"][2, 1]).all() and (x, y) == (left - 2, top - 2)
-
-
 def test_layers_are_called_as_the_model_calls_them():
     weights = np.full((2, 2, 3, 3), 1 / 3)
-    part = figures.Tiles("Self-attention", "text", "text", weights, [3, 6])
-    svg = figures.grid("svg", "", "All", [], [part], {}, "weight")
+    part = figures.Tiles("text", "text", weights, [3, 6])
+    svg = figures.grid("svg", "", "All", part, {}, "weight")
     assert {"layer 3", "layer 6"} <= {*shown_texts(svg)} and "layer 1" not in shown_texts(svg)
-
-
-def test_changed_heads_are_marked():
-    """A head that is off is crossed out, one that is changed otherwise has a corner."""
-    weights = np.full((2, 2, 3, 3), 1 / 3)
-    part = figures.Tiles("Self-attention", "text", "text", weights, [1, 2], off=[1], marked=[3])
-    svg = figures.grid("svg", "", "All", [], [part], {}, "weight")
-    strokes = [path for path in ElementTree.fromstring(svg).iter(f"{SVG}path")
-               if f"stroke: {theme.FOCUS}" in (path.get("style") or "")]  # fmt: skip
-    assert len(strokes) == 2
-    fills = [path for path in ElementTree.fromstring(svg).iter(f"{SVG}path")
-             if f"fill: {theme.FOCUS}" in (path.get("style") or "")]  # fmt: skip
-    assert len(fills) == 1
 
 
 def test_what_is_hidden_is_said_and_is_not_masked(trace):
     reading = Reading(average="heads", words=True, special="hide", least=0.1)
-    seen = view_of(trace, reading=reading)
-    svg = pictures.head(seen, "svg")
-    texts = " ".join(shown_texts(svg))
-    assert "mean over heads" in texts and "Tokens are merged into words" in texts
-    assert "</s>" not in texts and "Weights below 0.1 are hidden" in texts
+    figure = Figure(trace, "cross", 2, 1, reading=reading)
+    svg = figure.drawn("svg", 0.0)
+    assert "mean over heads" in figure.caption().lower()
+    assert "Tokens are merged into words" in figure.caption()
+    assert "Weights below 0.1 are hidden" in figure.caption()
+    assert "</s>" not in shown_texts(svg) and not hatched(svg)
     (pixels, _), _ = images_of(svg)
-    picture = seen.picture
-    assert np.abs(cells_of(pixels, *picture.weights.shape) - picture.weights).max() <= NEAR
-    assert not hatched(svg)
-    decoder = view_of(trace, kind="decoder", reading=Reading(least=0.1), show="one kind")
-    for make in (pictures.head, pictures.grid):
-        svg = make(decoder, "svg")
-        weights = trace.attention["decoder"]
+    weights = reading.apply(trace.attention["cross"], 2, 1, *trace.texts_of("cross")).weights
+    assert np.abs(cells_of(pixels, *weights.shape) - weights).max() <= NEAR
+    weights = trace.attention["decoder"]
+    for whole in (False, True):
+        svg = Figure(trace, "decoder", 2, 1, whole=whole, reading=Reading(least=0.1)).drawn(
+            "svg", 0.0
+        )
         (pixels, place), _ = images_of(svg)
-        layer, head = (2, 1) if make is pictures.head else (0, 0)
-        if make is pictures.grid:
+        layer, head = (0, 0) if whole else (2, 1)
+        if whole:
             place, pixels, _ = next(tiles_of(pixels, place, weights))
         clear = np.isnan(cells_of(pixels, *weights.shape[2:]))
         assert (clear == (weights[layer, head] == 0)).all()
         boxes = np.concatenate(hatched(svg))
         assert (hatched_cells(boxes, place, *weights.shape[2:]) == clear).all()
-    assert "drawn as 0" in " ".join(shown_texts(pictures.grid(decoder, "svg")))
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("make", long_but([pictures.head], [pictures.head, pictures.grid]))
 def test_the_same_view_is_the_same_file_from_any_session(trace, make, ending):
-    view, other = view_of(trace), view_of(trace, "decoder", scale="per row")
+    view, other = view_of(trace), view_of(trace, "decoder")
     expected = make(view, ending)
     with ThreadPoolExecutor(2) as sessions:
         same, different = sessions.map(lambda seen: make(seen, ending), [view, other])
@@ -343,16 +317,16 @@ def test_hostile_tokens_are_text_in_pictures(hostile):
         assert not any(name.startswith("on") for element in root.iter() for name in element.attrib)
         shown = "".join(shown_texts(svg))
         for token in ("</script><img", "שלום", "U+0000", "$x^2$", "\\alpha_1^2", "中文", "مرحبا",
-                      "e\u0301\u0323", "U+202Egnp", "U+FFFE", "Model <b>$x$U+0000&"):  # fmt: skip
+                      "e\u0301\u0323", "U+202Egnp", "U+FFFE"):  # fmt: skip
             assert token in shown
-        assert json.loads(root.find(DESCRIPTION).text) == named.settings
+        assert caption(root.find(DESCRIPTION).text)
         image = Image.open(io.BytesIO(make(named, "png")))
-        assert json.loads(image.text["headlight"]) == named.settings
+        assert caption(image.text["headlight"])
         image.load()
         pdf = make(named, "pdf")
-        assert json.loads(PdfReader(io.BytesIO(pdf)).metadata.subject) == named.settings
+        assert caption(PdfReader(io.BytesIO(pdf)).metadata.subject)
         text = pdf_text(pdf)
-        for token in ("</script><img", "U+0000", "$x^2$", "\\alpha_1^2", "Model <b>$x$U+0000&"):
+        for token in ("</script><img", "U+0000", "$x^2$", "\\alpha_1^2"):
             assert token in text
 
 
@@ -372,7 +346,7 @@ def test_letters_without_a_font_are_written_by_their_code():
             assert drawing._lettered("a가") == ("a가" if "가" in others else shown)
     axis = Axis("query", ["a가"])
     weights = np.ones((1, 1), np.float32)
-    assert "a가" in shown_texts(figures.head("svg", "", "", [], weights, axis, axis))
+    assert "a가" in shown_texts(figures.head("svg", "", "", weights, axis, axis))
 
 
 def test_a_font_that_has_the_letters_is_chosen():
@@ -384,7 +358,7 @@ def test_a_font_that_has_the_letters_is_chosen():
         assert drawing._font(letter, 12, False).get_family() == [figures.FAMILY, others[letter]]
     axis = Axis("query", [f"x{letter}"])
     weights = np.ones((1, 1), np.float32)
-    assert f"x{letter}" in pdf_text(figures.head("pdf", "", "", [], weights, axis, axis))
+    assert f"x{letter}" in pdf_text(figures.head("pdf", "", "", weights, axis, axis))
 
 
 def test_a_long_text_in_the_grid_shows_its_largest_weights():
@@ -393,8 +367,9 @@ def test_a_long_text_in_the_grid_shows_its_largest_weights():
     size = len(trace.src.tokens)
     every = -(-size // figures.MOST_CELLS)
     assert every > 1
-    svg = pictures.grid(view_of(trace, "encoder", show="one kind"), "svg")
-    assert f"each cell covers up to {every} × {every} weights" in " ".join(shown_texts(svg))
+    view = view_of(trace, "encoder")
+    svg, said = pictures.grid(view, "svg"), pictures.printed(view, whole=True).caption()
+    assert f"Each cell shows the largest of up to {every} × {every} weights." in said
     (pixels, place), _ = images_of(svg)
     _, tile, weights = next(tiles_of(pixels, place, trace.attention["encoder"]))
     side = -(-size // every)
@@ -422,7 +397,7 @@ def test_no_text_is_cut_at_the_edge_or_lies_over_another(sides):
     title = "Cross-attention from the decoder to the encoder, layer 1, head 1, of a long name"
     with pytest.MonkeyPatch.context() as patch:
         boxes = written_at(patch)
-        png = figures.head("png", "{}", title, ["A note."], np.ones(sides) / sides[1], *axes)
+        png = figures.head("png", "{}", title, np.ones(sides) / sides[1], *axes)
     picture = np.asarray(Image.open(io.BytesIO(png)).convert("L"))
     edge = [picture[:4], picture[-4:], picture[:, :4].T, picture[:, -4:].T]
     assert all((side == 255).all() for side in edge)

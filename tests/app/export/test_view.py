@@ -3,9 +3,7 @@
 import json
 from dataclasses import replace
 
-from headlight.app.export import pictures
 from headlight.app.export.view import settings_json, stem
-from headlight.model.analysis.reading import Reading
 
 
 def test_settings_and_names(view):
@@ -15,7 +13,3 @@ def test_settings_and_names(view):
     assert stem(early, "all-heads") == "paper-untrained-step-10-all-heads"
     climbing = replace(view, settings=view.settings | {"model": "../../etc"})
     assert stem(climbing).startswith("etc-cross")
-    mean = replace(view, reading=Reading(average="heads"))
-    assert stem(mean) == "en-de-cross-layer-3-mean-over-heads"
-    changed = replace(view, settings=view.settings | {"causal": False, "pad_to": 9})
-    assert pictures.about(changed) == ["Model en-de · without the causal mask · padded to 9 tokens"]
