@@ -48,11 +48,8 @@ export default function ({ data, parentElement }) {
     name.onclick = () => choose(i);
     return name;
   });
-  const rows = steps.map(({ minutes, title }, i) => {
-    const [ask, show] = ["ask", "show"].map((kind) => of(i + 1).find((slide) => slide.kind === kind));
-    return element("li", { class: i + 1 === short ? "short" : "" }, element("small", {}, minutes), names[i],
-      ...[ask, show].filter(Boolean).map((slide) => opens(slide, here, title)));
-  });
+  const rows = steps.map(({ minutes }, i) =>
+    element("li", { class: i + 1 === short ? "short" : "" }, element("small", {}, minutes), names[i]));
   const unfolds = element("button", { type: "button", class: "unfolds", "aria-pressed": "false" }, "Answers and notes");
   const frame = element("div", { class: folded ? "plan folded" : "plan" }, element("ol", {}, ...rows),
     element("div", { class: "details" }, ...(folded ? [unfolds] : []), ...sections),
