@@ -327,3 +327,14 @@ def test_a_question_asked_without_a_server_is_answered_by_the_next_one(models, c
         expect(finding(visit)).to_contain_text("off ×")
         assert page.evaluate(MOUNTS) == 1 and visit.errors == []
         page.close()
+
+
+def test_colours_of_the_system_keep_what_colours_say(visit):
+    visit.page.emulate_media(forced_colors="active")
+    visit.open(MA)
+    expect(finding(visit)).to_contain_text("attends most to my (71%)")
+    matrix = visit.page.get_by_role("button", name="Matrix")
+    expect(matrix).to_have_css("text-decoration-line", "underline")
+    expect(visit.page.locator(f"{PLACE} .legend i")).to_have_css(
+        "background-image", re.compile("gradient")
+    )
