@@ -11,7 +11,7 @@ BY_PAGE: dict[str, Keys] = {
     "stage": (
         ("1, 2, 3, 4, 5", "the model, all heads, one head, one row, one number"),
         ("Enter, Esc", "one step deeper, one step back"),
-        ("arrows", "another head, row, cell, stop, word or product; with Shift another cell"),
+        ("arrows", "another head, row, stop, word, place or product; with Shift another cell"),
         ("H, W", "hide the word, swap it"),
         ("O", "switch the head off or on"),
         ("M", "mask the cell, or allow it"),
