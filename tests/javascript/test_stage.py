@@ -658,7 +658,7 @@ PLACED_WORDS = """(state) => {
   state.dimension = blocks[0][1][1];
   const told = [numberSaid(state), findingOf(state), placesScale(state)];
   const clicked = placeAt(state, camera, found, size[0] * 0.3, size[1] * 0.6);
-  return { texts, sheets, blocks, told, alike: alikeOf(table, index % 256), clicked };
+  return { texts, sheets, blocks, told, alike: alikeOf(table, index), clicked };
 }""".replace("CAMERA", CAMERA)
 SINES, COSINES = [*range(0, 128, 2)], [*range(1, 128, 2)]
 

@@ -5,7 +5,7 @@ import { ramp } from "../shared/colours.js";
 import { minus, percent } from "../shared/numbers.js";
 import { one, three } from "./arithmetic.js";
 import { lerp } from "./camera.js";
-import { INPUT, MOST_PLACES } from "./state.js";
+import { INPUT } from "./state.js";
 
 const CIRCLE = 0.01; // by which sine² + cosine² may miss 1
 const TALL = 4; // letters of a row, at most
@@ -58,7 +58,7 @@ export const lengthsOf = ({ table, token }) => counting(table.rows).map((row) =>
 /** What is drawn: `cells`, their `largest` size, `blocks` of columns, the `bars` of the places, and the selected
  * one, `own`, as rows of the answer, which begins at the place `from`. */
 function picture(state, found, isInput) {
-  const { table, blocks, isTurned } = wavesOf(found), { side, index } = state.spot(), from = index - (index % MOST_PLACES);
+  const { table, blocks, isTurned } = wavesOf(found), { index } = state.spot(), { side, from } = state.placesOf();
   const cells = isInput ? found.embedded : table, own = Math.min(index - from, table.rows - 1);
   const largest = cells.data.reduce((most, value) => Math.max(most, Math.abs(value)), 0) || 1;
   const bars = isInput ? lengthsOf(found).map(([place, word]) => place / (place + word || 1)) : alikeOf(table, own), names = state.run.sides[side].labels.slice(from, from + table.rows);
@@ -166,7 +166,7 @@ export function stepNumber(state, by) {
 }
 
 /** The chosen number: what the table, the word and their sum have there; "" where none is. */
-export function numberSaid(state) {
+export function numberSaid(state, isShort = false) {
   const found = state.answered(state.placesOf()), { dimension } = state;
   if (!found || dimension === null) return "";
   const { table, own, from, isTurned, blocks } = { ...picture(state, found, false), ...wavesOf(found) }, at = `Place ${from + own + 1}, `;
@@ -177,7 +177,7 @@ export function numberSaid(state) {
   }
   const [place, word, sum] = ["table", "token", "embedded"].map((name) => cell(found[name], own, dimension));
   const isSum = Math.abs(place + word - sum) < 0.002 * Math.max(1, Math.abs(sum));
-  return `${at}number ${dimension + 1}: table ${three(place)} ${isSum ? "+" : "and"} word ${three(word)} ${isSum ? "=" : "give, normalised,"} ${three(sum)}, the input of layer 1`;
+  return `${at}number ${dimension + 1}: table ${three(place)} ${isSum ? "+" : "and"} word ${three(word)} ${isSum ? "=" : "give, normalised,"} ${three(sum)}${isShort ? "" : ", the input of layer 1"}`;
 }
 
 /** What the colours mean. */
@@ -201,8 +201,8 @@ export function placesFinding(state) {
   }
   if (cells.data.every((value) => value === 0)) return ["No place adds anything: ", word, " enters layer 1 the same wherever it stands."];
   const start = isTurned ? "No vector is added: each place turns queries and keys by angles of its own. " : "Each place adds a vector of its own. ";
-  const others = counting(bars.length).filter((row) => row !== own), most = Math.max(...others.map((row) => bars[row]));
-  if (!others.length) return [start, word, " is alone."];
+  const others = counting(bars.length).filter((row) => row !== own && Number.isFinite(bars[row])), most = Math.max(...others.map((row) => bars[row]));
+  if (!others.length) return [start, word, bars.length > 1 ? " has numbers that are NaN or infinite." : " is alone."];
   const best = others.filter((row) => bars[row] >= most - EQUAL), isNear = best.every((row) => Math.abs(row - own) === 1);
   const which = isNear ? [`its neighbour${best.length > 1 ? "s" : ""}`] : [`place ${from + best[0] + 1} (`, [names[best[0]], "key"], ")"];
   return [start, word, at, "is most like ", ...which, `: ${minus(percent(most))}.`];

@@ -652,7 +652,7 @@ export class Stage {
     if (depth === HEAD && this.state.view) return "";
     if (depth === HEAD && this.state.key >= 0 && !this.camera.isNarrow) return "Click the cell again to see how its weight arises. Heads says which head links the two most.";
     if (depth !== MODEL) return (this.state.isBare && BARE[depth]) || hints[depth];
-    if (this.state.isPlaces) return numberSaid(this.state) || `${this.camera.isNarrow ? `${placesScale(this.state).replace(/ · the.*/, "")}. ` : ""}${hints[MODEL][seen]}`;
+    if (this.state.isPlaces) return numberSaid(this.state, this.camera.isNarrow) || `${this.camera.isNarrow ? `${placesScale(this.state).replace(/ · the.*/, "")}. ` : ""}${hints[MODEL][seen]}`;
     return seen && this.run.answers.rows.length === 1 ? "" : hints[MODEL][seen];
   }
 

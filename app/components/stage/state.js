@@ -511,8 +511,8 @@ export class StageState {
 
   /** What gives what the places around the selected one add. */
   placesOf() {
-    const { side, index } = this.spot();
-    return { what: "positions", side, from: index - (index % MOST_PLACES) };
+    const { side, index } = this.spot(), last = Math.max(0, this.run.sides[side].labels.length - MOST_PLACES);
+    return { what: "positions", side, from: Math.min(last, index - (index % MOST_PLACES)) };
   }
 
   /** Whether the model is shown as a figure, in which heads stand. */
