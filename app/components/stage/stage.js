@@ -476,10 +476,12 @@ export class Stage {
     return Boolean(choice) && this.answer(choice);
   }
 
-  touch(side, index) {
+  touch(side, index, isSecond = false) {
     if (this.answerBy(side, index)) return;
     if (this.state.page) return this.go(HEAD);
     const { state } = this, part = state.part(), { token } = state;
+    state.beside = isSecond && token?.side === side && token.index !== index ? index : null;
+    if (state.beside !== null) return this.selected();
     state.token = token?.side === side && token.index === index ? null : { side, index };
     if (state.isPlaces) state.chooseSpot(side, index);
     if (side === part.query && index - state.shift() >= 0)
@@ -1001,7 +1003,7 @@ export class Stage {
     box.first = first;
     box.buttons = Array.from({ length: count }, (_, i) => {
       const word = button("", { class: "w" });
-      word.onclick = () => this.touch(title, first + i);
+      word.onclick = ({ shiftKey }) => this.touch(title, first + i, shiftKey);
       return word;
     });
     box.replaceChildren(...box.buttons.flatMap((word) => [document.createTextNode(""), word]));

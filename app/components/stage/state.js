@@ -56,6 +56,7 @@ export class StageState {
   words = {}; // side → the token chosen there, whose row a head follows, see `row`
   key = -1; // the column chosen, −1: the one with the largest weight
   token = null; // {side, index}: the word that acts are about
+  beside = null; // a second word of that text, which it may change places with
   side = null; // the text whose places are shown, see `spot`
   dimension = null; // the number of a place that is chosen
   mix = 1; // from the run before a change, 0, to that after it
@@ -652,6 +653,8 @@ export class StageState {
       if ("swap" in cards && (cards.swap || token.side === first))
         found.push({ key: "w", name: cards.swap ? "Word back" : "Another word", act: { what: "swap", index: token.index }, isDone: cards.swap });
     }
+    if (token?.side === first && this.beside !== null && cards.swap === false)
+      found.push({ key: "s", name: `Swap with “${this.run.sides[first].labels[this.beside]}”`, act: { what: "exchange", index: token.index, beside: this.beside }, isDone: false });
     if (token?.side === this.part().key && this.depth >= HEAD)
       found.push({ key: "e", name: "Hide here", act: { what: "hide", ...token, head: { ...tile } }, isDone: false });
     const isOff = this.isOff(tile);

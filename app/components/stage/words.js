@@ -48,7 +48,7 @@ export function drawWords(stage) {
       button.tabIndex = i === stop ? 0 : -1;
       button.previousSibling.textContent = i && spaced[at] && !isSpecial[at] && !isSpecial[at - 1] ? " " : "";
       const isOther = state.mix > 0.5 && state.run.former && state.run.former.sides[title]?.labels[at] !== word;
-      button.className = ["w", isOther && "new", isOwn && "sel", isGone && "gone", state.token?.side === title && state.token.index === at && "pick"].filter(Boolean).join(" ");
+      button.className = ["w", isOther && "new", isOwn && "sel", isGone && "gone", state.token?.side === title && [state.token.index, state.beside].includes(at) && "pick"].filter(Boolean).join(" ");
       Object.assign(button.style, isFilled && !isGone ? { background: camera.colour(weight), color: camera.inkOn(weight) } : { background: "", color: "" });
       button.setAttribute("aria-label", word + (isFilled ? `, weight ${percent(weight)}` : "") + (isGone ? ", hidden" : ""));
       if (isOwn) button.setAttribute("aria-current", "true");
@@ -106,7 +106,7 @@ export function drawUnder(stage) {
   const token = state.token, button = token && stage.buttonOf(token);
   bar.hidden = !button || state.isWriting;
   if (!bar.hidden) {
-    const acts = state.acts().filter(({ key }) => "hwe".includes(key));
+    const acts = state.acts().filter(({ key }) => "hwes".includes(key));
     const drawn = JSON.stringify([acts, state.run.id]);
     if (bar.drawn !== drawn) { // an act that is pointed at stays
       bar.drawn = drawn;
