@@ -835,6 +835,16 @@ def test_a_kind_without_heads_that_align_shows_its_matrix(stage):
     assert stage(code, where={"view": "best"}, best=best) == [2, 0]
 
 
+def test_two_chosen_words_of_the_first_text_may_change_places(stage):
+    code = """(state) => [["source", 5], ["source", null], ["target", 5]].map(([side, beside]) => {
+      Object.assign(state, { token: { side, index: 1 }, beside });
+      return state.acts().filter(({ key }) => key === "s").map(({ name, act }) => [name, act]);
+    })"""
+    act = {"what": "exchange", "index": 1, "beside": 5}
+    assert stage(code, cards={"swap": False}) == [[["Swap with “red”", act]], [], []]
+    assert stage(code, cards={"swap": True}) == [[], [], []]
+
+
 def test_the_mask_is_switched_where_the_selected_head_has_one(stage, trace):
     code = """(state) => ["decoder", "encoder", "cross"].map((kind) => {
       state.choose({ kind, layer: 0, head: 0 });
