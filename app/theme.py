@@ -91,9 +91,6 @@ REMOTE = 42  # pixels: the line of a class at the foot of Present (class_steps/r
 TOOLBAR = 26  # pixels: of Plotly, above a figure
 CONTROL = 32  # pixels: the height of a control
 FINDING_LETTERS = 20  # pixels
-# Pixels: the height of a picture that is fully visible in a window 720 high; the least height of a
-# row.
-PICTURE_HEIGHT, ROW = 440, 12
 SMALL = "0.82rem"  # letters of what explains a picture, and of its key
 NARROW, WIDE = 640, 1600  # pixels: a phone, at most; a large screen, at least
 # Streamlit's own header is not needed: ours holds the menu (1.67). What is left of the page and

@@ -144,11 +144,6 @@ class PositionsFromOne(PositionalEncoding):
     quickest pair turns by less than one radian a position (mr-raccoon-97/vanilla-transformer).
     """
 
-    picture = (
-        "Sines and cosines alternate, from fast waves on the left to slow ones on the right. Its "
-        "frequencies start at k = 1, one pair later than in the paper."
-    )
-
     def __init__(self, max_length: int, d_model: int, scale: float = 10000.0):
         super().__init__(max_length, d_model, scale)
         position = torch.arange(max_length, dtype=torch.float64)[:, None]
@@ -249,7 +244,6 @@ class LearnedPositions(nn.Embedding):
     """A learned vector per position. Returns the table, (position, d_model)."""
 
     explained = "one learned vector per position"
-    picture = "It was learned: one vector per position, like the word embeddings."
 
     # As any table of positions, it is called with a length and not with ids.
     def forward(self, length: int) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]

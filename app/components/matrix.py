@@ -31,7 +31,6 @@ class Matrix:
     ends: tuple[str, str] = ("value {}", "{}")  # what the ends of another scale are
     blank: str = "masked"
     labelled: bool = True  # whether rows have labels; not, where those of another stand beside them
-    first: int = 1  # the number of the first row or column without a label
     bands: int = 1
     band: int = 0
     across: bool = True

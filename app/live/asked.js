@@ -9,6 +9,7 @@ import { trace } from "./probing.js";
 import { write } from "./writing.js";
 
 const MOST_ROWS = 200; // of predictions, after each layer
+const MOST_PLACES = 256; // of a text, at once
 const MOST_CELLS = 1_000_000; // of the scores of a head
 
 /** A head step by step, as it computes under the changes: queries `q`, (query, d_head), keys and values
@@ -143,4 +144,16 @@ const some = (...names) => function* (reader, run, asked) {
   return found && Object.fromEntries(names.map((name) => [name, found[name]]));
 };
 
-export const ANSWERS = { scores: some("scores", "mask", "weights", "v"), vectors: some("q", "k"), after, needs, effect, write };
+/** What the places of a text bring into layer 1, from one place on: the `table`, the `token`s' embeddings, and
+ * what is `embedded`, each (place, number). */
+function* positions({ model, sides }, { ids }, { side, from }) {
+  yield;
+  const known = sides.find(({ title }) => title === side), own = known && ids[known.name];
+  if (!own) return null;
+  const { position, token } = model[`${known.name}_embedding`], places = own.slice(from, from + MOST_PLACES);
+  const table = ({ width, data }, start) => ({ rows: places.length, columns: width, data: data.slice(start * width, (start + places.length) * width) });
+  const [added, words] = [table(position.forward(own.length), from), table(token.forward([places]), 0)];
+  return { table: added, token: words, embedded: { ...added, data: added.data.map((value, at) => value + words.data[at]) } };
+}
+
+export const ANSWERS = { scores: some("scores", "mask", "weights", "v"), vectors: some("q", "k"), after, needs, positions, effect, write };

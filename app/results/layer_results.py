@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import torch
 
 from headlight.app.results.memoize import cached, nbytes
 from headlight.app.results.shown import Shown
@@ -10,10 +11,12 @@ from headlight.app.state.progress import reporting
 from headlight.app.text import block_texts
 from headlight.model.analysis import architecture, residual
 from headlight.model.analysis.architecture import OUTPUT
-from headlight.model.families.rotary import RotaryScores
+from headlight.model.families.llama import LlamaConfig
+from headlight.model.families.rotary import RotaryScores, angles
 from headlight.model.pretrained.contents import ROUNDED
 from headlight.model.probing.sites import attention_at, predicted_side
 
+MOST_PLACES = 256  # of a text, as in stage/state.js
 PREDICTS = "next token", "masked token"  # a token in each row
 
 
@@ -62,6 +65,23 @@ def notes_of(shown: Shown) -> dict[str, str]:
             + [f"{site.window} tokens back"] * bool(site.window)
         )
     return found
+
+
+def places_of(shown: Shown, title: str, start: int) -> dict[str, np.ndarray]:
+    """What at most MOST_PLACES places of a text bring into layer 1, (place, number): `table`,
+    `token` and `embedded`, see Pass. Of rotary positions the `angles` in radians, (place, pair). A
+    `table` of no numbers where neither is there. Raises LookupError for another text."""
+    trace, rows = shown.trace, slice(start, start + MOST_PLACES)
+    side = {side.title: side for side in trace.sides.values()}[title]
+    config = shown.view.model.config
+    if side.table:
+        parts = {"table": trace.table, "token": trace.token, "embedded": trace.embedded}
+        return {name: part[side.name][rows] for name, part in parts.items()}
+    if isinstance(config, LlamaConfig):
+        length = len(trace.texts[side.name].ids)
+        turns = angles(config.rotary, config.d_head, length, torch.float32)
+        return {"angles": turns[rows].numpy()}
+    return {"table": np.zeros((0, 0), np.float32)}
 
 
 @cached(nbytes)

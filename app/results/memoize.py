@@ -7,7 +7,6 @@ from operator import attrgetter
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
-import numpy as np
 import streamlit as st
 import torch
 
@@ -186,7 +185,3 @@ def cached(
         return cast(Callable[P, R], known)  # pyright: ignore[reportInvalidCast]
 
     return decorated
-
-
-def total_bytes(by_kind: dict[str, np.ndarray]) -> int:
-    return sum(array.nbytes for array in by_kind.values())

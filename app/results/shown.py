@@ -17,7 +17,7 @@ from headlight.app.results.memoize import (
 from headlight.app.state import catalog
 from headlight.app.state.catalog import ModelView
 from headlight.app.state.progress import reporting
-from headlight.model.analysis import finite, leak, positions
+from headlight.model.analysis import finite, leak, predictions
 from headlight.model.analysis.domain import SPLIT, SURPRISE, Domain, split_share, surprise
 from headlight.model.analysis.reading import LabelledWeights, Reading
 from headlight.model.checkpoint import Checkpoint
@@ -34,7 +34,7 @@ NO_TEXT = Encoding((), (), ())
 LARGEST_TRACE = 2**30  # bytes of weights; those of a longer text are reduced during the pass
 
 
-def _size_of_answers(answers: positions.Predictions) -> int:
+def _size_of_answers(answers: predictions.Predictions) -> int:
     arrays = answers.wanted, answers.best, answers.probability
     return sum(array.nbytes for array in arrays) + 8 * len(answers.preceding)
 
@@ -158,9 +158,9 @@ class Shown:
 
     @property
     @cached(_size_of_answers)
-    def answers(self) -> positions.Predictions:
+    def answers(self) -> predictions.Predictions:
         """The model's predictions."""
-        return positions.predictions(self.trace)
+        return predictions.predictions(self.trace)
 
     @property
     def log_probability(self) -> float:

@@ -31,6 +31,7 @@ from headlight.model.probing.sites import device_of
 from headlight.model.probing.sweeps import Score
 from headlight.model.probing.trace import read_of
 
+WORD = re.compile(r"\w+(?:['’-]\w+)*")
 WHOLE_WORD = re.compile(r"[^\W\d_]{2,}")
 SAME_BEGINNING = 3  # letters that the forms of one word share
 WORDS_OF_WHY = 5  # of each side of a score, with a row or a column
@@ -142,6 +143,24 @@ def with_similar_word(shown: Shown, line: str, index: int) -> str | None:
         if len(ids) == len(shown.run.texts[0].ids) and others[at] in ids:
             return swapped
     return None
+
+
+def with_words_exchanged(shown: Shown, line: str, first: int, second: int) -> str | None:
+    """The line that a model reads first in a run, with the words of two of its tokens in each
+    other's place, where each begins as large as the other did. None where they are no two words."""
+    side = shown.view.model.sides()[0]
+    text = read_of(shown.view.model, shown.run)[side.name]
+    if max(first, second) >= len(text.ids) or text.roles[first] or text.roles[second]:
+        return None
+    ends = [text.offsets[at][1] for at in (first, second)]
+    words = [w for w in WORD.finditer(line) if any(w.start() < at <= w.end() for at in ends)]
+    if len(words) < 2:
+        return None
+    (early, late), (one, other) = words, (word[0] for word in words)
+    if one[0].isupper() != other[0].isupper():
+        one, other = (word[0].swapcase() + word[1:] for word in (one, other))
+    between = line[early.end() : late.start()]
+    return line[: early.start()] + other + between + one + line[late.end() :]
 
 
 def _is_another(word: str, token: str) -> bool:

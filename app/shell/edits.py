@@ -54,6 +54,8 @@ def settings_after(what: str, **on) -> dict[str, Any]:
     chosen = session.values()
     if what == "swap":
         return _swap_word(**on)
+    if what == "exchange":
+        return _exchange_words(**on)
     if what == "causal":
         given = {"causal": not chosen["causal"]}
     else:
@@ -71,6 +73,16 @@ def _swap_word(index: int) -> dict[str, Any]:
     line = word_results.with_similar_word(Shown(selection.view(), plain), selection.text(), index)
     if line is None:
         raise CannotChange("No similar word is known.")
+    return {"other": line, "shows": OTHER}
+
+
+def _exchange_words(index: int, beside: int) -> dict[str, Any]:
+    """A comparison with the same sentence in which the words of two of its tokens have changed
+    places."""
+    shown = Shown(selection.view(), selection.run(changed=False))
+    line = word_results.with_words_exchanged(shown, selection.text(), index, beside)
+    if line is None:
+        raise CannotChange("These two cannot change places.")
     return {"other": line, "shows": OTHER}
 
 

@@ -22,13 +22,16 @@ def cards() -> dict[str, bool] | None:
     done already; None if nothing can be changed."""
     if not session.context().can_change:
         return None
-    chosen, parts = session.values(), session.context().known.parts
+    chosen, known = session.values(), session.context().known
+    parts, has_table = known.parts, known.sides[0].table
     done = readable(chosen["changes"], parts)
 
     def is_done(line: str) -> bool:
         return all(change in done for change in parse(line))
 
-    found = {"positions": is_done(line)} if readable(line := edits.no_positions(), parts) else {}
+    found = {}
+    if has_table and readable(line := edits.no_positions(), parts):
+        found["positions"] = is_done(line)
     if concerns("causal"):
         found["causal"] = not chosen["causal"]
     return found | {"swap": bool(chosen["other"].strip()), "temperature": is_done(edits.BLUR)}

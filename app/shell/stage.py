@@ -523,6 +523,11 @@ def _place_of(scope: Scope, shown: Shown) -> dict[str, Any]:
     return {"side": stacks.get(scope.kind, scope.kind), "layer": scope.layer}
 
 
+def _positions(asked: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """What the places of a text bring into layer 1, from one place on, see places_of."""
+    return layer_results.places_of(selection.shown(), asked["side"], int(asked["from"]))
+
+
 def _adds(asked: Mapping[str, Any]) -> dict[str, Any]:
     """The likeliest answer's logit in a row of the logits: `terms`, what adds up to it, each with
     its name, its value, its layer from 0 or None, and its head, as the browser selects one, or
@@ -600,6 +605,7 @@ ANSWERS = {
     "after": _after,
     "needs": _needs,
     "paths": _paths,
+    "positions": _positions,
     "adds": _adds,
     "carries": _carries,
     "write": _write,

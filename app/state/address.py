@@ -13,7 +13,7 @@ from headlight.app.state.settings import SETTINGS
 # which is kind, layer, head, row and key, as they are counted on the screen.
 PLACE = {
     "depth": r"model|heads|head|row|number",
-    "whole": r"after|needs|paths",
+    "whole": r"after|needs|paths|positions|input",
     "cell": r"(\w+)\.(\d+)\.(\d+)(?:\.(\d+))?(?:\.(\d+))?",
     "heads": r"habit|effect",
     "view": r"lines|best",

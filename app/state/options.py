@@ -2,7 +2,7 @@
 
 PLACES = {  # of the stage: name in its address → what it may be, as in its state.js
     "depth": ("model", "heads", "head", "row", "number"),
-    "whole": ("maps", "after", "needs", "paths"),
+    "whole": ("maps", "after", "needs", "paths", "positions", "input"),
     "heads": ("layer", "habit", "effect"),
     "view": ("matrix", "lines", "best"),
     "stop": ("scores", "scaled", "weights", "output", "word"),
@@ -22,7 +22,6 @@ SWEEPS = {  # name on the page Ablation → name in probing/sweeps.py
     "Heads patched, per token": "patches by position",
     "Residual stream patched, per token": "residual by position",
 }
-BASES = (*(int(f) * 10**z for z in range(4) for f in (1, 2, 5)), 10_000)
 STEPS = (
     "Input",
     "Projections",
@@ -35,15 +34,6 @@ STEPS = (
     "Output",
     "Add & norm",
     "Feed-forward",
-)
-NO_CELL = "no position"
-LAB = (
-    "Table and sum",
-    "Wavelengths",
-    "Distance",
-    "Rotation",
-    "Other encodings",
-    "Swap two words",
 )
 BERTVIZ = ("head", "model", "neuron")
 DRAWN_AT_ONCE = 40  # tokens up to which BertViz draws at once

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from headlight.app.state import options
-from headlight.app.state.setting import MAX_POSITION, Context, Setting
+from headlight.app.state.setting import Context, Setting
 from headlight.model.analysis.lineage import LINE, PAPER_MODEL
-from headlight.model.probing.position_tables import POSITION_KINDS
 from headlight.model.probing.sweeps import NEED_ANOTHER
 
 # Of several pages.
@@ -122,95 +121,6 @@ TOKENIZER_CONTROLS = (
     ),
     Setting(
         "word", "Pre-token", "", "select", look={"label_visibility": "collapsed", "width": 260}
-    ),
-)
-POSITIONS_CONTROLS = (
-    Setting(
-        "side",
-        "Text",
-        "source",
-        "segmented",
-        "The encoder reads the source, the decoder the target.",
-    ),
-    Setting(
-        "lab",
-        "Experiment",
-        options.LAB[0],
-        "segmented",
-        "The table and its sum with the embeddings, what the table contains, and how the model "
-        "behaves without it.",
-        options=options.LAB,
-        look={"label_visibility": "collapsed", "width": "content"},
-    ),
-    Setting(
-        "base",
-        "Base N",
-        10_000,
-        "steps",
-        "The paper's table with another base instead of 10,000. The model keeps its own table.",
-        options=options.BASES,
-        format="{:,}",
-    ),
-    Setting(
-        "pair",
-        "Pair of dimensions",
-        8,
-        "slider",
-        "Pair 0 is dimensions 0 and 1, the fastest wave.",
-        most=MAX_POSITION,
-    ),
-    Setting(
-        "k",
-        "Offset k",
-        3,
-        "slider",
-        "How far apart the two positions are.",
-        least=1,
-        most=MAX_POSITION,
-    ),
-    Setting(
-        "instead",
-        "Positions",
-        "none",
-        "segmented",
-        "Replaces the model's positional table for source and target. Words, weights and masks "
-        "stay the same.",
-        options=POSITION_KINDS,
-    ),
-    Setting(
-        "shift",
-        "Shift by",
-        10,
-        "slider",
-        "The first row of the table that is used.",
-        least=1,
-        most=100,
-    ),
-    Setting(
-        "first",
-        "Swap, positions from 0",
-        "",
-        "select",
-        "A source token. The target stays the same.",
-    ),
-    Setting("second", "with", "", "select", "A source token. The target stays the same."),
-    PICTURE,
-    Setting(
-        "position",
-        "Position",
-        options.NO_CELL,
-        "select",
-        "The position of the cell that is read out. You can also click a cell.",
-        look={"label_visibility": "collapsed", "width": 150},
-    ),
-    Setting(
-        "dimension",
-        "Dimension",
-        0,
-        "select",
-        "The dimension of the cell that is read out.",
-        most=MAX_POSITION,
-        look={"label_visibility": "collapsed", "width": 160},
     ),
 )
 LINEAGE_CONTROLS = (

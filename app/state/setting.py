@@ -145,7 +145,7 @@ class Setting:
     """A setting.
 
     default   its value if the user chose none; also gives the type
-    widget    how it is drawn: toggle, segmented, select, steps (a slider of options), slider,
+    widget    how it is drawn: toggle, segmented, select, slider,
               number, line, area, pills, several (a list of options) or expander
     options   its options, or a function of the Context; a number has `least` and `most`
     among     if `options` is a function: all options that it can return
@@ -157,7 +157,6 @@ class Setting:
     address   whether it is in the address
     header    the text for a value other than the default in a file's header
     badge     its label in the bar if it differs from the model as trained
-    format    how an option is written on screen and in the address
     item      the type of a list's items
     look      further arguments of its widget
     """
@@ -179,7 +178,6 @@ class Setting:
     address: bool = True
     header: str = ""
     badge: str = ""
-    format: str = "{}"
     item: type = str
     look: Mapping = field(default_factory=dict)
 
@@ -214,7 +212,7 @@ class Setting:
 
     def _parse_one(self, text: str, kind: type):
         if not callable(self.options) and self.options:
-            return next((o for o in self.options if self.format.format(o) == text), ABSENT)
+            return next((o for o in self.options if str(o) == text), ABSENT)
         if kind is int:  # a row is written as on screen: its number, then its token
             text = text.partition(" ")[0]
         try:
@@ -226,7 +224,7 @@ class Setting:
         """Its value as written in the address."""
         if isinstance(value, list):
             return [str(item) for item in value]
-        return str(value).lower() if isinstance(value, bool) else self.format.format(value)
+        return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _is_text(value: str) -> bool:

@@ -97,7 +97,6 @@ def _widget(setting: Setting, allowed: Limits, box, widget_options: Mapping):
     least, most = allowed.least, allowed.most
     if kind in (int, float):
         least, most = kind(least), kind(most)
-    form = setting.format.format
     match setting.widget:
         case "toggle":
             return box.toggle(label, default, **common)
@@ -108,8 +107,6 @@ def _widget(setting: Setting, allowed: Limits, box, widget_options: Mapping):
             return box.segmented_control(label, options, default=default, **common)
         case "select":
             return box.selectbox(label, options, options.index(default), **common)
-        case "steps":
-            return box.select_slider(label, options, default, form, **common)
         case "slider":
             return box.slider(label, least, most, default, **common)
         case "number":

@@ -12,18 +12,17 @@ MOST_LABELS = 64  # more would overlap on a projector
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis of a figure: its title, and one label per position, of which every `every`-th is
-    drawn; `hover`: what is said of each position under the pointer, if that is more."""
+    """An axis of a figure: its title, and one label per position; `hover`: what is said of each
+    under the pointer, if that is more."""
 
     title: str
     labels: Sequence[str]
-    every: int = 1
     hover: Sequence[str] = ()
 
     def layout(self, room: int) -> dict:
         """Tick settings for an axis about `room` pixels long. Positions are numbers because Plotly
         merges equal labels into one row."""
-        every = max(self.every, -(-len(self.labels) // MOST_LABELS))
+        every = max(1, -(-len(self.labels) // MOST_LABELS))
         shown = range(0, len(self.labels), every)
         size = int(np.clip(0.85 * room / max(1, len(shown)), 9, FONT))
         return {

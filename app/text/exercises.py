@@ -28,20 +28,10 @@ NEURONS = Exercise(
     "A query and a key that have large numbers of the same sign in the same places. Each pair of "
     "numbers is multiplied, the products are added up, and softmax favours the largest sums.",
 )
-REPEATED = Exercise(
-    "type a word twice. Its two embeddings are equal; which picture tells them apart?",
-    "“Positions”: each position has a vector of its own. So the two rows of “Sum”, which layer 1 "
-    "reads, differ as well.",
-)
 ROLLERCOASTER = Exercise(
     "drag “rollercoaster” to zero. Why does the answer become the plain mean?",
     "Its dot product with every key is then 0, and softmax turns equal scores into equal weights: "
     "one third each.",
-)
-SORTING = Exercise(
-    "choose the model `sort` and remove its positions. Does it still sort?",
-    "Not always, although sorted letters do not depend on their order in the source. It gets some "
-    "texts wrong, and more where letters repeat: copies of a letter enter as the same vector.",
 )
 TWICE = Exercise(
     "type a word twice. Which swap makes its two vectors equal?",

@@ -11,8 +11,9 @@ BY_PAGE: dict[str, Keys] = {
     "stage": (
         ("1, 2, 3, 4, 5", "the model, all heads, one head, one row, one number"),
         ("Enter, Esc", "one step deeper, one step back"),
-        ("arrows", "another head, row, cell, stop, word or product; with Shift another cell"),
+        ("arrows", "another head, row, stop, word, place or product; with Shift another cell"),
         ("H, W", "hide the word, swap it"),
+        ("S", "swap it with a second word, chosen by Shift and a click"),
         ("O", "switch the head off or on"),
         ("M", "mask the cell, or allow it"),
         ("+ −", "more or less weight for the cell"),

@@ -10,12 +10,10 @@ from headlight.app.text.formats import escaped
 from headlight.app.text.part_names import kind_name, layer_number, row_labels
 from headlight.model.analysis.domain import Domain
 from headlight.model.analysis.leak import Leak
-from headlight.model.probing.sites import Place, embeddings_of
+from headlight.model.probing.sites import Place
 from headlight.model.probing.trace import Pass, Trace
 from headlight.model.rounding import percent
 from headlight.model.tokenizer import Encoding
-
-ALTERNATING = "Sines and cosines alternate, from fast waves on the left to slow ones on the right."
 
 STOPPED = "You stopped this computation."
 
@@ -145,14 +143,6 @@ def nothing_padded(longest: int) -> str:
         "Nothing is padded, so a padding mask has nothing to hide. "
         f"Pad to more than {longest} tokens."
     )
-
-
-def positions(model) -> str:
-    """The kind of positional table that a model has."""
-    position = embeddings_of(model)[0].position
-    if not all(side.table for side in model.sides()):
-        return "None: this model rotates queries and keys instead."
-    return getattr(position, "picture", ALTERNATING)
 
 
 def compared(trace: Pass, kind: str) -> str:

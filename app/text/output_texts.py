@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headlight.app.text import STRINGS
-from headlight.model.analysis.positions import predictions
+from headlight.model.analysis.predictions import predictions
 from headlight.model.checkpoint import Checkpoint
 from headlight.model.probing.long_trace import LongTrace
 from headlight.model.probing.run import Run

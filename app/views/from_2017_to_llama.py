@@ -99,7 +99,6 @@ def _draw_effect(swap: Swap, effect: SwapEffect) -> None:
             key="swap_figure",
             alt=f"{swap.title}: {', '.join(curves.lines)}",
             projector=session.values()["projector"],
-            fills=True,
         )
     st.caption(effect_in_words(swap, effect))
 

@@ -3,7 +3,7 @@
 `explained` is what a part says of itself on screen, where it differs from the paper's: a sentence
 or two, on a feed-forward with places for its sizes; of a table, what it is made of; of an output,
 what comes before the word “logit”. `blocks`, of an output in several blocks, has a text for each.
-`picture` is what one sees of a table. `steps` names what happens within a part and is shown as a
+`steps` names what happens within a part and is shown as a
 step of its own: its name in HeadSteps, and the module whose output it is.
 """
 
@@ -142,8 +142,6 @@ class NoPositions(nn.Module):
 class HalvedPositions(PositionalEncoding):
     """The paper's sinusoids, all sines before all cosines (Marian, Junczys-Dowmunt et al. 2018,
     as tensor2tensor first had it)."""
-
-    picture = "All sines first, then all cosines; in each half, fast waves are on the left."
 
     def __init__(self, max_length: int, d_model: int):
         with torch.device("cpu"):  # numbers, even where a model is built without any

@@ -16,7 +16,7 @@ from headlight.app.server import garbage
 from headlight.app.state import history as history_module
 from headlight.app.state.cache import ByteBoundedCache
 from headlight.app.state.pages import EXPORT, HOME, PAGES
-from headlight.model.analysis import positions
+from headlight.model.analysis import predictions
 from headlight.model.probing.trace import Pass
 
 
@@ -189,10 +189,8 @@ def test_predictions_of_a_run_seen_before_are_not_computed_again(page, monkeypat
     page.run()
     page.toggle("causal").set_value(False).run()
     count = []
-    predictions = positions.predictions
-    monkeypatch.setattr(
-        positions, "predictions", lambda trace: count.append(1) or predictions(trace)
-    )
+    of = predictions.predictions
+    monkeypatch.setattr(predictions, "predictions", lambda trace: count.append(1) or of(trace))
     for value in (True, False):
         page.toggle("causal").set_value(value).run()
     assert not page.exception and not count

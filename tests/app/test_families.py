@@ -6,15 +6,16 @@ from typing import cast
 
 import numpy as np
 import pytest
+import torch
 
 from headlight.app.results import layer_results
 from headlight.app.results.shown import Shown
 from headlight.app.state import catalog
 from headlight.app.state.pages import HOME
-from headlight.app.text import block_texts, notices, output_texts
+from headlight.app.text import block_texts, output_texts
 from headlight.model.analysis.architecture import blocks
 from headlight.model.checkpoint import load
-from headlight.model.families.rotary import angles
+from headlight.model.families.rotary import Rotation
 from headlight.model.pretrained.contents import ROUNDED
 from tests.app.common import plain_text
 from tests.model.pretrained.folders import FAMILIES, in_doubles, write
@@ -105,8 +106,6 @@ def test_blocks_say_what_such_a_model_has(folders, name):
     assert ("RMSNorm" in norms) == rotary
     if "position" in said:
         assert ("learned" in said["position"]) == (name != "marian")
-        halves = "then all cosines" in notices.positions(checkpoint.model)
-        assert halves == (name == "marian")
     assert ("an activation and a norm" in said.get("generator", "")) == (name == "bert")
 
 
@@ -150,14 +149,19 @@ def test_queries_and_keys_are_those_that_are_compared(folders):
     assert np.abs(query @ key.T / query.shape[1] ** 0.5 - expected).max() <= 1e-5
 
 
-def test_rotation_is_drawn_in_the_place_of_a_table(opened, folders):
-    page = opened("qwen3", "positions")
-    assert any("adds no table" in text.value for text in page.caption)
-    config = load(folders / "qwen3").model.config
-    import torch
-
-    turned = angles(config.rotary, config.d_head, 4, torch.float32)
-    assert turned.shape == (4, config.d_head // 2) and (turned[0] == 0).all()
+def test_angles_stand_in_the_place_of_a_table(folders):
+    """Those by which the model turns a vector that lies along the first axis of each pair."""
+    checkpoint = load(folders / "qwen3")
+    run = checkpoint.run(TEXT)
+    view = SimpleNamespace(model=checkpoint.model, checkpoint=checkpoint)
+    shown = cast(Shown, SimpleNamespace(view=view, trace=checkpoint.trace_run(run)))
+    found = layer_results.places_of(shown, checkpoint.model.sides()[0].title, 2)["angles"]
+    count, pairs = len(run.texts[0].ids), checkpoint.model.config.d_head // 2
+    rotation = next(part for part in checkpoint.model.modules() if isinstance(part, Rotation))
+    along = torch.cat([torch.ones(count, pairs), torch.zeros(count, pairs)], dim=1)[None, None]
+    cosine, sine = rotation(along, count)[0, 0, 2:].chunk(2, dim=1)
+    assert np.allclose(np.cos(found), cosine, atol=1e-5)
+    assert np.allclose(np.sin(found), sine, atol=1e-5)
 
 
 def well(page, *allowed):

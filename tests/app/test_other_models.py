@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from headlight.app.export import pictures, tables
-from headlight.app.state.options import LAB, STEPS
+from headlight.app.state.options import STEPS
 from headlight.app.state.pages import HOME, PAGES
 from headlight.model import checkpoint, load
 from headlight.model.presets import PRESETS
@@ -72,15 +72,11 @@ def test_every_layer_of_every_kind_of_attention(page):
 
 
 @every_model
-def test_every_step_and_every_section(page, name):
+def test_every_step(page, name):
     opened(page, "inside", name)
     for step in STEPS:
         page.session_state["at"] = step
         assert well(page.run()), step
-    opened(page, "positions", name)
-    for section in LAB:
-        page.segmented_control(key="lab").set_value(section).run()
-        assert well(page), section
 
 
 @every_model
@@ -125,10 +121,6 @@ def test_a_model_without_special_tokens_opens_every_page(page):
     for entry in PAGES.values():
         page.switch_page(entry.key).run()
         assert well(page), entry.key
-    page.switch_page("positions").run()
-    for section in LAB:
-        page.segmented_control(key="lab").set_value(section).run()
-        assert well(page), section
     page.number_input(key="pad_to").set_value(9).run()
     assert not page.exception
     assert [error.value for error in page.error if "has no padding token" in error.value]

@@ -2,10 +2,13 @@
 
 import json
 from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
 
+from headlight.app.results import word_results
+from headlight.app.results.shown import Shown
 from headlight.app.server.fair_queue import FairQueue
 from headlight.app.shell import stage
 from headlight.app.state import catalog
@@ -112,6 +115,32 @@ def test_a_word_is_swapped_for_one_of_the_examples_and_back(page, previews):
     page.session_state["other"] = ""
     page.run()
     assert all("why" in each for each in previews(page, [act | {"index": i} for i in (10, 11, 99)]))
+
+
+def test_two_words_change_places(page, previews):
+    page.query_params.update(model="en-fr", source="A dog chases a cat.")
+    page.run()
+    act = {"what": "exchange", "index": 1, "beside": 5}
+    found = previews(page, [act, act | {"index": 5, "beside": 1}])
+    page.session_state["other"], page.session_state["shows"] = "A cat chases a dog.", OTHER
+    page.run()
+    assert [each["said"] for each in found] == [said(page)["said"]] * 2 and found[0]["said"]
+    wrong = [(2, 3), (1, 6), (1, 99), (7, 1)]  # parts of one word, no word, nothing, the end
+    found = previews(page, [act | {"index": one, "beside": two} for one, two in wrong])
+    assert all("why" in each for each in found)
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [("Wheelbarrows chase cats.", "Cats chase wheelbarrows."), ("It doesn't.", "Doesn't it.")],
+)
+def test_whole_words_change_places_and_a_sentence_begins_large(line, wanted):
+    checkpoint = load("en-fr")
+    view = SimpleNamespace(model=checkpoint.model, checkpoint=checkpoint)
+    for text, other in ((line, wanted), (wanted, line)):
+        run = checkpoint.run(text)
+        shown, last = cast(Shown, SimpleNamespace(view=view, run=run)), len(run.texts[0].ids) - 2
+        assert word_results.with_words_exchanged(shown, text, last, 0) == other
 
 
 def test_nothing_is_computed_where_others_wait_or_a_lesson_asks(page, previews, monkeypatch):

@@ -20,6 +20,7 @@ from headlight.model.analysis.attribution import attribution
 from headlight.model.analysis.decomposition import Term
 from headlight.model.checkpoint import SHIPPED
 from headlight.model.probing.head_steps import head_steps
+from headlight.model.probing.trace import read_of
 from headlight.model.surveys.survey import Survey
 from tests.app.common import components
 
@@ -246,6 +247,25 @@ def test_what_a_word_needs_is_what_attention_and_removal_say(answered):
     lost = np.log(found["all"]) - np.log(found["probability"])
     assert np.allclose(lost, given.values["removal"], atol=1e-4)
     assert answered({"what": "needs", "row": 999, "of": ""}) == {"isMissing": True}
+
+
+@pytest.mark.parametrize(("name", "side"), [("en-fr", "target"), ("reviews", "source")])
+def test_what_places_add_is_the_models_own_table(answered, name, side):
+    checkpoint = load(name)
+    model, run = checkpoint.model, checkpoint.run(TEXT)
+    (own,) = [one for one in model.sides() if one.title == side]
+    embedding, ids = model.get_submodule(own.embedding), read_of(model, run)[own.name].ids
+    found = answered({"what": "positions", "side": side, "from": 1, "of": ""}, name)
+    wanted = {
+        "table": embedding.position(len(ids)),
+        "token": embedding.token(torch.tensor([ids]))[0],
+        "embedded": embedding(torch.tensor([ids]))[0],
+    }
+    for part, vectors in wanted.items():
+        assert np.allclose(found[part], vectors.detach()[1:], atol=1e-5), part
+    assert answered({"what": "positions", "side": "none", "from": 0, "of": ""}) == {
+        "isMissing": True
+    }
 
 
 def test_orders_of_the_heads_are_those_of_survey_and_sweep(answered):

@@ -17,7 +17,7 @@ from tests.app.common import App, forget_all
 from tests.conftest import long_but
 
 TEXT = "Two dogs run on the beach."
-PAGES = ("stage", "positions", "lineage")
+PAGES = ("stage", "lineage")
 
 
 @pytest.fixture(scope="module")

@@ -108,13 +108,13 @@ def test_a_link_of_the_header_opens_its_page_in_a_new_tab_too(visit):
     """With all that stands in the address."""
     visit.open("tokenizer?source=A+dog+runs.")
     header = visit.page.locator(HEADER)
-    for name, path in (("Learn", "learn"), ("Share", "take-away"), ("Positions", "positions")):
+    for name, path in (("Learn", "learn"), ("Share", "take-away")):
         address = header.get_by_role("link", name=name, exact=True).evaluate("({ href }) => href")
         assert address == f"{visit.address}/{path}?source=A+dog+runs."
     with visit.page.context.expect_page() as opening:
-        header.get_by_role("link", name="Positions").click(modifiers=["ControlOrMeta"])
+        header.get_by_role("link", name="Share").click(modifiers=["ControlOrMeta"])
     opened = opening.value
-    expect(opened.locator(PAGES["positions"].picture)).to_be_visible()
+    expect(opened.locator(PAGES["take-away"].picture)).to_be_visible()
     assert "source=A+dog+runs." in opened.url and "/tokenizer" in visit.page.url
 
 

@@ -237,9 +237,10 @@ def test_every_depth_is_computed_here_and_what_is_not_is_said(opened):
     assert "depth=number" in tab.page.url
     tab.press("1")
     expect(tab.page.locator("canvas")).to_have_attribute("aria-label", re.compile("cross"))
-    for view, said in (("After each layer", "If it stopped"), ("Needs", "needs")):
+    said = {"After each layer": "If it stopped", "Needs": "needs", "Positions": "Each place adds"}
+    for view, text in said.items():
         tab.page.get_by_role("button", name=view).click()
-        expect(tab.finding).to_contain_text(said)
+        expect(tab.finding).to_contain_text(text)
     tab.press("2")
     tab.page.get_by_role("button", name="By effect").click()
     expect(tab.finding).to_contain_text("cross 2.1")

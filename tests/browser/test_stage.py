@@ -15,6 +15,7 @@ MA = "?model=en-fr&kind=cross&layer=3&head=3&follow=11+ma"
 HTML = {"accept": "text/html"}
 PLACE = ".st-key-stage_place"
 FIRST_OF_CROSS = {"x": 906, "y": 130}  # in a window of 1280 × 900
+EMBEDDING = {"x": 110, "y": 16}  # of the source
 MOUNTS = "headlightStage.mounts"
 # What can be read on the stage, while it is covered, in every frame from now on.
 WATCH = """() => {
@@ -148,6 +149,16 @@ def test_the_model_stands_above_its_heads(visit):
     press(visit, "ArrowRight")  # another word, another question
     expect(finding(visit)).to_contain_text("sœur needs sister")
     assert "depth=model" in page.url and "whole=needs" in page.url
+    press(visit, "1")
+    page.get_by_role("button", name="Maps").click()
+    picture.click(position=EMBEDDING)
+    alike = "at place {}, is most like its neighbour"
+    expect(finding(visit)).to_contain_text(f"She, {alike.format(1)}: 97%")
+    press(visit, "ArrowDown", "ArrowRight")
+    expect(finding(visit)).to_contain_text(f"has, {alike.format(2)}s: 97%")
+    expect(page.locator(f"{PLACE} .legend")).to_contain_text("Place 2, number 1: table 0.841")
+    page.get_by_role("button", name="+ word").click()
+    expect(finding(visit)).to_contain_text("has, at place 2, enters layer 1 as word + place")
     visit.open(f"attribution{MA}" + "&picture=Source+words")
     expect(finding(visit)).to_contain_text("ma needs my")
     visit.open(f"residual{MA}")
@@ -291,12 +302,12 @@ def test_screen_readers_and_small_windows(visit, scheme):
     visit.open(MA)
     for size in ((1280, 720), (390, 844)):
         page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
-        page.locator(f"{PLACE} canvas").focus()
-        for view in ("1", "2", "3", "4", " ", "beams", "Sampled"):
+        for view in ("1", "Positions", "2", "3", "4", " ", "beams", "Sampled"):
             if len(view) == 1:
+                page.locator(f"{PLACE} canvas").focus()
                 press(visit, view)
             else:
-                page.get_by_role("button", name=view).click()
+                page.get_by_role("button", name=re.compile(f"{view}$")).click()
             page.evaluate(AXE_SCRIPT)
             found = page.evaluate(
                 "axe.run('.st-key-stage_place').then(({ violations }) => violations)"

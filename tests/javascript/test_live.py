@@ -327,6 +327,12 @@ def test_what_the_stage_asks_is_answered_as_by_the_app(engine, name):
     for field in ("attention", "probability", "all"):
         assert np.allclose(found[field], getattr(expected, field), atol=LOGITS)
     assert ask("asked", about="needs", row=999, read=read) is None
+    for side in trace.sides.values():
+        about = {"about": "positions", "side": side.title, "from": 1}
+        found = arrays(ask("asked", **about, read=read), ("table", "token", "embedded"))
+        parts = trace.table, trace.token, trace.embedded
+        for ours, theirs in zip(found, parts, strict=True):
+            assert np.abs(ours - theirs[side.name][1:].ravel()).max() <= LOGITS
     found = ask("asked", about="effect", read=read)["effects"]
     for kind, effects in sweep(model, run, heads_off(model)).by_head(trace.kinds).items():
         assert np.allclose(found[kind], effects, atol=20 * LOGITS)  # of a sum over the text

@@ -34,7 +34,7 @@ from tests.model.common import random_model, run_of, tiny_tokenizer
 
 FILES = [
     f"app/components/stage/{name}.js"
-    for name in ("arithmetic", "state", "finding", "row", "number", "adds", "write")
+    for name in ("arithmetic", "state", "finding", "row", "number", "positions", "adds", "write")
 ]
 NAMES = sorted(folder.name for folder in SHIPPED.iterdir())
 FEW, MANY, SENTENCES = 6, 300, 6  # heads; sentences of each model
@@ -108,9 +108,11 @@ def test_paths_are_seen_where_a_sentence_is_compared(stage, trace):
     outputs = load("en-fr").outputs
     packed = pack_trace(trace, Reading(), answers=answers_of(trace, outputs))
     see = partial(stage, packed=packed, where={"depth": "model", "whole": "paths"})
-    assert see("(state) => [state.wholes.length, state.seen]") == [3, 0]
+    known = ["maps", "after", "needs", "positions"]
+    assert see("(state) => [state.wholes, state.seen]") == [known, 0]
     see = partial(see, compared="A")
-    assert see("(state) => [state.wholes.length, state.seen]") == [4, 3]
+    known.insert(3, "paths")
+    assert see("(state) => [state.wholes, state.seen]") == [known, 3]
     told = "(state) => { state.told.A = 341; state.told[JSON.stringify(state.pathsOf())] = %s; "
     ends = told + "return [state.question(), findingOf(state)]; }"
     asked = {"what": "paths", "compared": "A", "measured": 341}
@@ -646,6 +648,82 @@ def test_the_parts_of_a_logit_are_said_and_written_as_they_are(stage, name, size
         assert stage(code, packed=packed, focus=focus, **hidden)[:2] == [4, False]
 
 
+# Draws the places around a word, and tells what was written where, and the pixels of each block.
+PLACED_WORDS = """(state) => {
+  CAMERA
+  const { found, size, side, index, isInput } = GIVEN, texts = [], sheets = [];
+  for (const each of Object.values(found)) each.data = Float32Array.from(each.data);
+  const pen = { createImageData: (w, h) => ({ data: new Uint8ClampedArray(4 * w * h) }),
+    putImageData: ({ data }) => sheets.push([...data]) };
+  globalThis.document = { createElement: () => ({ getContext: () => pen }) };
+  Object.assign(state, { depth: MODEL, whole: isInput ? INPUT : PLACES });
+  state.chooseSpot(side, index);
+  state.told[JSON.stringify(state.placesOf())] = found;
+  const camera = { ...cameraOf(size, texts), images: new Map() };
+  const [lost, done, black] = ["#ff0000", "#0000ff", "#000000"];
+  Object.assign(camera.colours, { lost, done, paper: black, line: black });
+  drawPlaces(state, camera, found, 1, isInput);
+  const { blocks, table } = wavesOf(found);
+  state.dimension = blocks[0][1][1];
+  const told = [numberSaid(state), findingOf(state), placesScale(state)];
+  const clicked = placeAt(state, camera, found, size[0] * 0.3, size[1] * 0.6);
+  return { texts, sheets, blocks, told, alike: alikeOf(table, index), clicked };
+}""".replace("CAMERA", CAMERA)
+SINES, COSINES = [*range(0, 128, 2)], [*range(1, 128, 2)]
+
+
+def blue(table, columns):
+    """The blue of each cell, less its red."""
+    return np.rint(255 * table[:, columns] / np.abs(table).max()).ravel()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "index", "size"),
+    [
+        ("en-fr", LINE, 2, SIZES[0]),
+        ("en-fr", LINE, 2, SIZES[3]),
+        ("reviews", LINE, 1, SIZES[2]),
+        ("english", "a dog runs . " * 60, 200, SIZES[1]),
+        ("english", "a dog runs . " * 60, 255, SIZES[3]),
+    ],
+)
+def test_places_are_drawn_and_said_as_the_table_has_them(stage, name, text, index, size):
+    model = load(name)
+    trace = model.trace(text)
+    packed = pack_trace(trace, Reading(), answers_of(trace, model.outputs))
+    side = next(iter(trace.sides.values()))
+    parts = {"table": trace.table, "token": trace.token, "embedded": trace.embedded}
+    parts = {part: rows[side.name][:256] for part, rows in parts.items()}
+    given = {"found": {part: sent(rows) for part, rows in parts.items()}, "size": size}
+    given |= {"side": side.title, "index": index}
+    kind = next(iter(trace.kinds))
+    focus = {"kind": kind, "layer": 0, "head": 0}
+    for is_input in (False, True):
+        code = PLACED_WORDS.replace("GIVEN", json.dumps(given | {"isInput": is_input}))
+        found = stage(code, packed=packed, focus=focus)
+        expect_to_be_read(found["texts"], size)
+        table = parts["table"].astype(float)
+        waves = [["sine", SINES], ["cosine", COSINES]]
+        assert found["blocks"] == ([["number", [*range(64)]]] if name == "reviews" else waves)
+        drawn = parts["embedded"] if is_input else table
+        for sheet, (_, columns) in zip(found["sheets"], found["blocks"], strict=True):
+            red, _, blues, _ = np.array(sheet).reshape(-1, 4).T.astype(int)
+            assert np.abs(blues - red - blue(drawn, columns)).max() <= 1.5
+        unit = table / np.linalg.norm(table, axis=1, keepdims=True)
+        assert np.allclose(found["alike"], unit @ unit[index], atol=1e-5)
+        number, said, _ = found["told"]
+        at = found["blocks"][0][1][1]
+        wanted = [f"{rows[index, at]:.3f}".replace("-", "−") for rows in parts.values()]
+        assert re.findall(r"−?\d+\.\d{3}", number) == wanted and f"number {at + 1}:" in number
+        others = np.delete(unit @ unit[index], index)
+        share = percent(others.max()).replace("-", "−")
+        lengths = [f"{np.linalg.norm(parts[p][index]):.1f}" for p in ("token", "table")]
+        end = f"vectors of length {' and '.join(lengths)}." if is_input else f": {share}."
+        assert texts(said).endswith(end) and f"at place {index + 1}" in texts(said)
+        assert found["clicked"]["index"] in range(len(table))
+        assert found["clicked"]["dimension"] in found["blocks"][0][1]
+
+
 WRITE = """(state) => {
   CAMERA
   const { found, size, keys } = GIVEN, texts = [];
@@ -764,6 +842,16 @@ def test_a_kind_without_heads_that_align_shows_its_matrix(stage):
     }"""
     best = {"kind": "cross", "heads": [[2, 2]]}
     assert stage(code, where={"view": "best"}, best=best) == [2, 0]
+
+
+def test_two_chosen_words_of_the_first_text_may_change_places(stage):
+    code = """(state) => [["source", 5], ["source", null], ["target", 5]].map(([side, beside]) => {
+      Object.assign(state, { token: { side, index: 1 }, beside });
+      return state.acts().filter(({ key }) => key === "s").map(({ name, act }) => [name, act]);
+    })"""
+    act = {"what": "exchange", "index": 1, "beside": 5}
+    assert stage(code, cards={"swap": False}) == [[["Swap with “red”", act]], [], []]
+    assert stage(code, cards={"swap": True}) == [[], [], []]
 
 
 def test_the_mask_is_switched_where_the_selected_head_has_one(stage, trace):

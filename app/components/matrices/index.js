@@ -185,7 +185,7 @@ class Matrices {
     context.textAlign = "right";
     const every = Math.ceil((1.15 * size(one.down)) / one.down - ROUNDING);
     for (const row of one.labelled ? spaced(rows, every, one.follow) : []) {
-      const text = one.rows.length ? one.rows[row] : String(row + one.first);
+      const text = one.rows.length ? one.rows[row] : String(row + 1);
       const y = one.top + (row + 0.5) * one.down;
       context.fillText(text, one.left - letter * 0.3, y, one.left - letter * 0.3);
     }
@@ -202,7 +202,7 @@ class Matrices {
     for (const column of spaced(columns, step, one.column)) {
       const x = one.left + (column + 0.5) * one.across_;
       const y = one.top - letter * 0.3;
-      const text = named ? one.columns[column] : String(column + one.first);
+      const text = named ? one.columns[column] : String(column + 1);
       context.textAlign = one.turned ? "left" : "center";
       if (one.turned) writeTurned(context, text, x, y, y);
       else context.fillText(text, x, y - letter * 0.3);
@@ -295,7 +295,7 @@ class Matrices {
       return;
     }
     const [row, column] = under;
-    const name = (labels, index, side) => (labels.length ? `“${labels[index]}”` : `${side} ${index + one.first}`);
+    const name = (labels, index, side) => (labels.length ? `“${labels[index]}”` : `${side} ${index + 1}`);
     const value = one.cells[row * one.values[1] + column];
     this.message.textContent = `${one.title}: ${name(one.rows, row, one.row_name)}, ` +
       `${name(one.columns, column, one.column_name)}: ` +

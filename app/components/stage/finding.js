@@ -8,6 +8,7 @@ import { written } from "./camera.js";
 import { effectsOf, effectText, numbersOf } from "./row.js";
 import { COSTS } from "./needs.js";
 import { wayOf } from "./number.js";
+import { placesFinding } from "./positions.js";
 import { HEADS, MODEL, NUMBER, ORDERS, ROW, WHY } from "./state.js";
 
 const NAMED = 3; // words that settle late, in one sentence
@@ -33,7 +34,7 @@ function bestOf(state) {
 
 export function findingOf(state) {
   const part = state.part(), row = state.row();
-  if (state.depth === MODEL && state.seen) return [null, ofAfter, ofNeeds, ofPaths][state.seen](state);
+  if (state.depth === MODEL && state.seen) return [null, ofAfter, ofNeeds, ofPaths, placesFinding, placesFinding][state.seen](state);
   if (state.isCovered(part, state.tileOf(part), row)) return ["This row is covered until you answer."];
   if (state.depth === NUMBER) return ofNumber(state);
   if (state.depth === ROW) return ofRow(state);

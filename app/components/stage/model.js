@@ -7,7 +7,8 @@ import { drawHeads, drawNamed, headsPlace } from "./heads.js";
 import { drawFigure, drawMaps } from "./maps.js";
 import { drawNeeds } from "./needs.js";
 import { drawPaths } from "./paths.js";
-import { PATHS } from "./state.js";
+import { drawPlaces } from "./positions.js";
+import { INPUT, PATHS, PLACES } from "./state.js";
 
 const WAIT = 0.45; // of the way, until the tile that is furthest to the right leaves
 
@@ -28,6 +29,7 @@ export function drawModel(state, camera, z, [from, to, u], pointed) {
   if (heads) drawNamed(state, camera, heads, clamp(2.6 * z - 1.6));
   drawAfter(state, camera, state.answered({ what: "after" }), near(1) * alpha);
   drawNeeds(state, camera, state.answered(state.needed()), near(2) * alpha);
+  for (const view of [PLACES, INPUT]) drawPlaces(state, camera, state.answered(state.placesOf()), near(view) * alpha, view === INPUT);
   if (near(PATHS)) drawPaths(state, camera, state.answered(state.pathsOf()), near(PATHS) * alpha, pointed);
 }
 

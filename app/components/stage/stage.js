@@ -17,10 +17,11 @@ import { cellAt, drawHead } from "./matrix.js";
 import { drawDive, drawModel } from "./model.js";
 import { neededAt } from "./needs.js";
 import { lineAt } from "./lying.js";
+import { numberSaid, placeAt, placesScale, stepNumber } from "./positions.js";
 import { barAt, SPREAD } from "./row.js";
 import { addsOf, spokenStep, stepAt } from "./adds.js";
 import { numberAt, spokenTerm, termOf, wayOf } from "./number.js";
-import { DEPTHS, HEAD, HEADS, MIX, MODEL, NUMBER, ORDERS, PATHS, ROW, StageState, VIEWS, WHY, WORD } from "./state.js";
+import { DEPTHS, HEAD, HEADS, MIX, MODEL, NUMBER, ORDERS, PATHS, PLACES, ROW, StageState, VIEWS, WHOLES, WHY, WORD } from "./state.js";
 import { drawUnder, drawWords } from "./words.js";
 import { branchOf, drawWrite, foundOf, instead, spokenWrite, stepWritten, wordAt, writeFinding, writeNames, writtenAt } from "./write.js";
 
@@ -32,12 +33,13 @@ const STROKE = 200, CLICK = 4, CLICKED = 0.2; // px up for a whole share; px tha
 const LONG_TEXT = [170, 90]; // letters of a question or a text from which on they are smaller, on a phone
 const NAMED = 2; // acts in the finding; further ones are counted
 const HERE = ""; // path of its own page
-const VIEW_NAMES = { maps: "Maps", after: "After each layer", needs: "Needs", paths: "Paths", layer: "By layer", habit: "By habit", effect: "By effect", matrix: "Matrix", lines: "Lines", best: "Best heads", order: "In order", largest: "Largest first", why: "Why" };
+const VIEW_NAMES = { maps: "Maps", after: "After each layer", needs: "Needs", paths: "Paths", positions: "Positions", input: "+ word", layer: "By layer", habit: "By habit", effect: "By effect", matrix: "Matrix", lines: "Lines", best: "Best heads", order: "In order", largest: "Largest first", why: "Why" };
 const HINTS = [
-  ["Click a head to enlarge it.", "Click a column, or press ← →: another word.", "Click a word to hide it. ← →: what another word needs.", "Click a head to enlarge it."],
+  ["Click a head to enlarge it.", "Click a column, or press ← →: another word.", "Click a word to hide it. ← →: what another word needs.", "Click a head to enlarge it.",
+    ...Array(2).fill("Click a number to read it, a word for its place. ↑ ↓: another place.")],
   "Click a head to enlarge it.", "Click a row to select it, again to see how its weights arise.", "Click a bar to select it, again to see its numbers. ↑ ↓: another row.",
   "← →: another product. With Shift: another key. ↑ ↓: another query."];
-const TOUCHED = [["Tap a head.", "Tap a row.", "Tap a word to hide it.", "Tap a head."], "Tap a head.", "Tap a row twice to open it.", "Tap a bar twice to open it.", "Tap a product."]; // the same on a phone
+const TOUCHED = [["Tap a head.", "Tap a row.", "Tap a word to hide it.", "Tap a head.", "Tap a number.", "Tap a number."], "Tap a head.", "Tap a row twice to open it.", "Tap a bar twice to open it.", "Tap a product."]; // the same on a phone
 const BARE = { [HEAD]: "Select a row, and again: its weights as bars.", [ROW]: "↑ ↓: another row." }; // where only weights are known
 const WRITTEN = ["← →: another word. Click another token or text to go on from it. Space: play.", "← →: another column.", "↑ ↓: another text. Blue: not in the greedy text."];
 const TAPPED = ["Tap another token or text.", "Tap a column.", "Blue: not in the greedy text."]; // the same on a phone
@@ -78,14 +80,15 @@ export class Stage {
     const drawing = element("form", { class: "slider", hidden: "" });
     for (const [key, name, step] of [["temperature", "temperature", "0.1"], ["seed", "seed", "1"]])
       drawing.append(element("label", {}, `${name} `, element("input", { type: "number", name: key, step })));
-    const under = element("div", { class: "under" }, bar, next, slider, drawing);
+    const apart = element("div", { class: "slider" });
+    const under = element("div", { class: "under" }, bar, next, slider, drawing, apart);
     const finding = element("p", { class: "finding", "aria-live": "polite" });
     const views = element("div", { class: "views", role: "group", "aria-label": "View" });
     const again = element("input", { class: "again", "aria-label": "Sentence", placeholder: "Type a sentence" });
     const tools = element("div", { class: "tools" }), spoken = element("div", { class: "spoken", "aria-live": "polite" });
     const learn = element("a", {}, "Learn"), share = element("a", {}, "Share"), present = button("Present"), more = button("More", { "aria-haspopup": "dialog" });
     const legend = element("div", { class: "legend", "aria-hidden": "true" }, element("span"), element("span"), element("span", { class: "scale" }, element("span"), "0%", element("i"), "100%"));
-    this.parts = { canvas, rail, words, outcome, bar, next, slider, under, finding, views, tools, spoken, learn, share, present, more, legend, again, written, drawing };
+    this.parts = { canvas, rail, words, outcome, bar, next, slider, under, finding, views, tools, spoken, learn, share, present, more, legend, again, written, drawing, apart };
     const isFramed = new URLSearchParams(location.search).get("embed") === "true";
     this.root = element("div", { class: "stage", "data-waiting": "" }, // until it is told something
       element("header", { class: "top" }, element("b", { class: "logo", translate: "no" }, "Headlight"), rail,
@@ -346,12 +349,13 @@ export class Stage {
     const { state } = this, { depth } = state;
     if (state.isWriting) return this.openWrite(at);
     if (depth === HEADS) return this.sort(at);
-    const from = { [MODEL]: state.whole, [HEAD]: this.lines, [ROW]: state.stopShown ?? state.stopped, [NUMBER]: state.numberShown ?? state.number }[depth];
-    state[{ [MODEL]: "whole", [HEAD]: "view", [ROW]: "stop", [NUMBER]: "number" }[depth]] = at;
+    const to = depth === MODEL ? WHOLES.indexOf(state.wholes[at]) : at;
+    const from = { [MODEL]: state.seen, [HEAD]: this.lines, [ROW]: state.stopShown ?? state.stopped, [NUMBER]: state.numberShown ?? state.number }[depth];
+    state[{ [MODEL]: "whole", [HEAD]: "view", [ROW]: "stop", [NUMBER]: "number" }[depth]] = to;
     this.bands();
     this.fetch();
     this.camera.move(VIEW, (u) => {
-      if (depth === MODEL) this.whole = [from, at, ease(u)];
+      if (depth === MODEL) this.whole = [from, to, ease(u)];
       else if (depth === HEAD) this.lines = lerp(from, at, ease(u));
       else if (depth === NUMBER) state.numberShown = lerp(from, at, ease(u));
       else state.stopShown = lerp(from, at, u);
@@ -462,7 +466,7 @@ export class Stage {
     this.fetch();
     this.keep();
     const { depth, seen, isAdding, step } = this.state;
-    this.parts.spoken.textContent = isAdding && step !== null ? spokenStep(this.state) : depth === NUMBER ? (this.state.number === WHY ? this.parts.finding.textContent : spokenTerm(this.state)) : depth >= HEAD ? spokenCell(this.state) : seen && depth === MODEL ? this.parts.finding.textContent : this.state.name();
+    this.parts.spoken.textContent = isAdding && step !== null ? spokenStep(this.state) : depth === NUMBER ? (this.state.number === WHY ? this.parts.finding.textContent : spokenTerm(this.state)) : depth >= HEAD ? spokenCell(this.state) : seen && depth === MODEL ? (this.state.isPlaces && numberSaid(this.state)) || this.parts.finding.textContent : this.state.name();
   }
 
   /** What a lesson asks for. */
@@ -477,11 +481,14 @@ export class Stage {
     return Boolean(choice) && this.answer(choice);
   }
 
-  touch(side, index) {
+  touch(side, index, isSecond = false) {
     if (this.answerBy(side, index)) return;
     if (this.state.page) return this.go(HEAD);
     const { state } = this, part = state.part(), { token } = state;
+    state.beside = isSecond && token?.side === side && token.index !== index ? index : null;
+    if (state.beside !== null) return this.selected();
     state.token = token?.side === side && token.index === index ? null : { side, index };
+    if (state.isPlaces) state.chooseSpot(side, index);
     if (side === part.query && index - state.shift() >= 0)
       state.chooseRow(Math.floor((index - state.shift()) / state.sides(part)[0].every));
     this.selected();
@@ -583,7 +590,11 @@ export class Stage {
     }
     if (tiles) {
       const found = headAt(tiles, x, y);
-      if (!found && this.partUnder([x, y])?.[1] === "start" && this.engine.hasPages !== false) return lead(this.toPage("positions"), false, true);
+      const [side, name] = (!found && this.partUnder([x, y])) || [];
+      if (name === "start" && state.wholes.includes(WHOLES[PLACES])) {
+        [state.token, state.side] = [null, side];
+        return this.see(state.wholes.indexOf(WHOLES[PLACES]));
+      }
       if (!found) return this.tellPart([x, y]);
       this.choose(found);
       if (state.look.lesson?.heads) return this.answer([found.kind, found.layer, found.head]);
@@ -648,6 +659,7 @@ export class Stage {
     if (depth === HEAD && this.state.view) return "";
     if (depth === HEAD && this.state.key >= 0 && !this.camera.isNarrow) return "Click the cell again to see how its weight arises. Heads says which head links the two most.";
     if (depth !== MODEL) return (this.state.isBare && BARE[depth]) || hints[depth];
+    if (this.state.isPlaces) return numberSaid(this.state, this.camera.isNarrow) || `${this.camera.isNarrow ? `${placesScale(this.state).replace(/ · the.*/, "")}. ` : ""}${hints[MODEL][seen]}`;
     return seen && this.run.answers.rows.length === 1 ? "" : hints[MODEL][seen];
   }
 
@@ -655,6 +667,14 @@ export class Stage {
   clickView(x, y) {
     const { state, camera } = this, found = state.answered(state.question());
     if (!found) return;
+    if (state.isPlaces) {
+      const { index, dimension } = placeAt(state, camera, found, x, y) ?? {};
+      if (index === undefined) return;
+      state.dimension = index === state.spot().index && dimension === state.dimension ? null : dimension;
+      state.token = null;
+      state.chooseSpot(state.spot().side, index);
+      return this.selected();
+    }
     if (state.seen === 1) {
       const row = answerAt(state, camera, found, x, y);
       if (row !== null) state.chooseAnswer(row);
@@ -704,7 +724,8 @@ export class Stage {
 
   back() {
     const { state } = this;
-    if (state.token) state.token = null;
+    if (state.isPlaces && state.dimension !== null) state.dimension = null;
+    else if (state.token) state.token = null;
     else if (state.key >= 0 && state.depth < NUMBER) state.key = -1;
     else if (globalThis.headlight?.remote) return (globalThis.headlight.remote.leave(), true); // to the plan for a class
     else if (state.depth > state.shallowest) return (this.go(state.depth - 1), true);
@@ -753,6 +774,13 @@ export class Stage {
       if (found) this.choose(found);
       return true;
     }
+    if (state.isPlaces) {
+      const { side, index } = state.spot();
+      if (dx) stepNumber(state, dx);
+      state.token = null;
+      state.chooseSpot(side, index + dy);
+      return (this.selected(), true);
+    }
     if (state.depth === MODEL) {
       state.chooseAnswer(state.answerRow() + (dx || dy));
       this.selected();
@@ -794,7 +822,7 @@ export class Stage {
     camera.clear();
     if (state.isWriting && this.written >= 0.5) return drawWrite(state, camera, 2 * this.written - 1);
     if (this.isDiving && shown < HEAD) drawDive(state, camera, shown / HEAD);
-    else if (shown < HEADS) drawModel(state, camera, shown, Math.max(...this.whole.slice(0, 2)) < state.wholes.length ? this.whole : [0, 0, 1], this.pointed);
+    else if (shown < HEADS) drawModel(state, camera, shown, this.whole.slice(0, 2).every((at) => state.wholes.includes(WHOLES[at])) ? this.whole : [state.seen, state.seen, 1], this.pointed);
     else if (shown < HEAD) drawHeads(state, camera, shown - HEADS, this.orders ? betweenOrders(state, camera, this.orders) : headsPlace(state, camera), this.pointed);
     else drawHead(state, camera, shown - HEAD, this.lines);
     if (state.look.write && this.written) camera.fill({ x: -EDGE, y: -EDGE, w: camera.W + 2 * EDGE, h: camera.H + 2 * EDGE }, camera.colours.paper, Math.min(1, 2 * this.written), 0);
@@ -823,7 +851,7 @@ export class Stage {
     this.drawTools();
     const [hint, axes, scale] = this.parts.legend.children;
     const isMix = state.depth === ROW && state.stopped === MIX, [name, from, colours, to] = scale.childNodes;
-    scale.hidden = state.isWriting || (state.depth === MODEL && state.seen === PATHS) || state.isAdding || (state.depth === ROW && state.stopped < 2);
+    scale.hidden = state.isWriting || (state.depth === MODEL && state.seen >= PATHS) || state.isAdding || (state.depth === ROW && state.stopped < 2);
     name.textContent = isMix ? "value" : state.depth === MODEL && state.seen === 1 ? "probability" : "attention";
     [from.textContent, to.textContent] = isMix ? [`−${SPREAD}`, `${SPREAD}`] : ["0%", "100%"];
     if (state.ink) colours.style.background = `linear-gradient(to right, ${stopsOf(isMix ? state.look.differences : state.look.palette, state.ink).join()})`;
@@ -857,6 +885,7 @@ export class Stage {
     const { seen, look: { towers } } = this.state;
     if (seen === PATHS) return "blue: carries the difference · red: works against it · thicker: more";
     if (seen === 1) return "ink: from here on its final answer";
+    if (this.state.isPlaces) return placesScale(this.state);
     return seen ? "" : towers?.at(-1).sums ?? "";
   }
 
@@ -926,7 +955,7 @@ export class Stage {
     const { wholes } = state, named = { [MODEL]: wholes.length > 1 ? wholes : [], [HEADS]: state.orders, [HEAD]: this.viewsOfHead, [NUMBER]: state.numbers }[state.depth] ?? [];
     const word = state.stops[WORD] ? [`→ ${state.run.answers.rows[state.writing()][0][0].trim() || "␣"}`] : [];
     const names = state.isWriting ? writeNames(state) : isRow ? ["q · k", root, "softmax", "mix", ...word] : named.map((view) => VIEW_NAMES[view]);
-    const now = state.isWriting ? state.write : [state.seen, state.order, state.view, state.stopped, state.number][state.depth];
+    const now = state.isWriting ? state.write : [wholes.indexOf(WHOLES[state.seen]), state.order, state.view, state.stopped, state.number][state.depth];
     const hadFocus = views.contains(views.getRootNode().activeElement);
     views.drawn = null;
     views.replaceChildren(...names.map((name, at) => {
@@ -985,7 +1014,7 @@ export class Stage {
     box.first = first;
     box.buttons = Array.from({ length: count }, (_, i) => {
       const word = button("", { class: "w" });
-      word.onclick = () => this.touch(title, first + i);
+      word.onclick = ({ shiftKey }) => this.touch(title, first + i, shiftKey);
       return word;
     });
     box.replaceChildren(...box.buttons.flatMap((word) => [document.createTextNode(""), word]));

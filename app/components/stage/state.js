@@ -10,8 +10,11 @@ export const HEADS = 1;
 export const HEAD = 2;
 export const ROW = 3;
 export const NUMBER = 4;
-export const WHOLES = ["maps", "after", "needs", "paths"]; // views of the model, likewise
+export const WHOLES = ["maps", "after", "needs", "paths", "positions", "input"]; // views of the model, likewise
 export const PATHS = 3;
+export const PLACES = 4;
+export const INPUT = 5;
+export const MOST_PLACES = 256; // of a text, that are shown at once
 export const STOPS = ["scores", "scaled", "weights", "output", "word"]; // of a row, likewise
 export const MIX = 3;
 export const WORD = 4;
@@ -53,6 +56,9 @@ export class StageState {
   words = {}; // side → the token chosen there, whose row a head follows, see `row`
   key = -1; // the column chosen, −1: the one with the largest weight
   token = null; // {side, index}: the word that acts are about
+  beside = null; // a second word of that text, which it may change places with
+  side = null; // the text whose places are shown, see `spot`
+  dimension = null; // the number of a place that is chosen
   mix = 1; // from the run before a change, 0, to that after it
   guess = null; // at a covered row, see Stage.paint
   preview = null; // what an act would give that is pointed at: {said, now}
@@ -64,7 +70,7 @@ export class StageState {
   takeRun(bytes) {
     const run = unpack(bytes), before = this.run;
     if (before?.id === run.id) return;
-    if (!before || !same(textsOf(before), textsOf(run))) [this.words, this.key, this.token] = [{}, -1, null];
+    if (!before || !same(textsOf(before), textsOf(run))) [this.words, this.key, this.token, this.dimension] = [{}, -1, null, null];
     this.run = run;
     const lengths = (of) => textsOf(of).map(({ length }) => length);
     if (run.former && !same(lengths(run.former), lengths(run))) run.former = null;
@@ -471,16 +477,43 @@ export class StageState {
 
   // The model
 
-  /** The views of the model that there are: without predictions only its maps; paths where a sentence to
-   * compare with is chosen. */
+  /** The views of the model that there are: some need predictions; paths a sentence to compare with; the input
+   * of layer 1 is one of the places, where they add something. */
   get wholes() {
-    const isKnown = this.run.answers && !this.look.lacks && !this.look.veil?.length;
-    return WHOLES.slice(0, !isKnown ? 1 : this.look.compared ? PATHS + 1 : PATHS);
+    const { lacks, veil, compared } = this.look, { answers } = this.run;
+    if (lacks || veil?.length) return WHOLES.slice(0, 1);
+    const hasInput = this.whole >= PLACES && this.answered(this.placesOf())?.embedded;
+    return WHOLES.filter((_, at) => [true, answers, answers, answers && compared, true, hasInput][at]);
   }
 
   /** The view of the model that is shown. */
   get seen() {
-    return this.whole < this.wholes.length ? this.whole : 0;
+    const { wholes, whole } = this;
+    return wholes.includes(WHOLES[whole]) ? whole : whole === INPUT && wholes.includes(WHOLES[PLACES]) ? PLACES : 0;
+  }
+
+  get isPlaces() {
+    return this.depth === MODEL && this.seen >= PLACES;
+  }
+
+  /** The word whose place is selected, {side, index}: that which acts are about, or else one of the text that was
+   * chosen last, or of the selected head's rows. */
+  spot() {
+    if (this.token) return this.token;
+    const part = this.part(), { sides } = this.run, side = this.side in sides ? this.side : part.query;
+    const own = side === part.query ? this.row() * sides[side].every + this.shift() : 0;
+    return { side, index: within(this.words[side] ?? own, sides[side].labels.length) };
+  }
+
+  chooseSpot(side, index) {
+    [this.side, this.key] = [side, -1];
+    this.words[side] = within(index, this.run.sides[side].labels.length);
+  }
+
+  /** What gives what the places around the selected one add. */
+  placesOf() {
+    const { side, index } = this.spot(), last = Math.max(0, this.run.sides[side].labels.length - MOST_PLACES);
+    return { what: "positions", side, from: Math.min(last, index - (index % MOST_PLACES)) };
   }
 
   /** Whether the model is shown as a figure, in which heads stand. */
@@ -578,7 +611,7 @@ export class StageState {
     if (this.isAdding) return this.addsOf();
     if (this.depth === ROW) return this.carriesOf();
     if (this.depth !== MODEL) return null;
-    return [null, { what: "after" }, this.needed(), this.pathsOf()][this.seen];
+    return [null, { what: "after" }, this.needed(), this.pathsOf()][this.seen] ?? (this.seen ? this.placesOf() : null);
   }
 
   needed() {
@@ -620,6 +653,8 @@ export class StageState {
       if ("swap" in cards && (cards.swap || token.side === first))
         found.push({ key: "w", name: cards.swap ? "Word back" : "Another word", act: { what: "swap", index: token.index }, isDone: cards.swap });
     }
+    if (token?.side === first && this.beside !== null && cards.swap === false)
+      found.push({ key: "s", name: `Swap with “${this.run.sides[first].labels[this.beside]}”`, act: { what: "exchange", index: token.index, beside: this.beside }, isDone: false });
     if (token?.side === this.part().key && this.depth >= HEAD)
       found.push({ key: "e", name: "Hide here", act: { what: "hide", ...token, head: { ...tile } }, isDone: false });
     const isOff = this.isOff(tile);

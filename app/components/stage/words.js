@@ -19,7 +19,7 @@ export function drawWords(stage) {
   const { state, camera, parts: { words } } = stage, part = state.part(), { sides } = state.run;
   const titles = Object.keys(sides), weights = state.weights(), tile = state.tileOf(part), row = state.row();
   const isCovered = state.isCovered(part, tile, row), own = row * sides[part.query].every + state.shift();
-  const other = state.depth === MODEL && state.seen ? weightsOf(state) : null;
+  const other = state.depth === MODEL && state.seen ? weightsOf(state) : null, spot = state.isPlaces ? state.spot() : null;
   titles.forEach((title, n) => {
     const box = stage.boxOf(title), { labels, spaced, every } = sides[title];
     if (box.isWritten) return;
@@ -42,13 +42,13 @@ export function drawWords(stage) {
       const isKey = column >= 0 && state.isWeighed && !isCovered && !state.isMasked(part, tile, row, column);
       const weight = other ? other(title, at) : isKey ? weights[column] : 0, isFilled = weight >= FILLED;
       const isGone = state.mix > 0.5 && Boolean(state.look.hidden?.[title]?.includes(at));
-      const isOwn = title === part.query && at >= own && at < own + sides[title].every;
+      const isOwn = spot ? spot.side === title && spot.index === at : title === part.query && at >= own && at < own + sides[title].every;
       button.textContent = word;
       button.hidden = isSpecial[at];
       button.tabIndex = i === stop ? 0 : -1;
       button.previousSibling.textContent = i && spaced[at] && !isSpecial[at] && !isSpecial[at - 1] ? " " : "";
       const isOther = state.mix > 0.5 && state.run.former && state.run.former.sides[title]?.labels[at] !== word;
-      button.className = ["w", isOther && "new", isOwn && "sel", isGone && "gone", state.token?.side === title && state.token.index === at && "pick"].filter(Boolean).join(" ");
+      button.className = ["w", isOther && "new", isOwn && "sel", isGone && "gone", state.token?.side === title && [state.token.index, state.beside].includes(at) && "pick"].filter(Boolean).join(" ");
       Object.assign(button.style, isFilled && !isGone ? { background: camera.colour(weight), color: camera.inkOn(weight) } : { background: "", color: "" });
       button.setAttribute("aria-label", word + (isFilled ? `, weight ${percent(weight)}` : "") + (isGone ? ", hidden" : ""));
       if (isOwn) button.setAttribute("aria-current", "true");
@@ -102,11 +102,11 @@ function fit(words) {
 /** Beneath the words: the acts on the word that was touched, under it; or the next tokens under the
  * selected one; at the right the slider between before and after. */
 export function drawUnder(stage) {
-  const { state, parts: { under, bar, next, slider, drawing } } = stage;
+  const { state, parts: { under, bar, next, slider, drawing, apart } } = stage;
   const token = state.token, button = token && stage.buttonOf(token);
   bar.hidden = !button || state.isWriting;
   if (!bar.hidden) {
-    const acts = state.acts().filter(({ key }) => "hwe".includes(key));
+    const acts = state.acts().filter(({ key }) => "hwes".includes(key));
     const drawn = JSON.stringify([acts, state.run.id]);
     if (bar.drawn !== drawn) { // an act that is pointed at stays
       bar.drawn = drawn;
@@ -120,10 +120,11 @@ export function drawUnder(stage) {
   }
   slider.hidden = !state.run.former || state.isWriting;
   drawing.hidden = !(state.isWriting && state.write === 2);
+  drawApart(stage, apart, slider.hidden && state.isPlaces && !state.isWriting ? state.acts().find(({ key }) => key === "n") : null);
   for (const input of drawing.querySelectorAll("input"))
     if (input !== document.activeElement) input.value = String(state.look.write?.[input.name] ?? "");
   const own = stage.parts.words.querySelector(".w.sel"), isOfModel = state.depth === MODEL && state.seen;
-  const answers = state.depth !== HEADS && !state.effect?.now?.length ? (isOfModel ? state.answersAt() : state.answers()) : null;
+  const answers = state.depth !== HEADS && !state.isPlaces && !state.effect?.now?.length ? (isOfModel ? state.answersAt() : state.answers()) : null;
   const part = state.part();
   next.hidden = !answers || !own || state.isWriting || state.run.answers.rows.length === 1 || state.run.answers.side !== part.query;
   if (!next.hidden) {
@@ -132,6 +133,14 @@ export function drawUnder(stage) {
     stand(next, own, under, slider.hidden ? 0 : slider.offsetWidth + GAP);
   }
   slider.querySelector("input").value = String(state.mix);
+}
+
+/** An act on all words, at the right. */
+function drawApart(stage, apart, act) {
+  const drawn = JSON.stringify([act ?? null, stage.run?.id]);
+  if (apart.drawn === drawn) return; // one that is pointed at stays
+  apart.drawn = drawn;
+  apart.replaceChildren(...(act ? [stage.actButton(act.act, act.isDone, { class: "tool" }, act.name, element("kbd", {}, act.key.toUpperCase()))] : []));
 }
 
 /** Under a word, as far as the edges allow, of which the right one is taken for so many px. */
