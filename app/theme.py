@@ -298,7 +298,7 @@ STAGE_STYLE = f"""
 }}
 #hl-first.present {{ font-size: 32px; }}
 #hl-first b {{ display: block; font-size: 17px; line-height: 53px; }}
-#hl-first p {{ margin: 4px 0 0; }}
+#hl-first p {{ margin: 4px 0 0; font-size: inherit; }}
 #hl-first :is(i, p + p) {{ color: light-dark(#5d6068, #a9abb2); }}
 #hl-first i {{ font-size: 14px; font-style: normal; }}
 #hl-first p + p {{ margin-top: 35px; line-height: 1.25; }}

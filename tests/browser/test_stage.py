@@ -35,6 +35,21 @@ OPEN = """address => {
 }"""
 
 
+# In every frame, whether the stage lies over the first screen while it waits.
+SEEN_THROUGH = """() => {
+  [window.waited, window.veiled] = [0, 0];
+  const look = () => {
+    const { root } = globalThis.headlightStage?.stage ?? {};
+    if (root?.isConnected && document.getElementById("hl-first")) {
+      waited += 1;
+      veiled += getComputedStyle(root).backgroundColor === "rgba(0, 0, 0, 0)" ? 0 : 1;
+    }
+    requestAnimationFrame(look);
+  };
+  look();
+}"""
+
+
 def finding(visit):
     return visit.page.locator(f"{PLACE} .finding")
 
@@ -123,12 +138,14 @@ def test_a_bar_opens_into_the_numbers_behind_it(visit):
 
 
 def test_the_sentence_stands_there_before_the_app(visit):
-    """In the document, until the stage has something to show or to cover."""
+    """In the document, and to be seen, until the stage has something to show or to cover."""
+    visit.page.add_init_script(f"({SEEN_THROUGH})()")
     for address in ("?model=en-fr&source=A+<b>+dog.", "?model=en-fr&changes=nonsense"):
         document = visit.page.request.get(f"{visit.address}/{address}", headers=HTML).text()
         assert ('id="hl-first"' in document) and "A <b>" not in document
         visit.open(address)
         expect(visit.page.locator("#hl-first")).to_have_count(0)
+        assert visit.page.evaluate("waited > 0 && veiled === 0")
 
 
 def test_the_model_stands_above_its_heads(visit):
