@@ -41,6 +41,8 @@ def draw(page: Page, run: Callable[[], None]) -> None:
     with room_acts.share(), room_acts.turn() as picture_is_drawn, session.running(page.key):
         notes.is_led = room_acts.is_led()
         stage.begin()
+        if notes.drawer != page.key:
+            notes.drawer = ""  # it does not wait on another page
         places = frame.make(body)
         foot, in_room = None, bool(room_acts.code())
         if session.values()["lesson"] or running_lesson.memo().finished or in_room:

@@ -3,6 +3,8 @@
 import ast
 import re
 
+from streamlit.testing.v1 import AppTest
+
 from headlight.app.state.pages import HOME, PAGES
 from headlight.app.state.settings import MASKS
 from tests.conftest import ROOT
@@ -72,3 +74,10 @@ def test_no_table_shows_the_index_of_its_data_frame():
     ]
     options = [{given.arg: ast.unparse(given.value) for given in call.keywords} for call in calls]
     assert len(calls) > 5 and {given.get("hide_index") for given in options} == {"True"}
+
+
+def test_an_open_drawer_does_not_wait_on_another_page(page):
+    page.run()
+    for key, is_open in ((HOME, True), ("learn", False), (HOME, False)):
+        AppTest.run(page.switch_page(key))
+        assert bool(page.session_state["_memo"].drawer) == is_open, key
