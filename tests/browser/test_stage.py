@@ -175,7 +175,7 @@ def test_the_model_stands_above_its_heads(visit):
     expect(finding(visit)).to_contain_text(f"has, {alike.format(2)}s: 97%")
     expect(page.locator(f"{PLACE} .legend")).to_contain_text("Place 2, number 1: table 0.841")
     page.get_by_role("button", name="+ word").click()
-    expect(finding(visit)).to_contain_text("has, at place 2, enters layer 1 as word + place")
+    expect(finding(visit)).to_contain_text("has enters layer 1 as word + place 2")
     visit.open(f"attribution{MA}" + "&picture=Source+words")
     expect(finding(visit)).to_contain_text("ma needs my")
     visit.open(f"residual{MA}")

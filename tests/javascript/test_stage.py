@@ -672,9 +672,9 @@ PLACED_WORDS = """(state) => {
 SINES, COSINES = [*range(0, 128, 2)], [*range(1, 128, 2)]
 
 
-def blue(table, columns):
+def blue(table, columns, most):
     """The blue of each cell, less its red."""
-    return np.rint(255 * table[:, columns] / np.abs(table).max()).ravel()
+    return np.rint(255 * np.clip(table[:, columns] / most, -1, 1)).ravel()
 
 
 @pytest.mark.parametrize(
@@ -705,10 +705,13 @@ def test_places_are_drawn_and_said_as_the_table_has_them(stage, name, text, inde
         table = parts["table"].astype(float)
         waves = [["sine", SINES], ["cosine", COSINES]]
         assert found["blocks"] == ([["number", [*range(64)]]] if name == "reviews" else waves)
-        drawn = parts["embedded"] if is_input else table
+        drawn = parts["embedded"].astype(float) if is_input else table
+        most = np.abs(drawn).max()
+        if is_input:  # a few numbers of a word are far larger than the rest
+            most = min(most, 3 * np.sqrt((drawn**2).mean()))
         for sheet, (_, columns) in zip(found["sheets"], found["blocks"], strict=True):
             red, _, blues, _ = np.array(sheet).reshape(-1, 4).T.astype(int)
-            assert np.abs(blues - red - blue(drawn, columns)).max() <= 1.5
+            assert np.abs(blues - red - blue(drawn, columns, most)).max() <= 1.5
         unit = table / np.linalg.norm(table, axis=1, keepdims=True)
         assert np.allclose(found["alike"], unit @ unit[index], atol=1e-5)
         number, said, _ = found["told"]
@@ -718,7 +721,7 @@ def test_places_are_drawn_and_said_as_the_table_has_them(stage, name, text, inde
         others = np.delete(unit @ unit[index], index)
         share = percent(others.max()).replace("-", "−")
         lengths = [f"{np.linalg.norm(parts[p][index]):.1f}" for p in ("token", "table")]
-        end = f"vectors of length {' and '.join(lengths)}." if is_input else f": {share}."
+        end = f"of lengths {' and '.join(lengths)}." if is_input else f": {share}."
         assert texts(said).endswith(end) and f"at place {index + 1}" in texts(said)
         assert found["clicked"]["index"] in range(len(table))
         assert found["clicked"]["dimension"] in found["blocks"][0][1]

@@ -5,6 +5,7 @@ import { ramp } from "../shared/colours.js";
 import { minus, percent } from "../shared/numbers.js";
 import { one, three } from "./arithmetic.js";
 import { lerp } from "./camera.js";
+import { SPREAD } from "./row.js";
 import { INPUT } from "./state.js";
 
 const CIRCLE = 0.01; // by which sine² + cosine² may miss 1
@@ -61,7 +62,9 @@ function picture(state, found, isInput) {
   const waves = wavesOf(found), { table, blocks, isTurned } = waves, { index } = state.spot(), { side, from } = state.placesOf(), key = `${index} ${isInput}`;
   if (waves.last?.key === key) return waves.last; // it takes 10 ms at 256 places of 768 numbers
   const cells = isInput ? found.embedded : table, own = Math.min(index - from, table.rows - 1);
-  const largest = cells.data.reduce((most, value) => Math.max(most, Math.abs(value)), 0) || 1;
+  const most = cells.data.reduce((most, value) => Math.max(most, Math.abs(value)), 0) || 1;
+  const mean = Math.sqrt(cells.data.reduce((sum, value) => sum + value * value, 0) / cells.data.length);
+  const largest = isInput ? Math.min(most, SPREAD * mean) : most; // some numbers of a word are far larger
   const bars = isInput ? lengthsOf(found).map(([place, word]) => place / (place + word || 1)) : alikeOf(table, own), names = state.run.sides[side].labels.slice(from, from + table.rows);
   return (waves.last = { key, cells, largest, blocks, isTurned, bars, own, from, names, side });
 }
@@ -100,7 +103,7 @@ function image(camera, { cells, largest, side, from }, { name, columns }, isInpu
   [sheet.width, sheet.height] = [columns.length, rows];
   const pen = sheet.getContext("2d"), pixels = pen.createImageData(columns.length, rows);
   for (let row = 0; row < rows; row++)
-    columns.forEach((column, at) => pixels.data.set([...colour(cell(cells, row, column) / largest), 255], 4 * (row * columns.length + at)));
+    columns.forEach((column, at) => pixels.data.set([...colour(Math.max(-1, Math.min(1, cell(cells, row, column) / largest))), 255], 4 * (row * columns.length + at)));
   pen.putImageData(pixels, 0, 0);
   camera.images.set(key, sheet);
   return sheet;
@@ -187,7 +190,7 @@ export function placesScale(state) {
   if (!found || !(found.angles ?? found.table).data.length) return "";
   const { largest, cells } = picture(state, found, state.seen === INPUT), most = largest >= 0.995 && largest < 1.005 ? "1" : largest.toPrecision(2);
   if (cells.data.every((value) => value === 0)) return "all numbers: 0";
-  return `red: −${most} · blue: ${most}${state.seen === INPUT ? "" : " · the same for every sentence"}`;
+  return state.seen === INPUT ? `red: −${most} or less · blue: ${most} or more` : `red: −${most} · blue: ${most} · the same for every sentence`;
 }
 
 export function placesFinding(state) {
@@ -198,7 +201,7 @@ export function placesFinding(state) {
   const { bars, own, from, names, isTurned, cells } = picture(state, found, state.seen === INPUT), at = `, at place ${index + 1}, `;
   if (state.seen === INPUT) {
     const [place, length] = lengthsOf(found)[own].map(one);
-    return [word, at, `enters layer 1 as word + place, vectors of length ${length} and ${place}.`];
+    return [word, ` enters layer 1 as word + place ${index + 1}, of lengths ${length} and ${place}.`];
   }
   if (cells.data.every((value) => value === 0)) return ["No place adds anything: ", word, " enters layer 1 the same wherever it stands."];
   const start = isTurned ? "No vector is added: each place turns queries and keys by angles of its own. " : "Each place adds a vector of its own. ";
