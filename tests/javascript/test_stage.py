@@ -722,7 +722,7 @@ def test_places_are_drawn_and_said_as_the_table_has_them(stage, name, text, inde
         share = percent(others.max()).replace("-", "−")
         lengths = [f"{np.linalg.norm(parts[p][index]):.1f}" for p in ("token", "table")]
         end = f"of lengths {' and '.join(lengths)}." if is_input else f": {share}."
-        assert texts(said).endswith(end) and f"at place {index + 1}" in texts(said)
+        assert texts(said).endswith(end) and f"place {index + 1}" in texts(said)
         assert found["clicked"]["index"] in range(len(table))
         assert found["clicked"]["dimension"] in found["blocks"][0][1]
 
