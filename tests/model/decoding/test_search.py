@@ -23,7 +23,7 @@ from headlight.model.families.parts import ActivatedFeedForward
 from headlight.model.masks import Masks
 from headlight.model.probing.capture import view
 from headlight.model.probing.interventions import replace_head
-from headlight.model.transformer import FeedForward, MaskedSoftmax, MultiHeadAttention, Scores
+from headlight.model.transformer import MaskedSoftmax, MultiHeadAttention
 from headlight.model.variants import FourthRootScores, PrunedSoftmax
 from tests.devices import here, within
 from tests.model.common import in_short, max_difference, random_ids, random_model
@@ -63,13 +63,6 @@ def ends(model):
     handle = model.generator.register_forward_hook(more_eos)
     yield
     handle.remove()
-
-
-@pytest.mark.parametrize("decode", [greedy_decode, beam_search])
-def test_cache_changes_nothing(model, src, ends, decode):
-    with_cache, without = decode(model, src), decode(model, src, use_cache=False)
-    assert with_cache == without
-    assert len({len(ids) for ids in with_cache}) > 2  # they did end at different steps
 
 
 @torch.inference_mode()
@@ -169,22 +162,6 @@ class Window(MaskedSoftmax):
         return super().forward(scores, here(near) if mask is None else mask & here(near))
 
 
-class Later(Scores):
-    """Scores that fall with the place of their row."""
-
-    def forward(self, q, k):
-        return super().forward(q, k) - here(
-            torch.arange(q.shape[-2])[:, None] * k.mean(-1)[:, :, None]
-        )
-
-
-class Running(FeedForward):
-    """A feed-forward of all that came before."""
-
-    def forward(self, x):
-        return super().forward(x.cumsum(dim=1))
-
-
 def put(name, make):
     """Another part in every decoder layer; its parameters those that were there."""
 
@@ -202,11 +179,6 @@ def sizes_of(old):
     return old.linear1.in_features, old.linear1.out_features
 
 
-def two_heads(model):
-    for layer in model.decoder.layers:
-        layer.cross_attn.n_heads = layer.cross_attn.n_key_heads = 2
-
-
 def backwards(model):
     """By an attribute of an instance, as one tries something out."""
     for layer in model.decoder.layers:
@@ -221,18 +193,11 @@ def begins_with_padding(model):
 SWAPPED = {  # part → a change of a model that is not the paper's then
     "no cross-attention": put("cross_attn.softmax", lambda old: Nothing()),
     "pruned": put("cross_attn.softmax", lambda old: PrunedSoftmax(old, range(4))),
-    "a pruned head": put("self_attn.softmax", lambda old: PrunedSoftmax(old, [1])),
     "a window": put("self_attn.softmax", lambda old: Window()),
-    "scores by place": put("self_attn.scores", lambda old: Later()),
     "other scores": put("cross_attn.scores", lambda old: FourthRootScores()),
-    "a running sum": put("feed_forward", lambda old: Running(*sizes_of(old))),
     "an activation": put("feed_forward", lambda old: ActivatedFeedForward(*sizes_of(old), "silu")),
     "no bias": put("self_attn.query", lambda old: nn.Linear(*old.weight.shape, bias=False)),
     "no norm": put("norm2", lambda old: nn.Identity()),
-    "no weights of a norm": put(
-        "norm1", lambda old: nn.LayerNorm(old.normalized_shape, elementwise_affine=False)
-    ),
-    "fewer heads": two_heads,
     "a method": backwards,
     "its beginning": begins_with_padding,
 }  # fmt: skip
@@ -290,6 +255,8 @@ def test_a_system_without_a_last_token_writes_until_there_is_no_room(decode):
 def test_batch_equals_one_by_one(model, src, ends, decode):
     alone = [decode(model, row[row != 0][None], max_length=20)[0] for row in src]
     assert decode(model, src, max_length=20) == alone
+    assert decode(model, src, max_length=20, use_cache=False) == alone
+    assert len({len(ids) for ids in alone}) > 2  # they did end at different steps
 
 
 def test_beam_of_one_is_greedy(model, src, ends):

@@ -140,11 +140,11 @@ def test_they_act_in_one_order_whatever_the_line():
     [
         ("weight:3>1:0.6", "uniform"), ("temperature:3.0", "uniform"), ("uniform", "off"),
         ("uniform", "mean"), ("weight:3>1:0.6", "mean"), ("off", "patch"), ("mean", "patch"),
-        ("uniform", "patch"),
+        ("uniform", "patch"), ("skip", "patch"),
     ],
 )  # fmt: skip
 def test_what_acts_later_leaves_nothing_of_what_acts_before(first, last):
-    """On one head, in either order of the line."""
+    """On one head, or one feed-forward, in either order of the line."""
     model = random_model("paper")
     chance = torch.Generator().manual_seed(3)
     means = {
@@ -152,34 +152,12 @@ def test_what_acts_later_leaves_nothing_of_what_acts_before(first, last):
         for site in model.sites()
     }
     given = PatchInputs(means, recorded(model, Run(other_texts(model))))
-    lines = [f"encoder.1.2={verb}" for verb in (first, last)]
+    place = "encoder_feed_forward.1" if first == "skip" else "encoder.1.2"
+    lines = [f"{place}={verb}" for verb in (first, last)]
     before, expected = (logits(model, line, given=given) for line in lines)
     assert (before - expected).abs().max() > 1e-5
     for line in ("; ".join(lines), "; ".join(lines[::-1])):
         same(logits(model, line, given=given), expected)
-
-
-def test_a_sublayer_that_is_skipped_may_be_patched():
-    model = random_model("paper")
-    given = PatchInputs(other=recorded(model, Run(other_texts(model))))
-    lines = "encoder_feed_forward.1=skip", "encoder_feed_forward.1=patch"
-    expected = logits(model, lines[1], given=given)
-    for line in ("; ".join(lines), "; ".join(lines[::-1])):
-        same(logits(model, line, given=given), expected)
-
-
-def test_a_weight_is_set_after_the_temperature():
-    """The others of its row are those of the softmax at that temperature."""
-    model = random_model("paper")
-    warm, both = (
-        trace(model, Run(texts_of(model), changes=parse(line))).attention["encoder"][0, 1]
-        for line in ("encoder.1.2=temperature:3.0",
-                     "encoder.1.2=weight:3>1:0.6; encoder.1.2=temperature:3.0")
-    )  # fmt: skip
-    expected = warm.copy()
-    expected[2] *= 0.4 / (1 - warm[2, 0])
-    expected[2, 0] = 0.6
-    assert np.abs(both - expected).max() <= 1e-6
 
 
 def test_without_changes_and_after_them_nothing_differs(preset):
@@ -332,15 +310,6 @@ def test_positions_that_a_table_has_not_are_refused(preset):
     for shift in (most - longest + 1, most - 1, most, most + 5):
         with pytest.raises(CannotChange, match=f"leaves {max(0, most - shift)} positions"):
             logits(model, f"source=positions:shifted-{shift}")
-
-
-def test_what_is_said_of_a_head_leaves_what_has_no_heads():
-    model = random_model("paper")
-    given = PatchInputs(other=recorded(model, Run(other_texts(model))))
-    heads = "; ".join(f"{kind}.1.1=patch" for kind in ("encoder", "decoder", "cross"))
-    found = logits(model, "all.1.1=patch", given=given)
-    assert torch.equal(found, logits(model, heads, given=given))
-    assert not torch.equal(found, logits(model))
 
 
 def other_texts(model):
