@@ -81,11 +81,7 @@ def test_less_distance_is_more_local():
         numbers |= {"distance": np.full((1, 1), distance)}
         return Measured(numbers, uniform, {name: np.full((1, 1), 9) for name in numbers})
 
+    nothing = measured(load("copy").trace("", ""))["encoder"]  # too few rows are no pattern
+    assert nearest_habit(nothing, 0, 0) is None
     assert nearest_habit(one(0.5), 0, 0) == Habit("local", "distance", less=True)
     assert not nearest_habit(one(0.5), 0, 0).is_share
-
-
-def test_too_few_rows_are_no_pattern():
-    checkpoint = load("copy")
-    nothing = measured(checkpoint.trace("", ""))["encoder"]
-    assert nearest_habit(nothing, 0, 0) is None

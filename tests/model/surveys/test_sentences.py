@@ -110,15 +110,10 @@ def test_a_line_that_is_neither_is_named(tmp_path, text):
         read(file)
 
 
-def test_half_a_character_is_named(en_de):
+def test_a_line_too_long_or_with_half_a_character_is_named(en_de):
     """As Python has a byte of the command line that is no UTF-8."""
     with pytest.raises(DataError, match=r"^The text is not UTF-8\.$"):
         encode(en_de, [Line(1, "A \udcff dog.")])
-    with pytest.raises(DataError, match="Line 7: The text is not UTF-8"):
-        encode(en_de, [Line(1, "A dog."), Line(7, "A dog.", "Ein \udcff.")])
-
-
-def test_a_line_too_long_is_named_with_both_numbers(en_de):
     lines = [Line(1, "A dog."), Line(7, "dog" + " dog" * 1023)]
     with pytest.raises(DataError, match=r"Line 7: The source is 1,025 .* at most 1,024\."):
         encode(en_de, lines)
