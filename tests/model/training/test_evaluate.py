@@ -61,7 +61,7 @@ def test_any_of_several_references_will_do():
     assert all(figures[name] == pytest.approx(100) for name in ("bleu_lc", "bleu", "chrf"))
     assert figures["interval"] == pytest.approx(0) and "case:lc" in figures["signature"]["bleu_lc"]
     lowered = evaluate.bleu_and_chrf([text.lower() for text in texts], references)
-    assert lowered["bleu_lc"] == pytest.approx(100) and lowered["bleu"] < 60
+    assert lowered["bleu_lc"] == pytest.approx(100) and lowered["bleu"] < 90
     worse = evaluate.bleu_and_chrf([others[0], *texts[1:]], [[text] for text in texts])
     theirs = BLEU(lowercase=True).corpus_score([others[0], *texts[1:]], [texts])
     assert worse["bleu_lc"] == pytest.approx(theirs.score)
