@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from headlight.model import load
-
 DATA = os.environ.get("HEADLIGHT_DATA")
 LEAST = 0.8
 CAPTIONS = "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco"
@@ -30,11 +28,6 @@ COLOURS, NOUNS = (
 )
 
 pytestmark = pytest.mark.long
-
-
-@pytest.fixture(scope="module")
-def en_fr():
-    return load("en-fr")
 
 
 def lines(*path: str) -> list[str]:

@@ -18,11 +18,6 @@ CARS = "She has never seen the red car of my sister."
 
 
 @pytest.fixture(scope="module")
-def en_fr():
-    return load("en-fr")
-
-
-@pytest.fixture(scope="module")
 def cars(en_fr):
     return en_fr.run(CARS)
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.model import load
 from headlight.model.decoding.search import greedy_decode
 from headlight.model.masks import Masks
 from headlight.model.presets import PRESETS
@@ -41,11 +40,6 @@ WITHIN = {torch.float32: 1e-5, torch.float64: 1e-10}
 @pytest.fixture(params=list(PRESETS))
 def preset(request):
     return request.param
-
-
-@pytest.fixture(scope="module")
-def en_de():
-    return load("en-de")
 
 
 def texts_of(model):

@@ -13,14 +13,9 @@ from headlight.model.probing.run import Run
 from headlight.model.probing.sweeps import NEED_ANOTHER, Score, paths, sweep
 from headlight.model.probing.trace import ids_of, read_of
 from tests.model.analysis.test_streams import made, recorded_by_hand
-from tests.model.common import hooks, in_short, load
+from tests.model.common import hooks, in_short
 
 TARGET = "Mon père est professeur."
-
-
-@pytest.fixture(scope="module")
-def en_fr():
-    return load("en-fr")
 
 
 @pytest.fixture(scope="module")

@@ -19,10 +19,8 @@ from tests.model.recording.models import (
     THEIRS,
     E,
     L,
-    Own,
     T,
     eager,
-    in_part,
     inputs_of,
     model_of,
     named,
@@ -50,23 +48,6 @@ def test_weights_are_those_of_output_attentions(name):
         assert np.abs(mine - theirs).max() <= 1e-6
         found += 1
     assert found == len(recorded.attention)
-
-
-def test_modules_of_torch():
-    model = in_part(Own())
-    random = torch.Generator().manual_seed(0)
-    inputs = torch.randn(1, 5, 16, generator=random), torch.randn(1, 4, 16, generator=random)
-    modules = [(n, m.training) for n, m in model.named_modules()]
-    recorded = record(model, inputs=inputs)
-    assert [(n, m.training) for n, m in model.named_modules()] == modules
-    shapes = {kind: w.shape for kind, w in recorded.attention.items()}
-    assert shapes == {"encoder": (2, 4, 5, 5), "decoder": (2, 4, 4, 4), "cross": (2, 4, 4, 5)}
-    for weights in recorded.attention.values():
-        assert np.abs(weights.sum(axis=-1) - 1).max() < 1e-5
-    first = model.transformer.encoder.layers[0].self_attn.eval()
-    with torch.no_grad():
-        _, expected = first(*[inputs[0]] * 3, need_weights=True, average_attn_weights=False)
-    assert np.abs(recorded.attention["encoder"][0] - expected[0].numpy()).max() < 1e-6
 
 
 def test_what_has_no_attention_says_so():

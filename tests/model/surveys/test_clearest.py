@@ -59,19 +59,6 @@ def test_what_a_head_is_named_for():
     assert surveyed_habit(en_de, "encoder", 0, 0) is None
 
 
-def test_names_count_in_every_sentence(counted):
-    """Each name leads to a number that is counted."""
-    _, counts = counted
-    survey = Survey.load(next(path for path in CHECKPOINTS if path.name == "en-de"))
-    named = 0
-    for kind in ("encoder", "decoder", "cross"):
-        for layer, head in np.ndindex(4, 4):
-            if habit := surveyed_habit(survey, kind, layer, head):
-                named += 1
-                assert clearest(counts, habit, kind, layer, head)
-    assert named >= 10
-
-
 def test_less_distance_is_more_local():
     def one(distance):
         numbers = {name: np.zeros((1, 1)) for rule in RULES.values() for name in [rule.number]}

@@ -18,11 +18,6 @@ TEXTS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def en_de() -> Checkpoint:
-    return load("en-de")
-
-
 def same(seen, trace):
     assert seen.texts == trace.texts
     assert seen.attention.keys() == trace.attention.keys()
