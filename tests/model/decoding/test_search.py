@@ -24,7 +24,6 @@ from headlight.model.masks import Masks
 from headlight.model.probing.capture import view
 from headlight.model.probing.interventions import replace_head
 from headlight.model.transformer import MaskedSoftmax, MultiHeadAttention
-from headlight.model.variants import FourthRootScores, PrunedSoftmax
 from tests.devices import here, within
 from tests.model.common import in_short, max_difference, random_ids, random_model
 
@@ -192,11 +191,8 @@ def begins_with_padding(model):
 
 SWAPPED = {  # part → a change of a model that is not the paper's then
     "no cross-attention": put("cross_attn.softmax", lambda old: Nothing()),
-    "pruned": put("cross_attn.softmax", lambda old: PrunedSoftmax(old, range(4))),
     "a window": put("self_attn.softmax", lambda old: Window()),
-    "other scores": put("cross_attn.scores", lambda old: FourthRootScores()),
     "an activation": put("feed_forward", lambda old: ActivatedFeedForward(*sizes_of(old), "silu")),
-    "no bias": put("self_attn.query", lambda old: nn.Linear(*old.weight.shape, bias=False)),
     "no norm": put("norm2", lambda old: nn.Identity()),
     "a method": backwards,
     "its beginning": begins_with_padding,
@@ -205,9 +201,7 @@ SWAPPED = {  # part → a change of a model that is not the paper's then
 
 @pytest.mark.parametrize(
     "what",
-    in_short(
-        SWAPPED, "no cross-attention", "pruned", "a window", "no norm", "a method", "its beginning"
-    ),
+    in_short(SWAPPED, "no cross-attention", "a window", "no norm", "a method", "its beginning"),
 )
 @torch.inference_mode()
 def test_a_part_that_somebody_swapped_writes_the_same_by_all_ways(model, src, what):
@@ -226,7 +220,7 @@ def test_a_part_that_somebody_swapped_writes_the_same_by_all_ways(model, src, wh
         largest = max(1.0, float(whole[whole.isfinite()].abs().max()))
         torch.testing.assert_close(quick, whole, rtol=0, atol=within(1e-5) * largest)
         apart = max(apart, max_difference(whole, plain))
-    assert (apart > 1e-3) == (what != "other scores")  # which are the same in other words
+    assert apart > 1e-3
 
 
 def test_an_attention_that_no_cache_fits_is_decoded_without():
@@ -240,13 +234,11 @@ def test_an_attention_that_no_cache_fits_is_decoded_without():
 
 
 @pytest.mark.parametrize("decode", [greedy_decode, beam_search])
-def test_a_system_without_a_first_token_is_told_so(decode):
+def test_a_system_without_a_first_or_a_last_token(decode):
+    """It is told so, or writes until there is no room."""
     with pytest.raises(ValueError, match=r"no token that starts a target.*-1"):
         decode(random_model(bos_id=-1), random_ids(5))
-
-
-@pytest.mark.parametrize("decode", [greedy_decode, beam_search])
-def test_a_system_without_a_last_token_writes_until_there_is_no_room(decode):
+    assert len(decode(random_model(eos_id=-1, max_length=12), random_ids(5))[0]) == 11
     targets = decode(random_model(eos_id=-1), random_ids(5, 3), max_length=7)
     assert [len(ids) for ids in targets] == [7, 7]
 
@@ -310,12 +302,3 @@ def test_cache_needs_the_causal_mask(model, src):
     with pytest.raises(ValueError, match="causal"):
         greedy_decode(model, src, masks=Masks(causal=False))
     greedy_decode(model, src, 4, Masks(causal=False), use_cache=False)
-
-
-def test_length_is_limited_by_the_model(src):
-    torch.manual_seed(0)
-    sizes = dict(vocab_size=40, d_model=16, n_heads=2, d_ff=16, dropout=0.0)
-    model = presets.build("paper", **sizes, max_length=12, n_encoder_layers=1, n_decoder_layers=1)
-    here(model.eval())
-    for decode in (greedy_decode, beam_search):
-        assert max(map(len, decode(model, src))) <= 11

@@ -202,6 +202,11 @@ def test_a_linked_folder_with_what_is_wanted(folder, tmp_path):
     (tmp_path / "source" / "1_Pooling").symlink_to("../elsewhere")
     with pytest.raises(CannotAdd, match="is a link, or in a linked folder"):
         add(str(tmp_path / "source"), tmp_path / "models")
+    # Who names a link means what it leads to; yet a pipe is no model.
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "model.gguf").symlink_to("pipe")
+    with pytest.raises(CannotAdd):
+        add(str(tmp_path / "model.gguf"), tmp_path / "models")
 
 
 def in_hub_cache(folder, root):
@@ -230,14 +235,6 @@ def test_a_cache_of_the_hub(folder, tmp_path):
     (tmp_path / "models--other--one" / "blobs" / "secret").write_text("secret")
     with pytest.raises(CannotAdd, match="LICENSE is a link"):
         add(str(snapshot), tmp_path / "again")
-
-
-def test_a_linked_file_that_is_named_itself(tmp_path):
-    """Who names a link means what it leads to; yet a pipe is no model."""
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "model.gguf").symlink_to("pipe")
-    with pytest.raises(CannotAdd):
-        add(str(tmp_path / "model.gguf"), tmp_path / "models")
 
 
 def test_weights_that_are_rounded_are_said(folder, tmp_path, capsys):

@@ -236,15 +236,12 @@ def test_a_system_without_foreign_names_is_refused():
         load_foreign("paper", {})
 
 
-@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
-def test_floats_of_less_precision_are_read(kind, recwarn):
-    state = {name: tensor.to(kind) for name, tensor in random_state("annotated").items()}
-    model = load_foreign("annotated", state, n_heads=H)
-    assert torch.equal(model.generator.weight, state["generator.proj.weight"].float())
+def test_float64_is_rounded_with_a_warning_or_kept(recwarn):
+    for kind in (torch.float16, torch.bfloat16):  # are read without one
+        state = {name: tensor.to(kind) for name, tensor in random_state("annotated").items()}
+        model = load_foreign("annotated", state, n_heads=H)
+        assert torch.equal(model.generator.weight, state["generator.proj.weight"].float())
     assert not recwarn.list
-
-
-def test_float64_is_rounded_with_a_warning_or_kept():
     state = {name: tensor.double() + 1e-12 for name, tensor in random_state("annotated").items()}
     with pytest.warns(UserWarning, match="float64 weights of annotated are rounded") as warned:
         model = load_foreign("annotated", state, n_heads=H)
@@ -381,11 +378,8 @@ def test_bloem_counts_every_token(ids):
     model = load_foreign("bloem", random_state("bloem"))
     mask = Masks().build(model, ids)
     assert max_difference(model(ids, *mask)[:, 0], notebook(model, ids)[0]) <= 1e-5
-
-
-def test_a_source_of_padding_alone_has_a_class():
     model = load_foreign("bloem", random_state("bloem"), pad_id=0)
-    empty = model(torch.zeros(1, 5, dtype=torch.long))[0, 0]
+    empty = model(torch.zeros(1, 5, dtype=torch.long))[0, 0]  # of padding alone
     assert max_difference(empty, model.generator.bias.log_softmax(dim=-1)) <= 1e-6
 
 

@@ -38,16 +38,12 @@ def arrays(value):
             yield from arrays(part)
 
 
-def test_a_trace_is_printed_in_a_line(model):
-    trace = traced(model)
-    text = repr(trace)
-    assert "\n" not in text and len(text) < 500
-    assert all(token in text for read in trace.texts.values() for token in read.tokens)
-    assert all(f"{kind} {array.shape}" in text for kind, array in trace.attention.items())
-
-
-def test_a_trace_is_frozen(model):
+def test_a_trace_is_frozen_and_printed_in_a_line(model):
     seen = traced(model)
+    text = repr(seen)
+    assert "\n" not in text and len(text) < 500
+    assert all(token in text for read in seen.texts.values() for token in read.tokens)
+    assert all(f"{kind} {array.shape}" in text for kind, array in seen.attention.items())
     with pytest.raises(dataclasses.FrozenInstanceError):
         seen.logits = None
     found = list(arrays(seen))
@@ -140,14 +136,11 @@ def test_a_model_reads_the_special_tokens_that_it_has(preset, bos_id, eos_id):
         assert texts["tgt"].tokens == (*["<s>"] * len(bos), *text.tokens)
 
 
-def test_a_model_without_a_padding_token_is_not_padded():
+def test_what_a_model_has_no_token_for_is_refused():
     model, text = random_model(pad_id=-1), encoding(random_ids(5))
     assert common.traced(model, text, text, pad_to=6).src.ids == (*text.ids, 2)
     with pytest.raises(ValueError, match=r"^The source cannot be padded to 7 tokens: .*-1\)\.$"):
         common.traced(model, text, text, pad_to=7)
-
-
-def test_a_text_of_no_token_is_refused():
     model, text, nothing = random_model(eos_id=-1), encoding(random_ids(5)), Encoding((), (), ())
     assert common.traced(model, text, nothing).tgt.tokens == ("<s>",)
     with pytest.raises(ValueError, match=r"^The source is empty"):
