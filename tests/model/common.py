@@ -99,6 +99,13 @@ def encoding(ids: Tensor) -> Encoding:
     return Encoding(ids, tuple(map(str, ids)), tuple((i, i + 1) for i in range(len(ids))))
 
 
+def two_runs(model: nn.Module, **how) -> tuple[Run, Run]:
+    """Runs of other texts of the same lengths, which the model reads."""
+    texts = ([5, 6, 7, 8, 9, 10], [11, 12, 13, 14]), ([15, 6, 17, 8, 9, 3], [11, 18, 4, 14])
+    one, two = (tuple(encoding(torch.tensor(ids)) for ids in pair) for pair in texts)
+    return tuple(Run(some[: len(model.sides())], **how) for some in (one, two))
+
+
 def hooks(model: nn.Module) -> int:
     """Forward hooks and pre-hooks on a model and all its parts."""
     return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())

@@ -32,7 +32,7 @@ from headlight.model.probing.patching import recorded
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import parts_of
 from headlight.model.probing.trace import ids_of, read_of, trace
-from tests.model.common import encoding, in_short, random_ids, random_model
+from tests.model.common import encoding, in_short, random_ids, random_model, two_runs
 
 WITHIN = {torch.float32: 1e-5, torch.float64: 1e-10}
 
@@ -43,9 +43,7 @@ def preset(request):
 
 
 def texts_of(model):
-    return (encoding(torch.tensor([5, 6, 7, 8, 9, 10])), encoding(torch.tensor([11, 12, 13, 14])))[
-        : len(model.sides())
-    ]
+    return two_runs(model)[0].texts
 
 
 def logits(model, line="", masks=Masks(), pad_to=0, texts=None, given=PatchInputs()):
@@ -145,7 +143,7 @@ def test_what_acts_later_leaves_nothing_of_what_acts_before(first, last):
         site.name: torch.randn(site.n_heads, model.config.d_head, generator=chance)
         for site in model.sites()
     }
-    given = PatchInputs(means, recorded(model, Run(other_texts(model))))
+    given = PatchInputs(means, recorded(model, two_runs(model)[1]))
     place = "encoder_feed_forward.1" if first == "skip" else "encoder.1.2"
     lines = [f"{place}={verb}" for verb in (first, last)]
     before, expected = (logits(model, line, given=given) for line in lines)
@@ -304,12 +302,6 @@ def test_positions_that_a_table_has_not_are_refused(preset):
     for shift in (most - longest + 1, most - 1, most, most + 5):
         with pytest.raises(CannotChange, match=f"leaves {max(0, most - shift)} positions"):
             logits(model, f"source=positions:shifted-{shift}")
-
-
-def other_texts(model):
-    return (encoding(torch.tensor([15, 6, 17, 8, 9, 3])), encoding(torch.tensor([11, 18, 4, 14])))[
-        : len(model.sides())
-    ]
 
 
 def test_a_patch_needs_texts_of_one_length_and_a_run_without_patches(en_de):

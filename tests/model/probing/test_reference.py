@@ -25,6 +25,7 @@ from tests.model.common import (
     max_difference,
     random_ids,
     random_model,
+    two_runs,
 )
 
 # Any two of the switches in every way.
@@ -135,15 +136,14 @@ def test_changes_that_pytorch_can_be_given_agree(preset, line):
         site.name: torch.randn(site.n_heads, model.config.d_head, generator=chance)
         for site in model.sites()
     }
-    texts = (encoding(torch.tensor([5, 6, 7, 8, 9, 10])), encoding(torch.tensor([11, 12, 13, 14])))
     for pad_to in (0, 9):
-        run = Run(texts, pad_to=pad_to, changes=parse(line))
+        run = two_runs(model, pad_to=pad_to, changes=parse(line))[0]
         ours = trace(model, run, PatchInputs(means))
         theirs = Reference(model).trace(model, run, means)
         assert np.abs(ours.logits - theirs.logits).max() <= 1e-5 * max(1, np.abs(ours.logits).max())
         for kind, weights in ours.attention.items():
             assert np.abs(weights - theirs.attention[kind]).max() <= 1e-5
-        plain = trace(model, Run(texts, pad_to=pad_to))
+        plain = trace(model, two_runs(model, pad_to=pad_to)[0])
         assert np.abs(ours.logits - plain.logits).max() > 1e-4
 
 
