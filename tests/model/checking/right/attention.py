@@ -12,12 +12,6 @@ def scores_matmul_div(q, k):
     return torch.matmul(q, k.transpose(-2, -1)).div(math.sqrt(d_k))
 
 
-def scores_bmm(q, k):
-    b, h, n, d = q.shape
-    s = torch.bmm(q.reshape(b * h, n, d), k.reshape(b * h, -1, d).transpose(1, 2))
-    return s.view(b, h, n, -1) / math.sqrt(d)
-
-
 def scores_fourth_roots(q, k):
     r = q.shape[-1] ** 0.25
     return (q / r) @ (k / r).mT
@@ -87,14 +81,6 @@ def attention_where(q, k, v, mask=None):
     return torch.einsum("...qk,...kd->...qd", torch.softmax(s, -1), v)
 
 
-def attention_scaled_values_last(q, k, v, mask=None):
-    s = (q @ k.mT) / math.sqrt(q.shape[-1])
-    if mask is not None:
-        s = s.masked_fill(mask.eq(False), -1e9)
-    e = torch.exp(s - s.max(dim=-1, keepdim=True)[0])
-    return (e @ v) / e.sum(-1, keepdim=True)
-
-
 def attention_heads_one_by_one(q, k, v, mask=None):
     heads = []
     for h in range(q.shape[1]):
@@ -131,13 +117,6 @@ def attention_transposed(q, k, v, mask=None):
     if mask is not None:
         s = s.masked_fill(~mask.mT, -torch.inf)
     return (v.mT @ s.softmax(-2)).mT
-
-
-def attention_float_mask(q, k, v, mask=None):
-    s = torch.matmul(q, k.transpose(-2, -1)) / math.sqrt(q.size(-1))
-    if mask is not None:
-        s = s * mask.float() + (1 - mask.float()) * -1e9
-    return torch.matmul(s.softmax(-1), v)
 
 
 def attention_is_none(q, k, v, mask=None):

@@ -25,16 +25,6 @@ def greedy_of_tensors(logits, bos, eos, most):
     return out
 
 
-def greedy_tuple(logits, bos, eos, most):
-    ids = (bos,)
-    while len(ids) <= most:
-        token = int(logits(torch.tensor([ids]))[0, -1].argmax())
-        if token == eos:
-            break
-        ids += (token,)
-    return ids[1:]
-
-
 def greedy_batch(logits, bos, eos, most):
     ids = torch.full((1, 1), bos, dtype=torch.long)
     for _ in range(most):

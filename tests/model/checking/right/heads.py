@@ -213,21 +213,6 @@ class multi_head_interleaved(nn.Module):
         return self.o(_attend(q, k, v, mask).permute(0, 2, 3, 1).flatten(2))
 
 
-class multi_head_mask_by_name(nn.Module):
-    def __init__(self, d_model: int, *, n_heads: int = 2):
-        super().__init__()
-        self.n_heads = n_heads
-        self.w = nn.ModuleDict({x: nn.Linear(d_model, d_model) for x in "qkvo"})
-
-    def forward(self, query, key, value, *, attention_mask=None):
-        q, k, v = (
-            self.w[n](x).unflatten(2, (self.n_heads, -1)).transpose(1, 2)
-            for n, x in zip("qkv", (query, key, value))
-        )
-        x = F.scaled_dot_product_attention(q, k, v, attn_mask=attention_mask)
-        return self.w["o"](x.transpose(1, 2).flatten(2))
-
-
 class _Scaled(nn.Module):
     def forward(self, q, k, v, mask=None):
         return _attend(q, k, v, mask)
