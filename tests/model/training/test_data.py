@@ -124,14 +124,11 @@ def test_unusable_files(tmp_path):
         assert "\n" not in str(caught.value)
 
 
-def test_multi30k_needs_as_many_targets(tmp_path):
+def test_each_source_has_a_target(tmp_path):
     for side, lines in (("en", "a\nb\n"), ("de", "a\n")):
         (tmp_path / f"val.{side}.gz").write_bytes(gzip.compress(lines.encode()))
     with pytest.raises(DataError, match=r"2 en lines but 1 de lines"):
         read_multi30k(tmp_path, "val")
-
-
-def test_tsv(tmp_path):
     file = tmp_path / "pairs.tsv"
     file.write_text("a b\tc d\ne\tf\n")
     assert read_tsv(file) == [("a b", "c d"), ("e", "f")]
