@@ -103,6 +103,8 @@ def test_its_p_values_are_those_of_all_exchanges(effect):
 
 
 def test_resamples_and_holm_by_hand():
+    plain, without = losses_of(np.random.default_rng(9), np.array([50.0]), 100)
+    assert randomisation_test(plain, without, mean_loss, 99).tolist() == [0.01]  # none is as far
     assert exchanges([Unit("head", "cross", 0, i, ()) for i in range(4)]) == 800
     assert holm(np.array([0.01, 0.04, 0.03, 0.5])).tolist() == [0.04, 0.09, 0.09, 0.5]
     drawn = resamples(7, 50, seed=3)

@@ -314,21 +314,6 @@ def test_a_loss_that_is_no_number_is_said(tmp_path):
         train.main(["pairs", str(file), "--out", str(tmp_path / "out"), *options])
 
 
-@pytest.fixture
-def parallel_text(tmp_path):
-    task = tasks.toy("reverse")
-    file = tmp_path / "pairs.tsv"
-    lines = [f"{source}\t{target}\n" for source, target in task.examples()["train"][:300]]
-    file.write_text("".join(lines))
-    return file
-
-
-def start(*arguments, launcher=(), **kwargs):
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    command = [sys.executable, *launcher, *map(str, arguments)]
-    return subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, **kwargs)
-
-
 STEPS = """
 import json, sys, torch
 from pathlib import Path
@@ -347,22 +332,22 @@ if run.accelerator.is_main_process:
 
 
 @pytest.mark.long
-def test_two_processes_equal_one(parallel_text, tmp_path):
+def test_two_processes_equal_one(tmp_path):
     """At a rate so high that rounding would grow from step to step, which tells sums apart best."""
-    script = tmp_path / "steps.py"
+    file, script = tmp_path / "pairs.tsv", tmp_path / "steps.py"
+    pairs = tasks.toy("reverse").examples()["train"][:300]
+    file.write_text("".join(f"{source}\t{target}\n" for source, target in pairs))
     script.write_text(f"import sys; sys.path.insert(0, {str(ROOT)!r})" + STEPS)
     launcher = ["-m", "accelerate.commands.launch", "--num_machines", "1", "--mixed_precision",
                 "no", "--dynamo_backend", "no", "--multi_gpu", "--num_processes", "2"]  # fmt: skip
     found = {}
     for name, launch in {"one": (), "two": launcher}.items():
-        process = start(
-            *(script, parallel_text, tmp_path / name),
-            launcher=launch,
-            stdout=subprocess.PIPE,
-        )
-        out, err = process.communicate()
-        assert process.returncode == 0, err.decode()
-        count, found[name] = json.loads(out.decode().splitlines()[-1])
+        process = subprocess.run(
+            [sys.executable, *launch, *map(str, (script, file, tmp_path / name))],
+            cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, check=False,
+        )  # fmt: skip
+        assert process.returncode == 0, process.stderr.decode()
+        count, found[name] = json.loads(process.stdout.decode().splitlines()[-1])
         assert count == 1 + (name == "two")
     assert len(found["one"]) == 50
     assert max(abs(a - b) for a, b in zip(found["one"], found["two"], strict=True)) <= 1e-6
