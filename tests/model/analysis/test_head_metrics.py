@@ -149,8 +149,6 @@ POINTED |= {
     f"{name}, {where}": (kind, *sides, point)
     for name, where, kind, sides, point in (
         ("previous token", "decoder", "decoder", (WRITTEN, WRITTEN), lambda i: max(i - 1, 0)),
-        ("itself", "decoder", "decoder", (WRITTEN, WRITTEN), lambda i: i),
-        ("first-token sink", "decoder", "decoder", (WRITTEN, WRITTEN), lambda i: 0),
         ("end-of-sentence sink", "cross", "cross", (WRITTEN, LONG), lambda i: 12),
         ("punctuation", "cross", "cross", (WRITTEN, LONG), lambda i: 5 if i % 2 else 11),
         ("diagonal", "shorter source", "cross", (WRITTEN, SOURCE), lambda i: int(i / 2 + 0.5)),

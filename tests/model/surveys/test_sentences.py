@@ -44,15 +44,10 @@ def test_a_classifier_has_no_target():
 
 
 @pytest.mark.parametrize(
-    "tokens",
-    [
-        dict(pad_id=-1),
-        dict(bos_id=-1),
-        dict(pad_id=-1, bos_id=-1, eos_id=-1),
-        dict(pad_id=1, bos_id=2, eos_id=3),  # hyunwoongko's
-    ],
-    ids=str,
-)
+    "tokens",  # the last are hyunwoongko's
+    [dict(pad_id=-1), dict(bos_id=-1), dict(pad_id=-1, bos_id=-1, eos_id=-1),
+     dict(pad_id=1, bos_id=2, eos_id=3)], ids=str,
+)  # fmt: skip
 def test_special_tokens_are_those_of_the_model(tokenizer, tokens):
     model = random_model(vocab_size=len(tokenizer), **tokens)
     checkpoint = Checkpoint(model, tokenizer, {}, "paper")
