@@ -21,6 +21,7 @@ from types import FunctionType, ModuleType
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from headlight.model import checkpoint, presets
@@ -238,6 +239,13 @@ def _limited(seconds: int, megabytes: int, function: Callable, arguments: tuple)
 def _peak() -> int:
     """Bytes since the last reset."""
     return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def change_tensors(file: Path, change: Callable[[dict], object]) -> None:
+    """Change what a file of safetensors holds."""
+    tensors = load_file(file)
+    change(tensors)
+    save_file(tensors, file)
 
 
 def panicking(folder: Path) -> None:

@@ -7,12 +7,11 @@ import shutil
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 
 from headlight.model.checkpoint import SHIPPED, load, save, write_means
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.training import snapshots
-from tests.model.common import panicking, random_model, refusals
+from tests.model.common import change_tensors, panicking, random_model, refusals
 
 HUGE = 10**9
 
@@ -60,12 +59,7 @@ def cut(name):
 
 
 def tensors(name, change):
-    def changed(folder):
-        values = load_file(folder / name)
-        change(values)
-        save_file(values, folder / name)
-
-    return changed
+    return lambda folder: change_tensors(folder / name, change)
 
 
 def endless(folder):

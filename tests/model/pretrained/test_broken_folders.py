@@ -15,7 +15,7 @@ from headlight.model.families.values import quoted
 from headlight.model.pretrained import command
 from headlight.model.pretrained.command import listed
 from headlight.model.pretrained.weights import CannotLoad, Safetensors
-from tests.model.common import panicking, refusals
+from tests.model.common import change_tensors, panicking, refusals
 from tests.model.pretrained.folders import say, write
 
 
@@ -34,13 +34,7 @@ def config(**values):
 
 
 def weights(change):
-    def written(folder):
-        file = folder / "model.safetensors"
-        tensors = load_file(file)
-        change(tensors)
-        save_file(tensors, file)
-
-    return written
+    return lambda folder: change_tensors(folder / "model.safetensors", change)
 
 
 def without(*names):

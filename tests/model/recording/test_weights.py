@@ -16,7 +16,6 @@ from tests.model.recording.models import (
     IDS,
     LENGTH,
     SHORT,
-    THEIRS,
     E,
     L,
     T,
@@ -25,6 +24,7 @@ from tests.model.recording.models import (
     model_of,
     named,
 )
+from tests.model.recording.test_architectures import outcome, theirs
 
 
 @pytest.mark.parametrize("name", named(ALL, SHORT))
@@ -32,22 +32,7 @@ def test_weights_are_those_of_output_attentions(name):
     model, inputs = model_of(name), inputs_of(name)
     if "attention_mask" in inputs:
         inputs["attention_mask"][0, -3:] = 0
-    recorded = record(model, inputs=inputs)
-    with torch.no_grad():
-        output = eager(model)(**inputs, output_attentions=True)
-    found = 0
-    for key in THEIRS:
-        if not (layers := output.get(key)):
-            continue
-        theirs = np.stack([layer[0].numpy() for layer in layers])
-        kind = key.removesuffix("_attentions")
-        mine = recorded.attention[
-            kind if kind in recorded.attention else next(iter(recorded.attention))
-        ]
-        assert mine.shape == theirs.shape
-        assert np.abs(mine - theirs).max() <= 1e-6
-        found += 1
-    assert found == len(recorded.attention)
+    assert outcome(record(model, inputs=inputs), theirs(model, inputs)) == "equal"
 
 
 def test_what_has_no_attention_says_so():
