@@ -123,8 +123,10 @@ trace en-de dog --out weights | must end in .npz, .csv, .parquet
 trace en-de dog | required: --out
 trace en-de --out w.csv | error: give
 trace en-de dog --file tabs.txt --out w.csv | error: give
+trace en-de --file tabs.txt --target y --out w.csv | error:
 align reviews film --out x.txt | aligns nothing
 align en-de dog --by 9.1 --out x.txt | no head 9.1
+align en-de dog --by 0.1 --out x.txt | error:
 align en-de dog --out x.pdf | error:
 align en-de dog | required: --out
 align en-de dog --choose --out x.txt | need --gold

@@ -24,6 +24,7 @@ from headlight.model.masks import Masks
 from headlight.model.probing.capture import view
 from headlight.model.probing.interventions import replace_head
 from headlight.model.transformer import MaskedSoftmax, MultiHeadAttention
+from headlight.model.variants import PrunedSoftmax
 from tests.devices import here, within
 from tests.model.common import in_short, max_difference, random_ids, random_model
 
@@ -191,6 +192,7 @@ def begins_with_padding(model):
 
 SWAPPED = {  # part → a change of a model that is not the paper's then
     "no cross-attention": put("cross_attn.softmax", lambda old: Nothing()),
+    "pruned": put("cross_attn.softmax", lambda old: PrunedSoftmax(old, range(4))),
     "a window": put("self_attn.softmax", lambda old: Window()),
     "an activation": put("feed_forward", lambda old: ActivatedFeedForward(*sizes_of(old), "silu")),
     "no norm": put("norm2", lambda old: nn.Identity()),
@@ -199,10 +201,10 @@ SWAPPED = {  # part → a change of a model that is not the paper's then
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "what",
-    in_short(SWAPPED, "no cross-attention", "a window", "no norm", "a method", "its beginning"),
-)
+IN_SHORT = "no cross-attention", "pruned", "a window", "no norm", "a method", "its beginning"
+
+
+@pytest.mark.parametrize("what", in_short(SWAPPED, *IN_SHORT))
 @torch.inference_mode()
 def test_a_part_that_somebody_swapped_writes_the_same_by_all_ways(model, src, what):
     """Token by token; and it does something."""

@@ -158,6 +158,10 @@ BROKEN = {  # what → folder, change, what the sentence says
     ),
     "no tokenizer": ("gpt2", without("tokenizer.json"), "no readable tokenizer"),
     "no spm": ("marian", without("target.spm"), "no file .*target.spm"),
+    "no name of a tokenizer's class": (
+        "bert", lambda f: (f / "tokenizer_config.json").write_text('{"tokenizer_class": 3}'),
+        "no name for tokenizer_class",
+    ),
     "a tokenizer on which the library ends the process": (
         "llama-groups", prefixed, "is not a tokenizer: its merge .* lacks the prefix s"
     ),

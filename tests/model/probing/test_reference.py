@@ -99,11 +99,15 @@ def swap_feed_forward(model):
     model.encoder.layers[1].feed_forward = Gelu(model.encoder.layers[1].feed_forward)
 
 
+def swap_layer(model):
+    model.decoder.layers[1] = random_model("pre_norm").decoder.layers[1]
+
+
 def swap_eps(model):
     model.encoder.layers[0].norm1.eps = 1e-3
 
 
-@pytest.mark.parametrize("swap", [swap_feed_forward, swap_eps, None])
+@pytest.mark.parametrize("swap", [swap_feed_forward, swap_layer, swap_eps, None])
 def test_a_model_that_the_twin_cannot_express_is_refused(swap):
     """A classifier, too."""
     model = random_model("paper" if swap else "bloem")

@@ -1,5 +1,7 @@
 """What other people's models predict, against the softmax of their own logits."""
 
+import json
+
 import numpy as np
 import pytest
 import tokenizers
@@ -8,6 +10,7 @@ import transformers as tf
 
 from headlight.model import record
 from headlight.model.recording.checkpoint import load_recorded
+from headlight.model.recording.weights import CannotRecord
 from tests.model.recording.models import E, inputs_of, model_of, named
 
 PREDICTS = {
@@ -126,3 +129,23 @@ def test_a_file_keeps_what_is_predicted(tmp_path):
     for row, before in enumerate(back.preceding):
         labels = list(back.predictions.labels[row][:3])
         assert checkpoint.outputs(ids[row].tolist(), [before] * 3) == labels
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("side", "here"), ("predicts", "nothing"), ("labels", [["a"]]), ("labels", 3),
+     ("following", [1, 2]), ("following", None)],
+)  # fmt: skip
+def test_predictions_that_do_not_fit_get_a_sentence(field, value, tmp_path):
+    file = tmp_path / "one.safetensors"
+    record(model_of("gpt2"), text=[5, 6, 7]).save(file)
+    whole = file.read_bytes()
+    size = int.from_bytes(whole[:8], "little")
+    header = json.loads(whole[8 : 8 + size])
+    content = json.loads(header["__metadata__"]["headlight"])
+    content["recordings"][0]["predicted"][field] = value
+    header["__metadata__"]["headlight"] = json.dumps(content)
+    text = json.dumps(header).encode()
+    file.write_bytes(len(text).to_bytes(8, "little") + text + whole[8 + size :])
+    with pytest.raises(CannotRecord, match=r"[.?]$"):
+        load_recorded(file)

@@ -172,7 +172,7 @@ RIGHT = {
     "BERT, classes": Case(lambda: T.BertForSequenceClassification(T.BertConfig(**BERT))),
     "two BERTs": Case(two_berts),
     **{make.__name__: Case(make) for make in layouts.AS_THEY_ARE},
-    "FlatLM": Case(layouts.FlatLM, how=CAUSAL),
+    "FlatLM": Case(layouts.FlatLM, how=CAUSAL), "Weighs": Case(layouts.Weighs, how=CAUSAL),
     "Net": Case(styles.Net),
     **{f"LM {name}": Case(lambda name=name: styles.LM(name), how=CAUSAL) for name in styles.SOUND},
     "Labelled": Case(modern.Labelled),

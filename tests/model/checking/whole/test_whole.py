@@ -24,7 +24,7 @@ SAMPLE = (  # one for each way of naming a fault
     "TorchSeq2Seq: batch_first", "Scratch: no cross", "Scratch: no residual",
     "Modern: half rotated", "Modern: backwards", "Modern: zeros", "Labelled: queries",
 )  # fmt: skip
-SOUND = ("nanoGPT, SDPA", "nn.Transformer", "by hand, masks given", "tagger")
+SOUND = ("nanoGPT, SDPA", "nn.Transformer", "Weighs", "by hand, masks given", "tagger")
 
 
 @pytest.mark.parametrize("name", long_but(SAMPLE, WRONG))
