@@ -21,6 +21,7 @@ from types import FunctionType, ModuleType
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from headlight.model import checkpoint, presets
@@ -97,6 +98,13 @@ def encoding(ids: Tensor) -> Encoding:
     """One sentence of ids under made-up tokens."""
     ids = tuple(ids.flatten().tolist())
     return Encoding(ids, tuple(map(str, ids)), tuple((i, i + 1) for i in range(len(ids))))
+
+
+def two_runs(model: nn.Module, **how) -> tuple[Run, Run]:
+    """Runs of other texts of the same lengths, which the model reads."""
+    texts = ([5, 6, 7, 8, 9, 10], [11, 12, 13, 14]), ([15, 6, 17, 8, 9, 3], [11, 18, 4, 14])
+    one, two = (tuple(encoding(torch.tensor(ids)) for ids in pair) for pair in texts)
+    return tuple(Run(some[: len(model.sides())], **how) for some in (one, two))
 
 
 def hooks(model: nn.Module) -> int:
@@ -231,6 +239,13 @@ def _limited(seconds: int, megabytes: int, function: Callable, arguments: tuple)
 def _peak() -> int:
     """Bytes since the last reset."""
     return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def change_tensors(file: Path, change: Callable[[dict], object]) -> None:
+    """Change what a file of safetensors holds."""
+    tensors = load_file(file)
+    change(tensors)
+    save_file(tensors, file)
 
 
 def panicking(folder: Path) -> None:

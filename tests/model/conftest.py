@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests import devices
-from tests.model.common import tiny_tokenizer
+from tests.model.common import load, tiny_tokenizer
 
 HERE = Path(__file__).parent
 SKIPPED = pytest.StashKey[int]()
@@ -38,6 +38,16 @@ def one_thread_an_operation():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def en_fr():
+    return load("en-fr")
+
+
+@pytest.fixture(scope="session")
+def en_de():
+    return load("en-de")
 
 
 @pytest.fixture(scope="session")

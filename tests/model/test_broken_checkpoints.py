@@ -7,12 +7,11 @@ import shutil
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 
 from headlight.model.checkpoint import SHIPPED, load, save, write_means
 from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.training import snapshots
-from tests.model.common import panicking, random_model, refusals
+from tests.model.common import change_tensors, panicking, random_model, refusals
 
 HUGE = 10**9
 
@@ -60,41 +59,24 @@ def cut(name):
 
 
 def tensors(name, change):
-    def changed(folder):
-        values = load_file(folder / name)
-        change(values)
-        save_file(values, folder / name)
-
-    return changed
+    return lambda folder: change_tensors(folder / name, change)
 
 
-def foreign_tokenizer(folder):
-    shutil.copy(SHIPPED / "en-de" / "tokenizer.json", folder)
+def endless(folder):
+    (folder / "tokenizer.json").unlink()
+    (folder / "tokenizer.json").symlink_to("/dev/zero")
 
 
-def endless(name):
-    def linked(folder):
-        (folder / name).unlink()
-        (folder / name).symlink_to("/dev/zero")
-
-    return linked
-
-
-def large(name):
+def large(folder):
     """A file of a gigabyte, which takes no room on the disk."""
-
-    def grown(folder):
-        with (folder / name).open("r+b") as file:
-            file.truncate(2**30)
-
-    return grown
+    with (folder / "tokenizer.json").open("r+b") as file:
+        file.truncate(2**30)
 
 
 NORM, QUERY = "encoder.layers.0.norm1.weight", "encoder.layers.0.self_attn.query.weight"
 BROKEN = {  # what → what makes it so, what the sentence says
     "no weights": (lambda folder: (folder / "model.safetensors").unlink(), "No such file"),
     "weights cut off": (cut("model.safetensors"), "model.safetensors|[Hh]eader|[Ii]ncomplete"),
-    "weights that are none": (written("model.safetensors", b"no"), "cannot be read"),
     "a weight missing": (tensors("model.safetensors", lambda t: t.pop(NORM)), "do not fit preset"),
     "a row for a matrix": (
         tensors("model.safetensors", lambda t: t.update({QUERY: t[QUERY][:1].clone()})),
@@ -104,20 +86,17 @@ BROKEN = {  # what → what makes it so, what the sentence says
     "a tokenizer that is none": (written("tokenizer.json", b"[1]"), "cannot be read"),
     "a tokenizer that the library panics on": (panicking, "cannot be read: .*Precompiled"),
     "an endless tokenizer": (
-        endless("tokenizer.json"), "tokenizer.json cannot be read: it is not a regular file",
+        endless, "tokenizer.json cannot be read: it is not a regular file",
     ),
-    "an endless configuration": (
-        endless("config.json"), "config.json cannot be read: it is not a regular file",
+    "a large tokenizer": (large, "tokenizer.json is larger than 67 MB"),
+    "another's tokenizer": (
+        lambda folder: shutil.copy(SHIPPED / "en-de" / "tokenizer.json", folder),
+        "It belongs to another model",
     ),
-    "a large tokenizer": (large("tokenizer.json"), "tokenizer.json is larger than 67 MB"),
-    "another's tokenizer": (foreign_tokenizer, "It belongs to another model"),
     "no preset": (config(lambda c: c.update(preset="bird")), "no preset 'bird'; choose from"),
     "no sizes": (config(lambda c: c.pop("sizes")), "cannot be read: 'sizes'"),
     "a size that is a text": (sizes(d_model="large"), "cannot be read"),
-    "a size that is unknown": (sizes(wings=2), "cannot be read.*wings"),
-    "sizes that are a text": (config(lambda c: c.update(sizes="large")), "cannot be read"),
     "nested deeply": (written("config.json", b"[" * 200_000), "not valid JSON|cannot be read"),
-    "not UTF-8": (written("config.json", b"\xff\xfe{}"), "not valid JSON|cannot be read"),
     "no card": (config(lambda c: c.update(card=3)), "has an invalid card"),
     "classes that are numbers": (card(classes=[1, 2]), "“classes” in its card"),
     "classes of a translator": (card(classes=["a", "b"]), "2 classes, but the model has 0"),
@@ -127,7 +106,6 @@ BROKEN = {  # what → what makes it so, what the sentence says
         tensors("means.safetensors", lambda t: t.update(x=torch.zeros(2))),
         "belongs to another model",
     ),
-    "means cut off": (cut("means.safetensors"), "cannot be read"),
     "a token that is none": (sizes(pad_id=-7), "-7 for pad_id, which is not a token"),
     "negative layers": (sizes(n_decoder_layers=-1), "n_decoder_layers must be at least 0, not -1"),
 } | {
@@ -159,7 +137,6 @@ SNAPSHOT = "snapshots/step-000010.safetensors"
     ("change", "wanted"),
     [
         (cut(SNAPSHOT), "cannot be read"),
-        (lambda folder: (folder / SNAPSHOT).unlink(), "cannot be read"),
         (tensors(SNAPSHOT, lambda t: t.pop(NORM)), "belongs to another model"),
         (
             tensors(SNAPSHOT, lambda t: t.update({QUERY: t[QUERY][:1].clone()})),

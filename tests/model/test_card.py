@@ -55,14 +55,7 @@ def test_the_card_of_a_shipped_model_is_that_of_its_config(folder):
     (index,) = front["model-index"]
     assert index["name"] == folder.name and all(one["metrics"] for one in index["results"])
     titles = re.findall(r"^## (.*)$", text, flags=re.MULTILINE)
-    order = [
-        "What it does",
-        "Data and terms",
-        "Scores",
-        "Limits",
-        "Heads worth seeing",
-        "Recipe",
-    ]
+    order = ["What it does", "Data and terms", "Scores", "Limits", "Heads worth seeing", "Recipe"]
     assert titles == [title for title in order if title in titles] and titles[-1] == "Recipe"
 
 

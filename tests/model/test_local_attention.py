@@ -8,8 +8,6 @@ import pytest
 import torch
 from transformers.masking_utils import sliding_window_causal_mask_function
 
-from headlight.model.decoding import cache, fused
-from headlight.model.decoding.search import beam_search, greedy_decode
 from headlight.model.masks import Masks, local_mask
 from headlight.model.probing.capture import view
 from headlight.model.probing.changes import parse
@@ -18,7 +16,6 @@ from headlight.model.probing.reference import Reference
 from headlight.model.probing.run import Run
 from headlight.model.probing.trace import trace
 from headlight.model.variants import LocalTransformer
-from tests.conftest import long_but
 from tests.model.common import encoding, random_ids, random_model
 
 WINDOW = 2
@@ -47,16 +44,6 @@ def test_a_token_reaches_as_far_as_layers_times_the_window(local):
         masks = Masks().build(model, src, src)
         moved = (model.encode(src, masks[0]) - model.encode(changed, masks[0])).abs().sum(-1)[0]
         assert [bool(x) for x in moved > 0] == [abs(i - 6) <= far for i in range(12)]
-
-
-@pytest.mark.parametrize("count", long_but([20], [20, 200]))
-def test_with_a_cache_it_writes_what_it_writes_without(local, count):
-    assert cache.fits(local) and not fused.fits(local)
-    for _ in range(count):
-        src = random_ids(int(torch.randint(1, 12, ())))
-        assert greedy_decode(local, src, 8) == greedy_decode(local, src, 8, use_cache=False)
-    plain, cached = (beam_search(local, src, 3, 8, use_cache=with_cache) for with_cache in (0, 1))
-    assert plain == cached
 
 
 def test_steps_of_a_head_and_changes_know_the_window(local):

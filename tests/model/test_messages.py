@@ -10,16 +10,11 @@ from headlight.model.messages import reason, short
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("a name", "a name"),
-        ("  two\nlines\t\r\n", "two lines"),
-        (os.fsdecode(b"R\xe9mi"), "R�mi"),
-        ("\x1b[31m", "�[31m"),
-        ("abcdefghij", "abcdefghij"),
-        ("abcdefghijk", "abcde…hijk"),
-        ("a" + "x" * 10**7 + "b", "axxxx…xxxb"),
-        (["a", 1], "['a', 1]"),
+        ("a name", "a name"), ("  two\nlines\t\r\n", "two lines"), ("\x1b[31m", "�[31m"),
+        (os.fsdecode(b"R\xe9mi"), "R�mi"), ("abcdefghij", "abcdefghij"), (["a", 1], "['a', 1]"),
+        ("abcdefghijk", "abcde…hijk"), ("a" + "x" * 10**7 + "b", "axxxx…xxxb"),
     ],
-)
+)  # fmt: skip
 def test_a_quoted_text_is_one_line_of_bounded_length(text, shown):
     assert short(text, 10) == shown
 

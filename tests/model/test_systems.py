@@ -51,16 +51,11 @@ def attention(system, x, y, allowed, weights, name, seen):
     heads, found = [], []
     for h in range(n_heads):
         own = slice(h * width, (h + 1) * width)
-        if system == "van_dijck":
-            q, k, v = (
-                linear(z[..., own], weights, f"{name}.{part}.heads.{h}")
-                for part, z in (("query", x), ("key", y), ("value", y))
-            )
-        else:
-            q, k, v = (
-                linear(z, weights, f"{name}.{part}")[..., own]
-                for part, z in (("query", x), ("key", y), ("value", y))
-            )
+        q, k, v = (
+            linear(z[..., own], weights, f"{name}.{part}.heads.{h}")
+            if system == "van_dijck" else linear(z, weights, f"{name}.{part}")[..., own]
+            for part, z in (("query", x), ("key", y), ("value", y))
+        )  # fmt: skip
         scores = torch.einsum("bqd,bkd->bqk", q, k) / math.sqrt(q.shape[-1])
         scores = torch.where(allowed, scores, here(torch.tensor(HIDDEN[system])))
         shares = scores.exp() / scores.exp().sum(-1, keepdim=True)
@@ -171,18 +166,11 @@ def test_key_and_value_may_have_widths_of_their_own():
     ).requires_grad_(False)
     theirs = here(theirs)
     ours = here(KeyValueAttention(512, 8, 256, 256).requires_grad_(False))
-    for name, matrix in (
-        ("query", theirs.q_proj_weight),
-        ("key", theirs.k_proj_weight),
-        ("value", theirs.v_proj_weight),
-        ("output", theirs.out_proj.weight),
-    ):
-        getattr(ours, name).weight.copy_(matrix)
-    query, key, value = (
-        here(torch.randn(2, 5, 512)),
-        here(torch.randn(2, 7, 256)),
-        here(torch.randn(2, 7, 256)),
-    )
+    for name in "qkv":
+        ours_of = {"q": ours.query, "k": ours.key, "v": ours.value}[name]
+        ours_of.weight.copy_(getattr(theirs, f"{name}_proj_weight"))
+    ours.output.weight.copy_(theirs.out_proj.weight)
+    query, key, value = (here(torch.randn(2, *size)) for size in ((5, 512), (7, 256), (7, 256)))
     with capture(ours) as seen:
         found = ours(query, key, value)
     expected, weights = theirs(query, key, value, average_attn_weights=False)

@@ -34,10 +34,7 @@ def trace_under_random_masks(model, draw):
 
 def trace_with_a_head_replaced(model, draw):
     found = [attention for _, _, attention in attentions(model)]
-    layer, head = (
-        torch.randint(len(found), (), generator=draw),
-        torch.randint(4, (), generator=draw),
-    )
+    layer, head = (torch.randint(most, (), generator=draw) for most in (len(found), 4))
     factor = torch.randn((), generator=draw)
     with replace_head(found[layer], int(head), lambda output: factor * output):
         return trace_under_random_masks(model, draw)
@@ -45,14 +42,9 @@ def trace_with_a_head_replaced(model, draw):
 
 def changed(model, draw):
     """Under changes; some of which leave the pass in the middle of it, by an error."""
-    lines = [
-        "all.1.1=off",
-        "cross=hide:2; decoder.2=temperature:2.0",
-        "encoder.1=mask:window-1",
-        "all=positions:none",
-        "encoder_feed_forward.1=skip",
-        "decoder.1.1=weight:1>1:0.5",
-    ]
+    lines = ["all.1.1=off", "cross=hide:2; decoder.2=temperature:2.0", "encoder.1=mask:window-1",
+             "all=positions:none", "encoder_feed_forward.1=skip",
+             "decoder.1.1=weight:1>1:0.5"]  # fmt: skip
     line = parse(lines[torch.randint(len(lines), (), generator=draw)])
     src, tgt = (encoding(random_ids(8, generator=draw)) for _ in range(2))
     try:

@@ -64,6 +64,9 @@ def test_offsets_are_those_of_the_library(tokenizer, text):
 
 
 def test_special_tokens_typed_by_the_user_are_ordinary_text(tokenizer):
+    words = tokenizer.word_ids("the dog 🙂")  # each token comes from one word
+    assert words[:3] == [0, 1, 2] and {*words[2:]} == {2} and tokenizer.word_ids("") == []
+    assert len(words) == len(tokenizer.encode("the dog 🙂").ids)
     for text in SPECIAL:
         encoding = tokenizer.encode(f"the {text} dog")
         assert min(encoding.ids) >= len(SPECIAL)
@@ -118,13 +121,6 @@ def test_of_another_tokenizer_offsets_are_the_library_s():
     for text in random_texts(200):
         encoding = tokenizer.encode(text)
         assert len(encoding.ids) == len(encoding.tokens) == len(encoding.offsets)
-
-
-def test_every_token_comes_from_one_word(tokenizer):
-    words = tokenizer.word_ids("the dog 🙂")
-    assert words[:3] == [0, 1, 2] and {*words[2:]} == {2}
-    assert len(words) == len(tokenizer.encode("the dog 🙂").ids)
-    assert tokenizer.word_ids("") == []
 
 
 def test_special_tokens_stay_in_their_places():

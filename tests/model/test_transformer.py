@@ -69,9 +69,6 @@ def test_an_embedding_is_the_scaled_token_plus_its_position():
 def test_config_refuses_nothing(name):
     with pytest.raises(ValueError, match=f"{name} must be at least 1, not 0"):
         Config(**{"vocab_size": 10} | {name: 0})
-
-
-def test_config_refuses_heads_that_do_not_divide_d_model():
     with pytest.raises(ValueError, match=r"d_model \(10\) must be a multiple of n_heads \(4\)"):
         Config(vocab_size=10, d_model=10, n_heads=4)
 
@@ -80,8 +77,10 @@ def test_config_refuses_heads_that_do_not_divide_d_model():
 def test_initial_weights(preset):
     config = dict(vocab_size=500, d_model=64, n_heads=4, d_ff=96)
     model = here(build(preset, **config, n_encoder_layers=1, n_decoder_layers=1))
-    matrices = [m for m in model.modules() if isinstance(m, nn.Linear)]
-    for module in matrices:
+    weight = model.generator.weight
+    assert model.src_embedding.token.weight is model.tgt_embedding.token.weight is weight
+    assert model.generator.bias is None
+    for module in (m for m in model.modules() if isinstance(m, nn.Linear)):
         if module is model.generator:
             continue
         bound = math.sqrt(6 / sum(module.weight.shape))
@@ -91,15 +90,6 @@ def test_initial_weights(preset):
     assert model.src_embedding.token(here(torch.arange(500))).var().item() == pytest.approx(
         1, abs=0.05
     )
-
-
-@pytest.mark.parametrize("preset", PRESETS)
-def test_embeddings_and_generator_share_one_matrix(preset):
-    model = random_model(preset)
-    weight = model.generator.weight
-    assert model.src_embedding.token.weight is weight
-    assert model.tgt_embedding.token.weight is weight
-    assert model.generator.bias is None
 
 
 def test_the_paper_s_base_model_has_the_paper_s_size():

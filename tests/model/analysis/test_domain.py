@@ -78,12 +78,9 @@ def test_the_limit_is_a_quantile_of_the_distances():
     assert domain.excludes({SPLIT: 5.0, SURPRISE: 0.0})
     assert not domain.excludes({SPLIT: -5.0, SURPRISE: -5.0})  # simpler than usual is no notice
     assert Domain.of_card(json.loads(json.dumps({"domain": domain.to_card()}))) is not None
-
-
-def test_rounding_is_not_another_text():
-    domain = Domain.measured("letters", {SPLIT: [0.0] * 9, SURPRISE: [1e-9] * 9}, 0.995)
-    assert not domain.excludes({SPLIT: 0.0, SURPRISE: 1e-6})
-    assert domain.excludes({SPLIT: 1 / 12, SURPRISE: 1e-9})
+    letters = Domain.measured("letters", {SPLIT: [0.0] * 9, SURPRISE: [1e-9] * 9}, 0.995)
+    assert not letters.excludes({SPLIT: 0.0, SURPRISE: 1e-6})  # rounding is not another text
+    assert letters.excludes({SPLIT: 1 / 12, SURPRISE: 1e-9})
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,9 @@ def test_numbers_are_those_of_plain_loops(case):
             for ours, theirs in ((measured.numbers, own), (measured.uniform, uniform)):
                 expected = sum(theirs[name]) / max(rows, 1)
                 assert ours[name][layer, head] == pytest.approx(expected, abs=1e-5), name
+        scores = [match.score for match in nearest_names(measured, layer, head, count=20)]
+        assert scores == sorted(scores, reverse=True) and all(0 <= score <= 1 for score in scores)
+        assert len(nearest_names(measured, layer, head)) == 2
 
 
 def test_a_row_that_one_head_alone_was_denied_does_not_count_for_it():
@@ -110,7 +113,7 @@ def test_a_single_token_says_nothing(kind):
     weights = np.ones((1, 2, 1, 1), dtype=np.float32)
     measured = measure(weights, ("<s>",), ("</s>",), kind != "cross")
     assert not any(values.any() for values in (*measured.numbers.values(), *measured.rows.values()))
-    assert nearest_names(measured, 0, 1) == []
+    assert nearest_names(measured, 0, 1) == [] and habit_of(measured, 0, 0) is None
     assert rows_that_show(weights, ("<s>",), ("</s>",), kind != "cross", 0, 1, "broad") == []
 
 
@@ -146,8 +149,6 @@ POINTED |= {
     f"{name}, {where}": (kind, *sides, point)
     for name, where, kind, sides, point in (
         ("previous token", "decoder", "decoder", (WRITTEN, WRITTEN), lambda i: max(i - 1, 0)),
-        ("itself", "decoder", "decoder", (WRITTEN, WRITTEN), lambda i: i),
-        ("first-token sink", "decoder", "decoder", (WRITTEN, WRITTEN), lambda i: 0),
         ("end-of-sentence sink", "cross", "cross", (WRITTEN, LONG), lambda i: 12),
         ("punctuation", "cross", "cross", (WRITTEN, LONG), lambda i: 5 if i % 2 else 11),
         ("diagonal", "shorter source", "cross", (WRITTEN, SOURCE), lambda i: int(i / 2 + 0.5)),
@@ -185,16 +186,6 @@ def test_half_the_way_from_uniform_to_the_textbook_scores_one_half():
     assert found[0].name == "previous token"
     assert found[0].score == pytest.approx(0.5)
     assert found[0].reason == ("54% of its weight is on the previous token (uniform head: 8%)")
-
-
-def test_scores_lie_between_0_and_1_and_fall(case):
-    kind, query, key, may = case
-    measured = measure(random_weights(may), query, key, kind != "cross")
-    for layer, head in np.ndindex(2, 3):
-        scores = [match.score for match in nearest_names(measured, layer, head, count=20)]
-        assert all(0 <= score <= 1 for score in scores)
-        assert scores == sorted(scores, reverse=True)
-        assert len(nearest_names(measured, layer, head)) == 2
 
 
 def test_rows_that_show_a_name_are_those_beyond_a_uniform_head():
@@ -293,10 +284,3 @@ def test_between_two_texts_heads_align():
     even = measure(np.full((1, 1, 8, 8), 1 / 8), anew, TEXT, False, np.ones((8, 8), bool))
     names = [habit_of(*given)[0] for given in ((one, 0, 0), (even, 0, 0), (even, 0, 0, 0.5))]
     assert names == ["align", "spread", "align"]
-
-
-def test_a_row_of_one_key_has_no_habit():
-    assert (
-        habit_of(measure(np.ones((1, 1, 1, 1)), ("a",), ("a",), True, np.ones((1, 1), bool)), 0, 0)
-        is None
-    )

@@ -4,7 +4,6 @@ import numpy as np
 
 from headlight.model import Masks, load
 from headlight.model.analysis.leak import leaks
-from tests.model.common import encoding, random_ids, random_model, traced
 
 TEXT = "A dog runs."
 
@@ -33,11 +32,3 @@ def test_padding_leaks_by_kind():
     n, rows = len([t for t in trace.src.tokens if t != "<pad>"]), trace.tgt.tokens.index("<pad>")
     expected = trace.attention["cross"][:, :, :rows, n:].sum(axis=-1).mean(axis=(1, 2))
     assert np.abs(found["cross"].shares - expected).max() <= 1e-6
-
-
-def test_of_one_layer_too():
-    model = random_model(n_encoder_layers=1, n_decoder_layers=1)
-    pair = [encoding(random_ids(length)) for length in (5, 4)]
-    assert leaks(traced(model, *pair)) == []
-    (found,) = leaks(traced(model, *pair, masks=Masks(causal=False)))
-    assert found.where == "later tokens" and found.shares.shape == (1,)

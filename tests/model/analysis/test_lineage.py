@@ -13,7 +13,6 @@ from headlight.model.analysis import lineage
 from headlight.model.analysis.lineage import LINE, N_KEY_HEADS, SIZES
 from headlight.model.card import parameter_count
 from headlight.model.presets import build
-from headlight.model.probing.capture import view
 from tests.model.common import hooks
 
 VOCABULARY, MAX_LENGTH, LENGTH = 60, 64, 11
@@ -98,15 +97,11 @@ def test_parts_are_the_classes_that_are_named(models):
         assert not linear or all(part.bias is None for part in there)
 
 
-def test_the_same_numbers_every_time(models, effects):
-    torch.manual_seed(99)
+def test_what_is_counted_is_the_same_every_time(models, effects):
     state = torch.random.get_rng_state()
     again = lineage.effects(lineage.members(VOCABULARY, MAX_LENGTH), text(), TOKENS)
     assert again == effects and list(effects) == list(LINE)
     assert torch.equal(torch.random.get_rng_state(), state)
-
-
-def test_what_is_counted(models, effects):
     for before, after in itertools.pairwise(NAMES):
         counted = tuple(parameter_count(models[name]) for name in (before, after))
         assert effects[after].parameters == counted
@@ -125,35 +120,49 @@ def test_attention_moves_from_where_the_part_stands(effects):
         assert all(0 <= moved <= 1 for moved in effect.moved)
 
 
-def test_a_decoder_alone_reads_nothing_ahead(effects):
-    curves = effects["decoder only"].curves
-    encoder, decoder = curves.lines.values()
-    middle = LENGTH // 2
-    assert curves.numbers["token"] == middle + 1
-    assert min(encoder) > 1e-3 and min(decoder[middle:]) > 1e-3
-    assert max(decoder[:middle]) <= 1e-6
-
-
-def test_neighbours_are_alike_as_sinusoids_alone(effects):
-    sinusoids, learned = effects["learned positions"].curves.lines.values()
+def test_what_is_drawn_follows_from_the_formulas(models, effects):
+    """Of each part that was swapped, in the order of the line."""
+    curves = {name: effect.curves for name, effect in effects.items()}
+    lines = {name: [*of.lines.values()] for name, of in curves.items()}
+    numbers = {name: of.numbers for name, of in curves.items()}
+    (encoder, decoder), middle = lines["decoder only"], LENGTH // 2
+    assert numbers["decoder only"]["token"] == middle + 1
+    assert min(encoder) > 1e-3 and min(decoder[middle:]) > 1e-3 and max(decoder[:middle]) <= 1e-6
+    sinusoids, learned = lines["learned positions"]
     waves = [10000 ** (-2 * i / D_MODEL) for i in range(D_MODEL // 2)]
     expected = [sum(math.cos(p * w) for w in waves) / len(waves) for p in range(LENGTH)]
     assert sinusoids == pytest.approx(expected, abs=1e-5)
     assert learned[0] == pytest.approx(1) and max(map(abs, learned[1:])) < 0.4
-    assert effects["learned positions"].curves.numbers["added"] == MAX_LENGTH * D_MODEL
-
-
-def test_a_word_s_vector_is_shorter_by_the_root(effects):
-    scaled, plain, position = effects["unscaled"].curves.lines.values()
+    assert numbers["learned positions"]["added"] == MAX_LENGTH * D_MODEL
+    scaled, plain, position = lines["unscaled"]
     assert scaled == pytest.approx([math.sqrt(D_MODEL) * length for length in plain])
     assert position == pytest.approx([1] * LENGTH, rel=0.3)
+    post, pre = lines["pre-norm"]
+    assert post[0] == pre[0] and all(a < b for a, b in itertools.pairwise(pre))
+    assert post[1:] == pytest.approx([math.sqrt(D_MODEL)] * LAYERS, rel=0.01)
+    layer, rms = lines["RMSNorm"]
+    assert max(map(abs, layer)) < 1e-6 < 1e-2 < max(map(abs, rms))
+    assert numbers["RMSNorm"]["scaled"] < 1e-3
+    query, key = lines["no biases"]
+    assert max(key) < 1e-5 and min(query) > 0.01
+    assert numbers["no biases"]["fewer"] == LAYERS * (4 * D_MODEL + SIZES["d_ff"] + D_MODEL)
+    swiglu, width = numbers["SwiGLU"], SIZES["d_ff"] * 2 // 3
+    assert swiglu["swiglu"] > 3.5 > 2.5 > swiglu["gelu"] > 2  # powers of the input
+    sizes = 2 * D_MODEL * SIZES["d_ff"], 3 * D_MODEL * width
+    assert (swiglu["gelu_size"], swiglu["swiglu_size"]) == sizes
+    learned, rotary = lines["rotary"]
+    assert learned[0] == rotary[0] == 0 and min(learned[1:]) > 0.1
+    assert max(rotary) <= 1e-4 * max(learned)
+    all_heads = curves["groups"].lines["8 key heads"]
+    for n, line in zip((8, 4, 2, 1), lines["groups"], strict=True):
+        assert len(line) == LENGTH and [N_HEADS // n * bytes_ for bytes_ in line] == all_heads
+    ends = all_heads[-1], curves["groups"].lines["2 key heads"][-1]
+    assert (numbers["groups"]["before"], numbers["groups"]["after"]) == ends
 
 
 def test_relu_makes_zeros_of_all_that_is_negative(models, effects):
-    curves = effects["GELU"].curves
-    model = models["unscaled"]
-    x = model.tgt_embedding(text())
-    layer = model.decoder.layers[0]
+    curves, model = effects["GELU"].curves, models["unscaled"]
+    x, layer = model.tgt_embedding(text()), model.decoder.layers[0]
     x = layer.norm1(x + layer.self_attn(x, x, x, torch.ones(LENGTH, LENGTH).tril().bool()))
     hidden = layer.feed_forward.linear1(x)
     assert curves.numbers["relu"] == pytest.approx((hidden <= 0).float().mean().item())
@@ -164,61 +173,6 @@ def test_relu_makes_zeros_of_all_that_is_negative(models, effects):
     assert sum(relu[:at_zero]) == 0 and relu[at_zero] >= curves.numbers["relu"]
     inside = ((expected >= -0.05) & (expected < 0.05)).float().mean().item()
     assert gelu[at_zero] == pytest.approx(inside, abs=1e-3)
-
-
-def test_norms_after_the_sum_set_the_length(models, effects):
-    post, pre = effects["pre-norm"].curves.lines.values()
-    assert post[0] == pre[0]
-    assert post[1:] == pytest.approx([math.sqrt(D_MODEL)] * LAYERS, rel=0.01)
-    assert all(a < b for a, b in itertools.pairwise(pre))
-
-
-def test_rms_norm_keeps_the_mean_and_forgets_the_length(effects):
-    curves = effects["RMSNorm"].curves
-    layer, rms = curves.lines.values()
-    assert max(map(abs, layer)) < 1e-6 < 1e-2 < max(map(abs, rms))
-    assert curves.numbers["scaled"] < 1e-3
-
-
-def test_biases_of_keys_do_nothing(effects):
-    query, key = effects["no biases"].curves.lines.values()
-    assert max(key) < 1e-5 and min(query) > 0.01
-    biases = LAYERS * (4 * D_MODEL + SIZES["d_ff"] + D_MODEL)
-    assert effects["no biases"].curves.numbers["fewer"] == biases
-
-
-def test_swiglu_multiplies(models, effects):
-    numbers = effects["SwiGLU"].curves.numbers
-    assert numbers["swiglu"] > 3.5 > 2.5 > numbers["gelu"] > 2
-    width = SIZES["d_ff"] * 2 // 3
-    assert numbers["gelu_size"] == 2 * D_MODEL * SIZES["d_ff"]
-    assert numbers["swiglu_size"] == 3 * D_MODEL * width
-    feed = models["SwiGLU"].decoder.layers[0].feed_forward
-    x = torch.randn(5, D_MODEL, generator=torch.Generator().manual_seed(0))
-    by_hand = nn.functional.silu(x @ feed.gate.weight.T) * (x @ feed.linear1.weight.T)
-    torch.testing.assert_close(feed(x), by_hand @ feed.linear2.weight.T)
-
-
-def test_rotary_scores_tell_the_distance_alone(effects):
-    learned, rotary = effects["rotary"].curves.lines.values()
-    assert learned[0] == rotary[0] == 0 and min(learned[1:]) > 0.1
-    assert max(rotary) <= 1e-4 * max(learned)
-
-
-def test_as_many_groups_as_heads_are_all_heads(models):
-    same = lineage.grouped(view(models["rotary"]), N_HEADS)
-    torch.testing.assert_close(logits(same), logits(models["rotary"]))
-    assert parameter_count(same) == parameter_count(models["rotary"])
-
-
-def test_keys_and_values_grow_with_the_text(effects):
-    lines = effects["groups"].curves.lines
-    assert [len(line) for line in lines.values()] == [LENGTH] * 4
-    all_heads = lines["8 key heads"]
-    for n, line in zip((8, 4, 2, 1), lines.values(), strict=True):
-        assert [N_HEADS // n * bytes_ for bytes_ in line] == all_heads
-    numbers = effects["groups"].curves.numbers
-    assert (numbers["before"], numbers["after"]) == (all_heads[-1], lines["2 key heads"][-1])
 
 
 @pytest.mark.parametrize("length", [1, 2, MAX_LENGTH])

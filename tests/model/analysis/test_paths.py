@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from headlight.model.analysis.paths import Circuits, Paths, reaching
-from headlight.model.probing.changes import Pathed, Scope, parse
+from headlight.model.probing.changes import Pathed, parse
 from headlight.model.probing.sweeps import paths
 from headlight.model.tokenizer import CannotRead
 from tests.model.analysis.test_streams import made
@@ -48,15 +48,6 @@ def test_all_but_one_is_the_change(name):
         changed = score(logits(found.model, found.run, str(path), found.run.other))
         kept = found.none + share * found.difference
         assert kept == pytest.approx(changed, abs=1e-9)
-
-
-def test_all_of_a_part_are_its_patch():
-    """All paths from a head, patched at once: the head's own output from the comparison."""
-    found, score = circuits_of("paper")
-    rest = [path for path in found.places if path.sender != Scope("encoder", 0, 1)]
-    changed = score(logits(found.model, found.run, "encoder.1.2=patch", found.run.other))
-    kept = found.none + found.shares([rest])[0] * found.difference
-    assert kept == pytest.approx(changed, abs=1e-9)
 
 
 def test_what_leads_nowhere_carries_nothing():

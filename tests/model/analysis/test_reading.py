@@ -81,9 +81,6 @@ def close(ours, expected):
     np.testing.assert_allclose(ours, expected, rtol=1e-5, atol=1e-7)
 
 
-# words
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -112,21 +109,15 @@ def test_words_are_what_people_expect(tokenizer, text, expected):
     assert len(groups) == len(labels)
 
 
-def test_each_special_token_is_a_word_of_its_own(tokenizer):
-    encoding = BOS + tokenizer.encode("dog") + EOS + PAD * 2
-    assert words(encoding)[1] == ("<s>", "dog", "</s>", "<pad>", "<pad>")
-
-
 def test_whatever_a_model_writes_has_words(tokenizer):
+    framed = BOS + tokenizer.encode("dog") + EOS + PAD * 2
+    assert words(framed)[1] == ("<s>", "dog", "</s>", "<pad>", "<pad>")
     draw = np.random.default_rng(0)
     for _ in range(300):
         encoding = tokenizer.encoding(draw.integers(0, len(tokenizer), draw.integers(0, 12)))
         groups, labels = words(encoding)
         assert [i for group in groups for i in range(*group)] == list(range(len(encoding.ids)))
         assert all(label and label.encode("utf-8") for label in labels)
-
-
-# merge
 
 
 def test_merging_is_a_mean_of_rows_and_a_sum_of_columns(query, key, attention):
@@ -136,9 +127,6 @@ def test_merging_is_a_mean_of_rows_and_a_sum_of_columns(query, key, attention):
     assert merged.dtype == np.float32
     for layer, head in np.ndindex(2, 3):
         close(merged[layer, head], merged_by_loops(attention[layer, head], *groups))
-
-
-# hide_special
 
 
 @pytest.mark.parametrize("renormalise", [False, True])
@@ -173,9 +161,6 @@ def test_typed_special_tokens_are_not_hidden(tokenizer):
     assert rows == encoding
 
 
-# average and threshold
-
-
 def test_average_is_the_mean_over_what_it_says(attention):
     layers, heads = attention.shape[:2]
     chosen = {
@@ -199,9 +184,6 @@ def test_threshold_leaves_out_what_is_smaller_and_nothing_else(attention):
     np.testing.assert_array_equal(threshold(np.array([[0.25, 0.5]]), 0.5), [[0, 0.5]])
 
 
-# as_table
-
-
 @pytest.mark.parametrize("most", [None, 0, 7, 10_000])
 def test_a_table_holds_the_largest_weights_in_order(most):
     weights = threshold(random_weights(6, 5), 0.1)
@@ -219,16 +201,8 @@ def test_a_table_holds_the_largest_weights_in_order(most):
         largest, key=lambda row: (row[0], -row[4])
     )
     assert left_out == len(rows) - len(largest)
-
-
-def test_equal_weights_stand_in_order_of_the_key_and_zeros_are_left_out():
-    table, left_out = as_table(np.array([[0.25, 0.5, 0.25], [0, 0, 0]]), ["a", "b"], list("xyz"))
-    assert table["key"] == ["y", "x", "z"]
-    assert table["query position"] == [1, 1, 1]
-    assert left_out == 0
-
-
-# Reading
+    equal, left_out = as_table(np.array([[0.25, 0.5, 0.25], [0, 0, 0]]), ["a", "b"], list("xyz"))
+    assert equal["key"] == ["y", "x", "z"] and left_out == 0  # in the order of the key
 
 
 @pytest.mark.parametrize("reading", CHOICES, ids=str)

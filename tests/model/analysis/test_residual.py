@@ -10,11 +10,9 @@ from headlight.model.presets import PRESETS
 from headlight.model.probing.capture import view
 from tests.devices import here, within
 from tests.model.common import (
-    CHECKPOINTS,
     depths,
     encoding,
     in_short,
-    load,
     random_ids,
     random_model,
     traced,
@@ -35,14 +33,6 @@ def expect_last_is_the_models_own(model, seen):
     assert (found.rank[-1] == 1).all() and np.array_equal(found.final[-1], found.probability[-1])
     assert np.array_equal(found.best[-1], seen.most_probable(1)[0][:, 0])
     assert np.abs(found.final[-1] - seen.most_probable(1)[1][:, 0]).max() <= within(1e-6)
-
-
-@pytest.mark.parametrize("path", CHECKPOINTS, ids=lambda path: path.name)
-@pytest.mark.parametrize("pad_to", [0, 14])
-def test_the_last_layer_answers_as_the_model_does(path, pad_to):
-    checkpoint = load(path)
-    seen = checkpoint.trace("a b c d", "d c b" if checkpoint.writes else None, pad_to=pad_to)
-    expect_last_is_the_models_own(checkpoint.model, seen)
 
 
 @pytest.mark.parametrize("depth", [(2, 5), (1, 1), (3, 0)])

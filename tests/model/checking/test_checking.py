@@ -166,15 +166,3 @@ def test_two_numbers_that_differ_look_different():
         str(check.verdict("attention", attention)).partition("yours ")[2].partition(", right ")
     )
     assert yours != right.rstrip(".")
-
-
-@pytest.mark.long
-def test_parts_in_the_model_are_said_to_be_the_same_or_not():
-    def scores(q, k):
-        return q @ k.transpose(-2, -1)
-
-    with pytest.raises(check.NotTheSame, match="With your scores, “She has never"):
-        check.in_model(scores=scores)
-    with pytest.raises(ValueError, match="at least one part"):
-        check.in_model()
-    assert "as with ours" in check.in_model(scores=lambda q, k: scores(q, k) / q.shape[-1] ** 0.5)

@@ -56,11 +56,6 @@ def named(parts) -> str:
     return " ".join(parts)
 
 
-@pytest.fixture(scope="module")
-def en_fr():
-    return load("en-fr")
-
-
 def check_the_same(model, mine, pad_to=0):
     run = model.run(TEXT, pad_to=pad_to)
     one, other = mine.trace_run(run), model.trace_run(run)

@@ -36,6 +36,6 @@ def test_everyone_is_told_what_they_deserve(row):
 def test_the_table_holds_enough():
     """And says itself how often it is enough: the bars that the judge has to clear."""
     right, wrong = ([row for row in ROWS if row.is_right is is_right] for is_right in (True, False))
-    assert len(right) >= 150 and len(wrong) >= 150
+    assert len(right) >= 110 and len(wrong) >= 150
     assert sum(row.told == "right" for row in right) >= 0.85 * len(right)
     assert sum(row.told == row.deserves for row in wrong) >= 0.8 * len(wrong)

@@ -23,8 +23,8 @@ from headlight.model.families.parts import ActivatedFeedForward
 from headlight.model.masks import Masks
 from headlight.model.probing.capture import view
 from headlight.model.probing.interventions import replace_head
-from headlight.model.transformer import FeedForward, MaskedSoftmax, MultiHeadAttention, Scores
-from headlight.model.variants import FourthRootScores, PrunedSoftmax
+from headlight.model.transformer import MaskedSoftmax, MultiHeadAttention
+from headlight.model.variants import PrunedSoftmax
 from tests.devices import here, within
 from tests.model.common import in_short, max_difference, random_ids, random_model
 
@@ -63,13 +63,6 @@ def ends(model):
     handle = model.generator.register_forward_hook(more_eos)
     yield
     handle.remove()
-
-
-@pytest.mark.parametrize("decode", [greedy_decode, beam_search])
-def test_cache_changes_nothing(model, src, ends, decode):
-    with_cache, without = decode(model, src), decode(model, src, use_cache=False)
-    assert with_cache == without
-    assert len({len(ids) for ids in with_cache}) > 2  # they did end at different steps
 
 
 @torch.inference_mode()
@@ -169,22 +162,6 @@ class Window(MaskedSoftmax):
         return super().forward(scores, here(near) if mask is None else mask & here(near))
 
 
-class Later(Scores):
-    """Scores that fall with the place of their row."""
-
-    def forward(self, q, k):
-        return super().forward(q, k) - here(
-            torch.arange(q.shape[-2])[:, None] * k.mean(-1)[:, :, None]
-        )
-
-
-class Running(FeedForward):
-    """A feed-forward of all that came before."""
-
-    def forward(self, x):
-        return super().forward(x.cumsum(dim=1))
-
-
 def put(name, make):
     """Another part in every decoder layer; its parameters those that were there."""
 
@@ -202,11 +179,6 @@ def sizes_of(old):
     return old.linear1.in_features, old.linear1.out_features
 
 
-def two_heads(model):
-    for layer in model.decoder.layers:
-        layer.cross_attn.n_heads = layer.cross_attn.n_key_heads = 2
-
-
 def backwards(model):
     """By an attribute of an instance, as one tries something out."""
     for layer in model.decoder.layers:
@@ -221,29 +193,18 @@ def begins_with_padding(model):
 SWAPPED = {  # part → a change of a model that is not the paper's then
     "no cross-attention": put("cross_attn.softmax", lambda old: Nothing()),
     "pruned": put("cross_attn.softmax", lambda old: PrunedSoftmax(old, range(4))),
-    "a pruned head": put("self_attn.softmax", lambda old: PrunedSoftmax(old, [1])),
     "a window": put("self_attn.softmax", lambda old: Window()),
-    "scores by place": put("self_attn.scores", lambda old: Later()),
-    "other scores": put("cross_attn.scores", lambda old: FourthRootScores()),
-    "a running sum": put("feed_forward", lambda old: Running(*sizes_of(old))),
     "an activation": put("feed_forward", lambda old: ActivatedFeedForward(*sizes_of(old), "silu")),
-    "no bias": put("self_attn.query", lambda old: nn.Linear(*old.weight.shape, bias=False)),
     "no norm": put("norm2", lambda old: nn.Identity()),
-    "no weights of a norm": put(
-        "norm1", lambda old: nn.LayerNorm(old.normalized_shape, elementwise_affine=False)
-    ),
-    "fewer heads": two_heads,
     "a method": backwards,
     "its beginning": begins_with_padding,
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "what",
-    in_short(
-        SWAPPED, "no cross-attention", "pruned", "a window", "no norm", "a method", "its beginning"
-    ),
-)
+IN_SHORT = "no cross-attention", "pruned", "a window", "no norm", "a method", "its beginning"
+
+
+@pytest.mark.parametrize("what", in_short(SWAPPED, *IN_SHORT))
 @torch.inference_mode()
 def test_a_part_that_somebody_swapped_writes_the_same_by_all_ways(model, src, what):
     """Token by token; and it does something."""
@@ -261,7 +222,7 @@ def test_a_part_that_somebody_swapped_writes_the_same_by_all_ways(model, src, wh
         largest = max(1.0, float(whole[whole.isfinite()].abs().max()))
         torch.testing.assert_close(quick, whole, rtol=0, atol=within(1e-5) * largest)
         apart = max(apart, max_difference(whole, plain))
-    assert (apart > 1e-3) == (what != "other scores")  # which are the same in other words
+    assert apart > 1e-3
 
 
 def test_an_attention_that_no_cache_fits_is_decoded_without():
@@ -275,13 +236,11 @@ def test_an_attention_that_no_cache_fits_is_decoded_without():
 
 
 @pytest.mark.parametrize("decode", [greedy_decode, beam_search])
-def test_a_system_without_a_first_token_is_told_so(decode):
+def test_a_system_without_a_first_or_a_last_token(decode):
+    """It is told so, or writes until there is no room."""
     with pytest.raises(ValueError, match=r"no token that starts a target.*-1"):
         decode(random_model(bos_id=-1), random_ids(5))
-
-
-@pytest.mark.parametrize("decode", [greedy_decode, beam_search])
-def test_a_system_without_a_last_token_writes_until_there_is_no_room(decode):
+    assert len(decode(random_model(eos_id=-1, max_length=12), random_ids(5))[0]) == 11
     targets = decode(random_model(eos_id=-1), random_ids(5, 3), max_length=7)
     assert [len(ids) for ids in targets] == [7, 7]
 
@@ -290,6 +249,8 @@ def test_a_system_without_a_last_token_writes_until_there_is_no_room(decode):
 def test_batch_equals_one_by_one(model, src, ends, decode):
     alone = [decode(model, row[row != 0][None], max_length=20)[0] for row in src]
     assert decode(model, src, max_length=20) == alone
+    assert decode(model, src, max_length=20, use_cache=False) == alone
+    assert len({len(ids) for ids in alone}) > 2  # they did end at different steps
 
 
 def test_beam_of_one_is_greedy(model, src, ends):
@@ -343,12 +304,3 @@ def test_cache_needs_the_causal_mask(model, src):
     with pytest.raises(ValueError, match="causal"):
         greedy_decode(model, src, masks=Masks(causal=False))
     greedy_decode(model, src, 4, Masks(causal=False), use_cache=False)
-
-
-def test_length_is_limited_by_the_model(src):
-    torch.manual_seed(0)
-    sizes = dict(vocab_size=40, d_model=16, n_heads=2, d_ff=16, dropout=0.0)
-    model = presets.build("paper", **sizes, max_length=12, n_encoder_layers=1, n_decoder_layers=1)
-    here(model.eval())
-    for decode in (greedy_decode, beam_search):
-        assert max(map(len, decode(model, src))) <= 11

@@ -3,7 +3,7 @@ what transformers computes with them."""
 
 import io
 import json
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,10 @@ import transformers
 from safetensors.torch import load_file, save_file
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 from torch import nn
+
+from headlight.model.checkpoint import load
+from headlight.model.masks import Masks
+from headlight.model.probing.capture import capture, view
 
 LINES = [
     "The dog sees the dog, and 12 cats see it.",
@@ -103,6 +107,35 @@ def write(folder: Path, kind: str, seed: int = 0, **changed) -> nn.Module:
             model.final_logits_bias[:, pad] = 30  # it would write nothing else if it could
     model.save_pretrained(folder)
     return model
+
+
+def say(file: Path, **values) -> None:
+    """Change what a file of JSON says; ... takes one away."""
+    changed = json.loads(file.read_text("utf-8")) | values
+    file.write_text(json.dumps({k: v for k, v in changed.items() if v is not ...}), "utf-8")
+
+
+@torch.no_grad()
+def differences(folder: Path, model: nn.Module, exact=nullcontext, lengths=(17, 9, 13)):
+    """Of ours and transformers' model of a folder: the largest difference of the logits, as a share
+    of the largest, and of all weights."""
+    ours = load(folder).model
+    config = ours.config
+    ids = [random_batch(config.vocab_size, config.pad_id, lengths)]
+    if len(ours.sides()) > 1:
+        ids.append(random_batch(config.vocab_size, config.pad_id, (8, 12, 5), seed=1))
+        ids[1][:, 0] = config.bos_id
+    with exact(model):
+        expected, weights = theirs(model, *ids, pad_id=config.pad_id)
+    with capture(one := view(ours)) as outputs:
+        found = one.hidden(*ids, *Masks().build(one, *ids))
+        if expected.shape[-1] != config.d_model:
+            found = one.logits(found, ids[-1])
+    assert len(outputs) == len(weights) == len(one.sites()) and found.dtype == expected.dtype
+    off = (found - expected).abs().max() / expected.abs().max().clamp(min=1)
+    sites = [outputs[f"{site.name}.softmax"] for site in one.sites()]
+    heads = [(a - b).abs().max() for a, b in zip(sites, weights, strict=True)]
+    return off.item(), max(heads).item()
 
 
 def in_doubles(folder: Path) -> None:

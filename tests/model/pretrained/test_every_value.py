@@ -12,7 +12,7 @@ from headlight.model.checkpoint import load
 from headlight.model.masks import Masks
 from headlight.model.pretrained.weights import CannotLoad
 from tests.model.common import in_short
-from tests.model.pretrained.folders import KINDS, random_batch, theirs, write
+from tests.model.pretrained.folders import KINDS, random_batch, say, theirs, write
 
 ALIKE = ("bert", "gpt2", "llama", "mistral", "qwen2", "qwen3", "marian")
 OTHER = {  # what is neither one more, nor the opposite
@@ -103,8 +103,7 @@ def test_it_is_followed_or_refused(kind, share, tmp_path):
 def test_of_two_places_for_rotation_the_older_counts(older, outside, tmp_path):
     """And of two for the length that a model was trained on, the one outside."""
     write(tmp_path, "llama-yarn")
-    file = tmp_path / "config.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | outside | {"rope_scaling": older}))
+    say(tmp_path / "config.json", **outside, rope_scaling=older)
     ids = [random_batch(300, -1, (40,))]
     expected, _ = of_theirs(tmp_path, "llama-yarn", ids)
     model = load(tmp_path).model

@@ -1,7 +1,6 @@
 """Other people's models in our classes compute what transformers does with the same files."""
 
 import json
-from contextlib import nullcontext
 
 import pytest
 import torch
@@ -12,13 +11,13 @@ from headlight.model.decoding.search import steps_for
 from headlight.model.masks import Masks
 from headlight.model.pretrained.folder import contents_of
 from headlight.model.pretrained.weights import CannotLoad
-from headlight.model.probing.capture import capture, view
-from headlight.model.probing.sites import attention_at
 from tests.model.pretrained.folders import (
     KINDS,
     default_type,
+    differences,
     in_float64,
     random_batch,
+    say,
     theirs,
     write,
 )
@@ -29,30 +28,6 @@ def pair(request, tmp_path_factory):
     """A folder and transformers' model of it."""
     folder = tmp_path_factory.mktemp(request.param)
     return folder, write(folder, request.param)
-
-
-@torch.no_grad()
-def differences(folder, model, exact=nullcontext, lengths=(17, 9, 13)):
-    """Largest difference of the logits, as a share of the largest, and of all weights."""
-    ours = load(folder)
-    config = ours.model.config
-    ids = [random_batch(config.vocab_size, config.pad_id, lengths)]
-    if len(ours.model.sides()) > 1:
-        targets = random_batch(config.vocab_size, config.pad_id, (8, 12, 5), seed=1)
-        targets[:, 0] = config.bos_id
-        ids.append(targets)
-    with exact(model):
-        expected, weights = theirs(model, *ids, pad_id=config.pad_id)
-    with capture(one := view(ours.model)) as outputs:
-        found = one.hidden(*ids, *Masks().build(one, *ids))
-        if expected.shape[-1] != config.d_model:
-            found = one.logits(found, ids[-1])
-    assert len(outputs) == len(weights) == len(one.sites())
-    assert found.dtype == expected.dtype
-    off = (found - expected).abs().max() / expected.abs().max().clamp(min=1)
-    sites = [outputs[f"{site.name}.softmax"] for site in one.sites()]
-    heads = [(a - b).abs().max() for a, b in zip(sites, weights, strict=True)]
-    return off.item(), max(heads).item()
 
 
 def test_float32(pair):
@@ -70,23 +45,6 @@ def test_float64(pair):
     assert logits <= 1e-10 and heads <= 1e-10
 
 
-def test_groups_and_wide_heads_are_told(tmp_path):
-    write(tmp_path, "qwen3")
-    model = load(tmp_path).model
-    for site in model.sites():
-        assert (site.n_heads, site.n_key_heads) == (4, 2)
-        attention = attention_at(model, site)
-        assert attention.query.linear.weight.shape == (4 * 16, 24)
-        assert attention.key.linear.weight.shape == (2 * 16, 24)
-
-
-def change(folder, **values):
-    """Of a config; ... takes one away."""
-    file = folder / "config.json"
-    changed = json.loads(file.read_text()) | values
-    file.write_text(json.dumps({name: one for name, one in changed.items() if one is not ...}))
-
-
 LEFT_OUT = {  # kind → field of our Config, and what a config calls it
     "bert": ("norm_eps", "layer_norm_eps"),
     "gpt2": ("norm_eps", "layer_norm_epsilon"),
@@ -101,10 +59,10 @@ LEFT_OUT = {  # kind → field of our Config, and what a config calls it
 def test_what_a_config_leaves_out_is_what_transformers_takes(kind, tmp_path):
     write(tmp_path, kind)
     ours, theirs = LEFT_OUT[kind]
-    change(tmp_path, **{theirs: ...})
+    say(tmp_path / "config.json", **{theirs: ...})
     usual = getattr(transformers.AutoConfig.from_pretrained(tmp_path), theirs)
     assert getattr(load(tmp_path).model.config, ours) == usual
-    change(tmp_path, **{theirs: 2 * usual})
+    say(tmp_path / "config.json", **{theirs: 2 * usual})
     assert getattr(load(tmp_path).model.config, ours) == 2 * usual
 
 
@@ -118,39 +76,25 @@ def window_of(model) -> int:
     return 0
 
 
+W = dict(sliding_window=8, use_sliding_window=True)
 SLIDING = [  # kind, what its config says, how many of two layers have a window of 8
-    ("mistral", dict(sliding_window=8), 2),
-    ("mistral", dict(sliding_window=None), 0),
-    *(
-        (kind, dict(sliding_window=8, max_window_layers=0, use_sliding_window=use), 2 * use)
-        for kind in ("qwen2", "qwen3")
-        for use in (True, False)
-    ),
+    ("mistral", dict(sliding_window=8), 2), ("mistral", dict(sliding_window=None), 0),
+    *((kind, W | dict(max_window_layers=0, use_sliding_window=use), 2 * use)
+      for kind in ("qwen2", "qwen3") for use in (True, False)),
     # A window that no layer uses limits nothing.
-    ("qwen2", dict(sliding_window=8, max_window_layers=2, use_sliding_window=True), 0),
-    ("qwen2", dict(sliding_window=8, max_window_layers=1, use_sliding_window=True), 1),
-    ("qwen3", dict(sliding_window=8, use_sliding_window=True), 0),
-    *(
-        (
-            "qwen3",
-            dict(
-                sliding_window=8,
-                use_sliding_window=True,
-                max_window_layers=3 * (not some),
-                layer_types=["full_attention", f"{kind}_attention"],
-            ),
-            int(some),
-        )
-        for kind, some in (("sliding", True), ("full", False))
-    ),
-]
+    ("qwen2", W | dict(max_window_layers=2), 0), ("qwen2", W | dict(max_window_layers=1), 1),
+    ("qwen3", W, 0),
+    *(("qwen3", W | dict(max_window_layers=3 * (not some),
+                         layer_types=["full_attention", f"{kind}_attention"]), int(some))
+      for kind, some in (("sliding", True), ("full", False))),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind, says, slides", SLIDING)
 def test_a_sliding_window_is_transformers(kind, says, slides, tmp_path):
     """Of all layers; where only some have one, no text is longer than it."""
     model = write(tmp_path, kind, **says)
-    change(tmp_path, **says)  # transformers leaves out what is not used
+    say(tmp_path / "config.json", **says)  # transformers leaves out what is not used
     assert window_of(model) == (8 if slides else 0)
     ours = load(tmp_path).model
     assert ours.config.max_length == (8 if slides == 1 else 64)
@@ -183,8 +127,8 @@ def test_what_is_written_beyond_a_sliding_window_is_the_same_without_a_cache(tmp
 @pytest.mark.parametrize("kind", ["mistral", "qwen2", "qwen3"])
 def test_a_sliding_window_that_is_left_out_is_what_transformers_takes(kind, tmp_path):
     write(tmp_path, kind, max_position_embeddings=5000)
-    change(tmp_path, sliding_window=..., use_sliding_window=True)
-    change(tmp_path, layer_types=..., max_window_layers=0)
+    say(tmp_path / "config.json", sliding_window=..., use_sliding_window=True)
+    say(tmp_path / "config.json", layer_types=..., max_window_layers=0)
     usual = transformers.AutoConfig.from_pretrained(tmp_path).sliding_window
     assert load(tmp_path).model.window == usual < 5000
 
@@ -197,7 +141,7 @@ def test_a_sliding_window_that_is_left_out_is_what_transformers_takes(kind, tmp_
 def test_kinds_of_layers_that_cannot_be_followed_are_refused(kinds, tmp_path):
     """Too few, unknown, or sliding without a window."""
     write(tmp_path, "qwen2")
-    change(tmp_path, layer_types=kinds)
+    say(tmp_path / "config.json", layer_types=kinds)
     with pytest.raises(CannotLoad, match="for layer_types"):
         load(tmp_path)
 

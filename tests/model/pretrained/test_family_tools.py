@@ -12,7 +12,7 @@ from headlight.model.decoding.generate import Beam, Greedy, Sampling
 from headlight.model.decoding.search import greedy_decode
 from headlight.model.probing.applying import PatchInputs
 from headlight.model.probing.changes import HeadOff, Scope, parse
-from headlight.model.probing.head_steps import head_steps
+from headlight.model.probing.head_steps import compared, head_steps
 from headlight.model.probing.sites import attention_at
 from headlight.model.probing.trace import CannotRead, ids_of, read_of, trace
 from tests.model.common import check_view, in_short
@@ -61,6 +61,14 @@ def test_the_steps_of_a_head(family):
             np.testing.assert_allclose(steps.head_output, steps.weights @ steps.v, atol=WITHIN)
             np.testing.assert_allclose(steps.concatenated, steps.one_by_one, atol=WITHIN)
             assert steps.key_head == head * site.n_key_heads // site.n_heads
+            queries, keys = compared(model, family.run, site.kind)
+            q, k = (
+                (steps.q, steps.k)
+                if steps.q_rotated is None
+                else (steps.q_rotated, steps.k_rotated)
+            )
+            np.testing.assert_allclose(queries[site.layer, head], q, atol=WITHIN)
+            np.testing.assert_allclose(keys[site.layer, head], k, atol=WITHIN)
             if steps.gate is not None:
                 feed = model.get_submodule(site.name.rpartition(".")[0]).feed_forward
                 up = feed.linear1(torch.tensor(steps.forward_input)).numpy()

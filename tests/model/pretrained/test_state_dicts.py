@@ -5,7 +5,6 @@ import math
 import re
 import warnings
 
-import numpy as np
 import pytest
 import torch
 
@@ -78,12 +77,10 @@ PAIRS = {
         encoder.layers.1.self_attn.linears.1.weight encoder.layers.1.self_attn.key.weight
         decoder.layers.0.src_attn.linears.3.bias decoder.layers.0.cross_attn.output.bias
         decoder.layers.0.sublayer.2.norm.a_2 decoder.layers.0.norm3.weight
-        decoder.norm.b_2 decoder.norm.bias
         tgt_embed.0.lut.weight tgt_embedding.token.weight""",
     "hyunwoongko": """
         decoder.layers.0.enc_dec_attention.w_k.weight decoder.layers.0.cross_attn.key.weight
         decoder.layers.0.self_attention.w_concat.bias decoder.layers.0.self_attn.output.bias
-        encoder.layers.1.attention.w_v.weight encoder.layers.1.self_attn.value.weight
         encoder.layers.0.norm2.gamma encoder.layers.0.norm2.weight""",
     "vanilla": """
         decoder.layers.0.second_multihead_attention.key_projector.weight decoder.layers.0.cross_attn.key.weight
@@ -218,17 +215,13 @@ REFUSED = [  # system, what is made of its state, what the sentence says
     ("van_dijck", lambda s: without(s, "encoder.0.heads.1."),
      "lacks encoder.0.heads.1.linear_transform_Q.weight of shape (7, 4)"),
     ("vanilla", plus_one("tgt_embedding.token.weight"), "tgt_embedding.token.weight differ"),
-    ("vanilla", plus_one("generator.weight"), "differ"),
     # With and without dropout, the second linear layer stands in another place.
     ("vanilla", lambda s: s | {V3.replace("3.w", "2.w"): s[V3] + 1}, "differ"),
     ("annotated", lambda s: [("generator.proj.weight", torch.zeros(TGT, D))], "this is a list"),
-    ("annotated", lambda s: None, "this is a NoneType"),
     ("annotated", lambda s: {0: torch.zeros(2)}, "0 is not a name"),
-    ("annotated", lambda s: {"generator.proj.weight": np.zeros((TGT, D))}, "should be a tensor"),
     ("annotated", lambda s: {"model": {}, "step": 3}, "model should be a tensor, not a dict"),
     ("annotated", lambda s: {"generator.proj.weight": torch.zeros(2, device="meta")}, "with data"),
     ("annotated", lambda s: {"generator.proj.weight": torch.eye(2).to_sparse()}, "a dense tensor"),
-    ("annotated", lambda s: {}, "lacks src_embed.0.lut.weight"),
     ("annotated", lambda s: {"src_embed.0.lut.weight": torch.zeros(3)}, "(3,) should have 2 dim"),
 ]  # fmt: skip
 
@@ -243,15 +236,12 @@ def test_a_system_without_foreign_names_is_refused():
         load_foreign("paper", {})
 
 
-@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
-def test_floats_of_less_precision_are_read(kind, recwarn):
-    state = {name: tensor.to(kind) for name, tensor in random_state("annotated").items()}
-    model = load_foreign("annotated", state, n_heads=H)
-    assert torch.equal(model.generator.weight, state["generator.proj.weight"].float())
+def test_float64_is_rounded_with_a_warning_or_kept(recwarn):
+    for kind in (torch.float16, torch.bfloat16):  # are read without one
+        state = {name: tensor.to(kind) for name, tensor in random_state("annotated").items()}
+        model = load_foreign("annotated", state, n_heads=H)
+        assert torch.equal(model.generator.weight, state["generator.proj.weight"].float())
     assert not recwarn.list
-
-
-def test_float64_is_rounded_with_a_warning_or_kept():
     state = {name: tensor.double() + 1e-12 for name, tensor in random_state("annotated").items()}
     with pytest.warns(UserWarning, match="float64 weights of annotated are rounded") as warned:
         model = load_foreign("annotated", state, n_heads=H)
@@ -294,11 +284,8 @@ CONTRADICTED = [
     ("van_dijck", "n_heads", 2, "encoder.0.heads.2."),
     ("van_dijck", "hidden_size", 64, "encoder.0.heads.0.linear_transform_Q.weight"),
     ("bloem", "max_length", 5, "pos_emb.weight of shape (9, 12)"),
-    ("bloem", "n_classes", 2, "toprobs.weight of shape (4, 12)"),
-    ("annotated", "max_length", 1024, "src_embed.1.pe"),
     ("annotated", "d_model", 24, "src_embed.0.lut.weight of shape (30, 12)"),
     ("hyunwoongko", "tgt_vocab_size", 30, "decoder.emb.tok_emb.weight of shape (25, 12)"),
-    ("hyunwoongko", "d_ff", 2048, "encoder.layers.0.ffn.linear1.weight of shape (20, 12)"),
     ("vanilla", "n_encoder_layers", 6, "encoder.layers.1."),
 ]
 
@@ -354,11 +341,9 @@ def test_a_saved_table_gives_the_longest_sentence_and_is_checked(system):
     refused(system, bare | {first: sinusoids(40, 1 - k)}, first, "positional table")
     refused(system, bare | {first: sinusoids(40, k, d_model=10)}, first, "(40, 10)")
     assert load_foreign(system, bare, n_heads=H).config.max_length == 1024
-
-
-def test_a_table_of_another_scale_is_read_with_that_scale():
-    state = random_state("vanilla") | {"embeddings": sinusoids(40, 1, scale=100.0)}
-    assert load_foreign("vanilla", state, n_heads=H, scale=100.0).config.max_length == 40
+    if system == "vanilla":  # whose scale is a size
+        scaled = bare | {first: sinusoids(40, k, scale=100.0)}
+        assert load_foreign(system, scaled, n_heads=H, scale=100.0).config.max_length == 40
 
 
 def tokens(model):
@@ -393,11 +378,8 @@ def test_bloem_counts_every_token(ids):
     model = load_foreign("bloem", random_state("bloem"))
     mask = Masks().build(model, ids)
     assert max_difference(model(ids, *mask)[:, 0], notebook(model, ids)[0]) <= 1e-5
-
-
-def test_a_source_of_padding_alone_has_a_class():
     model = load_foreign("bloem", random_state("bloem"), pad_id=0)
-    empty = model(torch.zeros(1, 5, dtype=torch.long))[0, 0]
+    empty = model(torch.zeros(1, 5, dtype=torch.long))[0, 0]  # of padding alone
     assert max_difference(empty, model.generator.bias.log_softmax(dim=-1)) <= 1e-6
 
 

@@ -12,11 +12,9 @@ from allpairspy import AllPairs
 from safetensors.torch import load_file, save_file
 
 from headlight.model.checkpoint import load
-from headlight.model.masks import Masks
 from headlight.model.pretrained.weights import CannotLoad
-from headlight.model.probing.capture import capture, view
 from tests.model.common import in_short
-from tests.model.pretrained.folders import KINDS, random_batch, theirs, write
+from tests.model.pretrained.folders import KINDS, differences, write
 
 OUTPUT = "model.embed_tokens.weight", "lm_head.weight"
 SIDES = "model.decoder.embed_tokens.weight", "model.encoder.embed_tokens.weight"
@@ -87,23 +85,6 @@ def variants(folder, kind, places, into):
         yield said, stored
 
 
-@torch.no_grad()
-def compared(folder, model):
-    """Largest difference of the logits and of all heads."""
-    checkpoint = load(folder)
-    config = checkpoint.model.config
-    ids = [random_batch(config.vocab_size, config.pad_id)]
-    if len(checkpoint.model.sides()) > 1:
-        ids.append(random_batch(config.vocab_size, config.pad_id, (8, 12, 5), seed=1))
-        ids[1][:, 0] = config.bos_id
-    expected, weights = theirs(model, *ids, pad_id=config.pad_id)
-    with capture(ours := view(checkpoint.model)) as outputs:
-        logits = ours(*ids, *Masks().build(ours, *ids))
-    heads = [outputs[f"{site.name}.softmax"] for site in ours.sites()]
-    off = [(a - b).abs().max().item() for a, b in zip(heads, weights, strict=True)]
-    return ((logits - expected).abs().max() / expected.abs().max()).item(), max(off)
-
-
 def test_as_transformers(untied, tmp_path):
     folder, kind, places = untied
     loaded = set()
@@ -118,7 +99,7 @@ def test_as_transformers(untied, tmp_path):
             (name,) = re.findall(r"lacks the weight (\S+)\.$", str(error.value))
             assert any(weight.endswith(name) for weight in needed), (said, stored, name)
         else:
-            logits, heads = compared(tmp_path / "model", model.eval())
+            logits, heads = differences(tmp_path / "model", model.eval())
             assert logits <= 1e-5 and heads <= 1e-5, (said, stored, logits, heads)
             loaded.add(said)
     assert loaded == set(SAID)

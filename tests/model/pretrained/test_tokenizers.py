@@ -13,7 +13,7 @@ from headlight.model.pretrained.weights import CannotLoad
 from headlight.model.probing.trace import read_of
 from headlight.model.tokenizer import CONTINUES, CannotRead, name_after
 from tests.model.common import in_short
-from tests.model.pretrained.folders import write
+from tests.model.pretrained.folders import say, write
 
 KINDS = ("bert", "gpt2", "llama", "qwen2", "marian")
 TEXTS = [
@@ -180,9 +180,7 @@ def test_a_language_is_named_before_a_text(tmp_path):
 def test_default_ids_beyond_the_vocabulary_are_those_of_no_token(tmp_path):
     """GPT-2's config says 50256, whatever the size of the vocabulary."""
     write(tmp_path, "gpt2")
-    file = tmp_path / "config.json"
-    values = json.loads(file.read_text()) | dict(bos_token_id=50256, eos_token_id=50256)
-    file.write_text(json.dumps(values))
+    say(tmp_path / "config.json", bos_token_id=50256, eos_token_id=50256)
     model = load(tmp_path)
     assert (model.model.config.pad_id, model.model.config.eos_id) == (-1, -1)
     trace = model.trace("The dog sees the dog.")
@@ -203,7 +201,6 @@ SAID = [  # kind of folder, what its tokenizer_config.json says; None: there is 
     ("bert", None),
     ("bert", dict(do_lower_case=False)),
     ("bert", dict(strip_accents=False, tokenizer_class="BertTokenizerFast")),
-    ("bert", dict(strip_accents=True, do_lower_case=False)),
     ("bert", dict(tokenize_chinese_chars=False)),
     ("bert", dict(tokenizer_class=FAST, do_lower_case=False)),
     ("bert", dict(tokenizer_class="GPT2Tokenizer")),
@@ -211,17 +208,12 @@ SAID = [  # kind of folder, what its tokenizer_config.json says; None: there is 
     ("gpt2", dict(add_prefix_space=True)),
     ("gpt2", dict(add_prefix_space=True, tokenizer_class=FAST)),
     ("gpt2", dict(tokenizer_class="Qwen2Tokenizer")),
-    ("gpt2", dict(tokenizer_class="LlamaTokenizer")),
-    ("gpt2", dict(tokenizer_class="RobertaTokenizer")),
     ("llama", None),
     ("llama", dict(tokenizer_class="LlamaTokenizerFast", legacy=False)),
-    ("llama", dict(tokenizer_class="LlamaTokenizer", legacy=True)),
     ("llama", dict(tokenizer_class="LlamaTokenizer", add_prefix_space=False)),
     ("llama", dict(tokenizer_class="LlamaTokenizer", add_eos_token=True)),
-    ("llama", dict(tokenizer_class="GPT2Tokenizer")),
     ("mistral", dict(tokenizer_class="GPT2Tokenizer", add_prefix_space=True)),
     ("qwen2", dict(tokenizer_class=FAST, add_prefix_space=True)),
-    ("qwen3", dict(tokenizer_class=FAST)),
     ("qwen3", dict(tokenizer_class="GPT2TokenizerFast")),
     ("qwen3", PLAIN),
 ]
@@ -247,14 +239,6 @@ def test_what_another_file_says_decides_as_in_transformers(number, tmp_path):
         assert list(read.ids) == tokenizer(text, truncation=False, padding=False)["input_ids"], text
         encoding = checkpoint.tokenizer.encode(text)
         assert all(0 <= start <= end <= len(text) for start, end in encoding.offsets)
-
-
-@pytest.mark.parametrize("value", [3, ["BertTokenizer"], {}])
-def test_a_class_that_is_no_name_is_refused(value, tmp_path):
-    write(tmp_path, "bert")
-    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": value}))
-    with pytest.raises(CannotLoad, match="no name for tokenizer_class"):
-        load(tmp_path)
 
 
 def test_a_text_that_the_library_gives_up_on(tmp_path):

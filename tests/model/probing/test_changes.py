@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.model import load
 from headlight.model.decoding.search import greedy_decode
 from headlight.model.masks import Masks
 from headlight.model.presets import PRESETS
@@ -33,7 +32,7 @@ from headlight.model.probing.patching import recorded
 from headlight.model.probing.run import Run
 from headlight.model.probing.sites import parts_of
 from headlight.model.probing.trace import ids_of, read_of, trace
-from tests.model.common import encoding, in_short, random_ids, random_model
+from tests.model.common import encoding, in_short, random_ids, random_model, two_runs
 
 WITHIN = {torch.float32: 1e-5, torch.float64: 1e-10}
 
@@ -43,15 +42,8 @@ def preset(request):
     return request.param
 
 
-@pytest.fixture(scope="module")
-def en_de():
-    return load("en-de")
-
-
 def texts_of(model):
-    return (encoding(torch.tensor([5, 6, 7, 8, 9, 10])), encoding(torch.tensor([11, 12, 13, 14])))[
-        : len(model.sides())
-    ]
+    return two_runs(model)[0].texts
 
 
 def logits(model, line="", masks=Masks(), pad_to=0, texts=None, given=PatchInputs()):
@@ -140,46 +132,24 @@ def test_they_act_in_one_order_whatever_the_line():
     [
         ("weight:3>1:0.6", "uniform"), ("temperature:3.0", "uniform"), ("uniform", "off"),
         ("uniform", "mean"), ("weight:3>1:0.6", "mean"), ("off", "patch"), ("mean", "patch"),
-        ("uniform", "patch"),
+        ("uniform", "patch"), ("skip", "patch"),
     ],
 )  # fmt: skip
 def test_what_acts_later_leaves_nothing_of_what_acts_before(first, last):
-    """On one head, in either order of the line."""
+    """On one head, or one feed-forward, in either order of the line."""
     model = random_model("paper")
     chance = torch.Generator().manual_seed(3)
     means = {
         site.name: torch.randn(site.n_heads, model.config.d_head, generator=chance)
         for site in model.sites()
     }
-    given = PatchInputs(means, recorded(model, Run(other_texts(model))))
-    lines = [f"encoder.1.2={verb}" for verb in (first, last)]
+    given = PatchInputs(means, recorded(model, two_runs(model)[1]))
+    place = "encoder_feed_forward.1" if first == "skip" else "encoder.1.2"
+    lines = [f"{place}={verb}" for verb in (first, last)]
     before, expected = (logits(model, line, given=given) for line in lines)
     assert (before - expected).abs().max() > 1e-5
     for line in ("; ".join(lines), "; ".join(lines[::-1])):
         same(logits(model, line, given=given), expected)
-
-
-def test_a_sublayer_that_is_skipped_may_be_patched():
-    model = random_model("paper")
-    given = PatchInputs(other=recorded(model, Run(other_texts(model))))
-    lines = "encoder_feed_forward.1=skip", "encoder_feed_forward.1=patch"
-    expected = logits(model, lines[1], given=given)
-    for line in ("; ".join(lines), "; ".join(lines[::-1])):
-        same(logits(model, line, given=given), expected)
-
-
-def test_a_weight_is_set_after_the_temperature():
-    """The others of its row are those of the softmax at that temperature."""
-    model = random_model("paper")
-    warm, both = (
-        trace(model, Run(texts_of(model), changes=parse(line))).attention["encoder"][0, 1]
-        for line in ("encoder.1.2=temperature:3.0",
-                     "encoder.1.2=weight:3>1:0.6; encoder.1.2=temperature:3.0")
-    )  # fmt: skip
-    expected = warm.copy()
-    expected[2] *= 0.4 / (1 - warm[2, 0])
-    expected[2, 0] = 0.6
-    assert np.abs(both - expected).max() <= 1e-6
 
 
 def test_without_changes_and_after_them_nothing_differs(preset):
@@ -332,21 +302,6 @@ def test_positions_that_a_table_has_not_are_refused(preset):
     for shift in (most - longest + 1, most - 1, most, most + 5):
         with pytest.raises(CannotChange, match=f"leaves {max(0, most - shift)} positions"):
             logits(model, f"source=positions:shifted-{shift}")
-
-
-def test_what_is_said_of_a_head_leaves_what_has_no_heads():
-    model = random_model("paper")
-    given = PatchInputs(other=recorded(model, Run(other_texts(model))))
-    heads = "; ".join(f"{kind}.1.1=patch" for kind in ("encoder", "decoder", "cross"))
-    found = logits(model, "all.1.1=patch", given=given)
-    assert torch.equal(found, logits(model, heads, given=given))
-    assert not torch.equal(found, logits(model))
-
-
-def other_texts(model):
-    return (encoding(torch.tensor([15, 6, 17, 8, 9, 3])), encoding(torch.tensor([11, 18, 4, 14])))[
-        : len(model.sides())
-    ]
 
 
 def test_a_patch_needs_texts_of_one_length_and_a_run_without_patches(en_de):

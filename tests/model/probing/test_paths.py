@@ -7,20 +7,15 @@ import pytest
 import torch
 
 from headlight.model.probing.applying import PatchInputs, applied
-from headlight.model.probing.changes import CannotChange, Pathed, Scope, parse
+from headlight.model.probing.changes import CannotChange, Pathed, Scope, parse, written
 from headlight.model.probing.patching import read_by_path, recorded
 from headlight.model.probing.run import Run
 from headlight.model.probing.sweeps import NEED_ANOTHER, Score, paths, sweep
 from headlight.model.probing.trace import ids_of, read_of
 from tests.model.analysis.test_streams import made, recorded_by_hand
-from tests.model.common import hooks, in_short, load
+from tests.model.common import hooks, in_short
 
 TARGET = "Mon père est professeur."
-
-
-@pytest.fixture(scope="module")
-def en_fr():
-    return load("en-fr")
 
 
 @pytest.fixture(scope="module")
@@ -140,18 +135,15 @@ def test_of_a_group_of_heads():
     assert named == {f"decoder.{layer}.{head}" for layer in (1, 2, 3) for head in (1, 3)}
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "cross.3.4=path:key<encoder.2.1", "decoder_feed_forward.2=path:cross.1.2",
-        "logits=path:cross.4.3", "cross.1.2=path:query<target", "encoder=path:source",
-        "cross=path:value<encoder_feed_forward.4",
-    ],
-)  # fmt: skip
-def test_a_path_is_a_change_with_a_line(en_fr, run, line):
-    (change,) = parse(line)
-    assert isinstance(change, Pathed) and str(change) == line
-    assert np.isfinite(en_fr.trace_run(replace(run, changes=(change,))).log_probabilities[:3]).all()
+def test_a_path_is_a_change_with_a_line(en_fr, run):
+    line = (
+        "cross.3.4=path:key<encoder.2.1; decoder_feed_forward.2=path:cross.1.2; "
+        "logits=path:cross.4.3; cross.1.2=path:query<target; encoder=path:source; "
+        "cross=path:value<encoder_feed_forward.4"
+    )
+    assert all(isinstance(each, Pathed) for each in parse(line)) and written(parse(line)) == line
+    found = [en_fr.trace_run(replace(run, changes=(change,))) for change in parse(line)]
+    assert all(np.isfinite(one.log_probabilities[:3]).all() for one in found)
 
 
 @pytest.mark.parametrize(

@@ -13,20 +13,12 @@ from headlight.model.probing import sweeps
 from headlight.model.probing.applying import PatchInputs, applied
 from headlight.model.probing.changes import parse
 from headlight.model.probing.patching import recorded
-from headlight.model.probing.run import Run
 from headlight.model.probing.sites import kinds_of
 from headlight.model.probing.sweeps import Score, sweep, sweeping
 from headlight.model.probing.trace import ids_of, read_of, trace
-from tests.model.common import encoding, in_short, random_model
+from tests.model.common import in_short, random_model, two_runs
 
 SENTENCE = "A young girl in a red dress runs."
-
-
-def runs(model):
-    """Two of the same lengths."""
-    one = (encoding(torch.tensor([5, 6, 7, 8, 9, 10])), encoding(torch.tensor([11, 12, 13, 14])))
-    two = (encoding(torch.tensor([15, 6, 17, 8, 3, 4])), encoding(torch.tensor([11, 18, 4, 14])))
-    return (Run(texts[: len(model.sides())], pad_to=9) for texts in (one, two))
 
 
 def log_softmax(row):
@@ -61,7 +53,7 @@ def test_effects_are_those_of_one_pass_each(preset, monkeypatch):
     monkeypatch.setattr(sweeps, "MAX_BATCH_TOKENS", 100)  # several batches
     monkeypatch.setattr(sweeps, "MOST_LOGITS", 20)  # of several parts
     model = random_model(preset)
-    run, other = runs(model)
+    run, other = two_runs(model, pad_to=9)
     run = replace(run, changes=parse(f"{model.sites()[0].kind}.1.1=temperature:2.0"))
     given = PatchInputs(other=recorded(model, other))
     lengths = [side.name for side in model.sides()]
@@ -87,7 +79,7 @@ def test_effects_are_those_of_one_pass_each(preset, monkeypatch):
 
 def test_effects_by_head_and_as_a_table():
     model = random_model("paper")
-    run, _ = runs(model)
+    run, _ = two_runs(model, pad_to=9)
     found = sweep(model, run, sweeps.heads_off(model))
     kinds = kinds_of(model.sites())
     shown, table = found.by_head(kinds), found.to_dataframe()
@@ -125,7 +117,7 @@ def test_of_a_checkpoint_by_its_name():
 def test_a_sweep_that_was_left_goes_on_where_it_was(monkeypatch):
     monkeypatch.setattr(sweeps, "MAX_BATCH_TOKENS", 100)
     model = random_model("pre_norm")
-    run, _ = runs(model)
+    run, _ = two_runs(model, pad_to=9)
     changes = sweeps.heads_off(model)
     whole, steps = sweep(model, run, changes), [*sweeping(model, run, changes)]
     assert whole.missing == 0 and len(steps) > 3
@@ -143,7 +135,7 @@ def test_a_sweep_that_was_left_goes_on_where_it_was(monkeypatch):
 
 def test_a_large_model_takes_fewer_changes_at_once(monkeypatch):
     model = random_model("pre_norm")
-    run, _ = runs(model)
+    run, _ = two_runs(model, pad_to=9)
     changes = sweeps.heads_off(model)
     for work, at_once in ((10**12, sweeps.MAX_BATCH_TOKENS), (1, sweeps.FEWEST_TOKENS)):
         monkeypatch.setattr(sweeps, "MOST_WORK", work)

@@ -38,20 +38,17 @@ def arrays(value):
             yield from arrays(part)
 
 
-def test_a_trace_is_printed_in_a_line(model):
-    trace = traced(model)
-    text = repr(trace)
-    assert "\n" not in text and len(text) < 500
-    assert all(token in text for read in trace.texts.values() for token in read.tokens)
-    assert all(f"{kind} {array.shape}" in text for kind, array in trace.attention.items())
-
-
-def test_a_trace_is_frozen(model):
+def test_a_trace_is_frozen_and_printed_in_a_line(model):
     seen = traced(model)
+    text = repr(seen)
+    assert "\n" not in text and len(text) < 500
+    assert all(token in text for read in seen.texts.values() for token in read.tokens)
+    assert all(f"{kind} {array.shape}" in text for kind, array in seen.attention.items())
     with pytest.raises(dataclasses.FrozenInstanceError):
         seen.logits = None
     found = list(arrays(seen))
     assert all(array.dtype == np.float32 for array in found)
+    assert seen.nbytes == sum(array.nbytes for array in found)
     for array in found:
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0
@@ -65,27 +62,16 @@ def test_traces_of_the_same_run_are_equal(model):
     assert one != other and one != "a trace" and one != dataclasses.replace(again, origin="x")
 
 
-def test_a_kind_that_is_not_there_is_said_with_those_that_are(model):
-    trace = traced(model)
-    with pytest.raises(KeyError) as error:
-        _ = trace.attention["self"]
-    assert str(error.value).endswith(", ".join(map(repr, trace.attention)) + ".")
-    assert "self" not in trace.attention and trace.attention.get("self") is None
-
-
 def test_a_trace_outlives_its_model(model):
     seen = traced(model)
+    with pytest.raises(KeyError) as error:
+        _ = seen.attention["self"]
+    assert str(error.value).endswith(", ".join(map(repr, seen.attention)) + ".")
     before = [array.copy() for array in arrays(seen)]
     for parameter in (*model.parameters(), *model.buffers()):
         parameter.zero_()
     after = list(arrays(seen))
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
-
-
-def test_nbytes_is_the_sum_of_all_arrays(model):
-    seen = traced(model)
-    assert seen.nbytes == sum(a.nbytes for a in arrays(seen))
-    assert seen.nbytes > sum(a.nbytes for a in seen.attention.values())
 
 
 def test_padding_follows_and_is_masked(model):
@@ -150,14 +136,11 @@ def test_a_model_reads_the_special_tokens_that_it_has(preset, bos_id, eos_id):
         assert texts["tgt"].tokens == (*["<s>"] * len(bos), *text.tokens)
 
 
-def test_a_model_without_a_padding_token_is_not_padded():
+def test_what_a_model_has_no_token_for_is_refused():
     model, text = random_model(pad_id=-1), encoding(random_ids(5))
     assert common.traced(model, text, text, pad_to=6).src.ids == (*text.ids, 2)
     with pytest.raises(ValueError, match=r"^The source cannot be padded to 7 tokens: .*-1\)\.$"):
         common.traced(model, text, text, pad_to=7)
-
-
-def test_a_text_of_no_token_is_refused():
     model, text, nothing = random_model(eos_id=-1), encoding(random_ids(5)), Encoding((), (), ())
     assert common.traced(model, text, nothing).tgt.tokens == ("<s>",)
     with pytest.raises(ValueError, match=r"^The source is empty"):
@@ -178,11 +161,3 @@ def test_a_dataframe_holds_every_weight_with_its_place_and_its_tokens():
             expected = (kind, layer + 1, head + 1, query + 1, queries.tokens[query])
             read = queries.tokens[query]  # no card says which word a head follows
             assert tuple(next(row)) == (*expected, read, key + 1, keys.tokens[key], weight)
-
-
-def test_a_dataframe_is_small_and_can_be_asked():
-    table = traced(random_model(), pad_to=40).to_dataframe()
-    assert table.memory_usage(deep=True).sum() / len(table) < 20
-    rows = table.groupby(["attention", "layer", "head", "query_position"], observed=True)
-    np.testing.assert_allclose(rows["weight"].sum(), 1, rtol=0, atol=within(1e-5))
-    assert (table.query("attention == 'cross'").query_token != "</s>").all()

@@ -165,6 +165,3 @@ class Own(nn.Module):
         length = tgt.shape[1 if self.transformer.batch_first else 0]
         mask = nn.Transformer.generate_square_subsequent_mask(length)
         return self.transformer(src, tgt, tgt_mask=mask, tgt_is_causal=True)
-
-
-TOKENS = ["[CLS]", "un", "##believ", "##able", "[SEP]"]

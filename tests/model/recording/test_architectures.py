@@ -107,11 +107,7 @@ def typed(name, model):
     labels = torch.tensor([tok(TARGET)["input_ids"]])
     start = model.config.decoder_start_token_id
     read = torch.cat([torch.tensor([[start]]), labels[:, :-1]], dim=1)
-    if name in (
-        "mbart",
-        "PLBart",
-        "FSMT",
-    ):  # the last, a language, comes first
+    if name in ("mbart", "PLBart", "FSMT"):  # the last, a language, comes first
         read = torch.cat([labels[:, -1:], labels[:, :-1]], dim=1)
     found = record(model, tok, TEXT, TARGET)
     assert found.texts["tgt"].ids == tuple(read[0].tolist())

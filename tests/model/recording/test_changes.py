@@ -111,6 +111,12 @@ def texts_of_torch(batch_first=True):
 def test_heads_off_and_masks_in_modules_of_torch(batch_first):
     model, inputs = Own(batch_first).eval(), texts_of_torch(batch_first)
     before, plain = state_of(model), record(model, inputs=inputs).attention
+    shapes = {kind: w.shape for kind, w in plain.items()}
+    assert shapes == {"encoder": (2, 4, 5, 5), "decoder": (2, 4, 4, 4), "cross": (2, 4, 4, 5)}
+    with torch.no_grad():
+        first, source = model.transformer.encoder.layers[0].self_attn, [inputs[0]] * 3
+        _, expected = first(*source, need_weights=True, average_attn_weights=False)
+    assert np.abs(plain["encoder"][0] - expected[0].numpy()).max() < 1e-6
     for kind, weights in plain.items():
         hidden = record(model, inputs=inputs, changes=f"{kind}.2.3=hide:2").attention[kind]
         assert (hidden[1, 2, :, 1] == 0).all() and np.array_equal(hidden[0], weights[0])

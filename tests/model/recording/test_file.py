@@ -16,13 +16,9 @@ from headlight.model.recording.weights import CannotRecord
 from headlight.model.tokenizer import Tokenizer
 from tests.conftest import LINES
 from tests.model.common import in_short, random_model
+from tests.model.recording.models import some
 
 TEXTS = LINES[:3]
-
-
-def weights(rows=5, columns=5, seed=0):
-    random = np.random.default_rng(seed).random((2, 4, rows, columns)).astype(np.float32) + 0.01
-    return random / random.sum(axis=-1, keepdims=True)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +49,7 @@ def test_each_weight_is_the_traces(traces, tmp_path, half, error):
 
 def test_a_text_is_told_from_one_that_reads_the_same(tmp_path):
     """By what was read: source and target, with special tokens or without, before other targets."""
-    cross = {kind: weights(*shape) for kind, shape in
+    cross = {kind: some((2, 4, *shape)) for kind, shape in
              {"encoder": (2, 2), "decoder": (3, 3), "cross": (3, 2)}.items()}  # fmt: skip
     same = record(cross, ["a", "b"], ["</s>", "a", "b"])
     other = record(cross, ["a", "b"], ["</s>", "b", "a"])
@@ -63,8 +59,8 @@ def test_a_text_is_told_from_one_that_reads_the_same(tmp_path):
     assert [back.trace(line).tgt for line in back.lines] == [same.tgt, other.tgt]
     assert back.trace("a b", "b a").tgt == other.tgt
     bare, framed = (
-        record(weights(2, 2), ["a", "b"]),
-        record(weights(4, 4), ["<s>", "a", "b", "</s>"]),
+        record(some((2, 4, 2, 2)), ["a", "b"]),
+        record(some((2, 4, 4, 4)), ["<s>", "a", "b", "</s>"]),
     )
     save(tmp_path / "x.safetensors", [bare, framed])
     back = load(tmp_path / "x.safetensors")
@@ -131,24 +127,15 @@ def test_whatever_a_file_says_is_checked(traces, tmp_path, count):
     assert refused > count / 2
 
 
-@pytest.mark.parametrize(
-    ("what", "says"),
-    [
-        ("x.pt", r"saved as \.safetensors"),
-        ([], "1 to 1,000"),
-        (3, "as record"),
-        ("other", "other heads"),
-    ],
-)
-def test_what_is_no_file_of_recordings_says_so(traces, tmp_path, what, says):
-    path = tmp_path / (what if what == "x.pt" else "x.safetensors")
-    other = [traces[0], record(weights(), list("abcde"))]
-    with pytest.raises(CannotRecord, match=says):
-        save(
-            path,
-            {"x.pt": traces, "other": other}.get(what, what) if isinstance(what, str) else what,
-        )
-    assert not path.exists()
+def test_what_is_no_file_of_recordings_says_so(traces, tmp_path):
+    other = [traces[0], record(some(), list("abcde"))]
+    for name, what, says in (
+        ("x.pt", traces, r"saved as \.safetensors"), ("x.safetensors", [], "1 to 1,000"),
+        ("x.safetensors", 3, "as record"), ("x.safetensors", other, "other heads"),
+    ):  # fmt: skip
+        with pytest.raises(CannotRecord, match=says):
+            save(tmp_path / name, what)
+        assert not (tmp_path / name).exists()
 
 
 def test_a_model_in_memory_is_sent_elsewhere():

@@ -23,6 +23,7 @@ def forms(weights):
     yield tf.modeling_outputs.BaseModelOutput(attentions=layers)
     yield {"encoder": weights}
     yield tensor.double().requires_grad_()
+    yield from (tensor.to(dtype) for dtype in (torch.float16, torch.bfloat16))
     for name in names:  # in another order
         yield {name.format(i): layers[i] for i in reversed(range(len(layers)))}
 
@@ -32,17 +33,11 @@ def test_all_forms_are_one():
     for form in forms(weights):
         recorded = record(form, TOKENS)
         (kind,) = recorded.attention
-        assert np.abs(recorded.attention[kind] - weights).max() < 1e-6
+        half = getattr(form, "dtype", None) in (torch.float16, torch.bfloat16)
+        assert np.abs(recorded.attention[kind] - weights).max() < (1e-2 if half else 1e-6)
         assert recorded.texts_of(kind)[0].tokens == ("[CLS]", "un", "·believ", "·able", "[SEP]")
     assert [*record(some(causal=True)).attention] == ["decoder"]
     assert [*record(some()).attention] == ["encoder"]
-
-
-def test_half_precision_is_not_refused():
-    weights = torch.from_numpy(some())
-    for dtype in (torch.float16, torch.bfloat16, torch.float64):
-        found = record(weights.to(dtype)).attention["encoder"]
-        assert np.abs(found - weights.numpy()).max() < 1e-2
 
 
 @pytest.mark.parametrize("tokens", [["a"], ["a"] * 6, "abcde", [1.5] * 5, [None] * 5, 7])

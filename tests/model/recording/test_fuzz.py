@@ -11,12 +11,12 @@ from torch import nn
 from headlight.model import record, save
 from headlight.model.recording.checkpoint import load_recorded
 from tests.model.recording.architectures import NAMES
+from tests.model.recording.models import THEIRS
 from tests.model.recording.test_architectures import called_with, is_text, model_of, theirs
 from tests.model.recording.test_architectures import tokenizer as of_words
 
 COUNTS = [40, pytest.param(500, marks=pytest.mark.long)]  # of each kind
 NEVER = "Traceback", "\n", " object at 0x"
-KEYS = "attentions", "encoder_attentions", "decoder_attentions", "cross_attentions"
 DTYPES = np.float16, np.float32, np.float64, np.int64, np.uint8, bool, np.complex64, object, str
 CHANGES = (
     "all.1=off", "decoder.1.1=off", "encoder.2=hide:1", "cross=uniform", "x.9=off",
@@ -88,11 +88,11 @@ def form(random):
     some = one_of(random, torch.zeros(1, 3), None, 5, torch.zeros(0), torch.zeros(2, 4))
     beams = torch.from_numpy(random.integers(-1, 3, (2, 3)))
     return one_of(
-        random, made[0], made[0], made, tuple(made), {one_of(random, *KEYS): made},
-        {key: made for key in KEYS[1:]},
+        random, made[0], made[0], made, tuple(made), {one_of(random, *THEIRS): made},
+        {key: made for key in THEIRS[1:]},
         {one_of(random, "encoder", "decoder", "cross", "x", "", 5): each for each in made},
         {f"h.{random.integers(2000)}.attn.hook_pattern": each for each in made},
-        {"sequences": some, one_of(random, *KEYS): steps},
+        {"sequences": some, one_of(random, *THEIRS): steps},
         {"sequences": torch.zeros(2, 4), "beam_indices": beams, "decoder_attentions": steps,
          "cross_attentions": steps, "encoder_attentions": made},
         one_of(random, None, "weights", b"", 5, [], {}, [None], [[]], set(), {None: made[0]}),

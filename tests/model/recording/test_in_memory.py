@@ -74,15 +74,10 @@ def test_what_it_cannot_do_is_a_sentence(pair):
     with pytest.raises(TooLong):
         theirs.trace("dog " * 200)
     run = theirs.run(TEXT)
-    for does in (
-        lambda: theirs.generate(run),
-        lambda: theirs.swept(run),
-        lambda: theirs.decomposition(run, 0, 5),
-        lambda: theirs.attribution(run, 0, 5),
-        lambda: theirs.align(TEXT),
-    ):
+    for name, given in (("generate", (run,)), ("swept", (run,)), ("decomposition", (run, 0, 5)),
+                        ("attribution", (run, 0, 5)), ("align", (TEXT,))):  # fmt: skip
         with pytest.raises(CannotRead, match=LACKS):
-            does()
+            getattr(theirs, name)(*given)
     found = theirs.long_trace_run(run).attention  # all at once: there is no other way
     for kind, weights in theirs.trace(TEXT).attention.items():
         assert (weights == found[kind]).all()

@@ -11,7 +11,7 @@ import transformers as tf
 from headlight.model import record
 from headlight.model.recording.checkpoint import load_recorded
 from headlight.model.recording.weights import CannotRecord
-from tests.model.recording.models import E, inputs_of, model_of
+from tests.model.recording.models import E, inputs_of, model_of, named
 
 PREDICTS = {
     "gpt2": "next token",
@@ -25,11 +25,7 @@ PREDICTS = {
 }
 
 
-@pytest.mark.parametrize(
-    "name",
-    [n if n in ("gpt2", "bert", "bart") else pytest.param(n, marks=pytest.mark.long)
-     for n in PREDICTS],
-)  # fmt: skip
+@pytest.mark.parametrize("name", named(PREDICTS, {"gpt2", "bert", "bart"}))
 def test_the_likeliest_answers_are_those_of_its_own_logits(name):
     model, inputs = model_of(name), inputs_of(name)
     recorded = record(model, inputs=inputs)
@@ -59,10 +55,7 @@ def test_the_likeliest_answers_are_those_of_its_own_logits(name):
 
 def test_a_change_changes_what_is_predicted():
     model, inputs = model_of("gpt2"), inputs_of("gpt2")
-    plain, changed = (
-        record(model, inputs=inputs),
-        record(model, inputs=inputs, changes="all=mask:none"),
-    )
+    plain, changed = (record(model, inputs=inputs, changes=c) for c in ("", "all=mask:none"))
     assert changed.predicted.predicts == "next token"
     assert np.nanmax(np.abs(plain.log_probabilities - changed.log_probabilities)) > 1e-3
 

@@ -159,16 +159,3 @@ def test_a_learned_prefix_is_refused_and_a_learned_prompt_is_shown():
         record(prefixed, text=[3, 4, 5])
     prompted = peft.get_peft_model(model_of("gpt2"), peft.PromptTuningConfig(**how))
     assert record(prompted, text=[3, 4, 5]).attention["decoder"].shape == (3, 4, 7, 7)
-
-
-@pytest.mark.long
-def test_an_adapter_of_one_module_of_torch_does_not_split_its_kind():
-    peft = pytest.importorskip("peft")
-    layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
-    model = nn.TransformerEncoder(layer, 3, enable_nested_tensor=False).eval()
-    inputs = (torch.randn(1, 5, 16),)
-    plain = record(model, inputs=inputs)
-    config = peft.LoraConfig(target_modules=["layers.1.self_attn"])  # which begins as nothing
-    adapted = record(peft.get_peft_model(copy.deepcopy(model), config), inputs=inputs)
-    assert [(s.kind, s.layer) for s in adapted.sites] == [(s.kind, s.layer) for s in plain.sites]
-    assert np.abs(adapted.attention["encoder"] - plain.attention["encoder"]).max() < 1e-6

@@ -158,14 +158,10 @@ def test_what_cannot_be_described_is_one_sentence(tmp_path):
         "[]",
         "{",
         "[" * 10**5,
-        '{"src_words": ["a"], "tgt_words": ["b"]}',
         '{"src_words": "a", "tgt_words": ["b"], "alignment": []}',
         '{"src_words": ["a b "], "tgt_words": ["b"], "alignment": []}',
-        '{"src_words": ["a"], "tgt_words": [], "alignment": []}',
         '{"src_words": ["a"], "tgt_words": ["b"], "alignment": [[0, 1]]}',
-        '{"src_words": ["a"], "tgt_words": ["b"], "alignment": [[-1, 0]]}',
         '{"src_words": ["a"], "tgt_words": ["b"], "alignment": [[0, 0, 0]]}',
-        '{"src_words": ["a"], "tgt_words": ["b"], "alignment": [[[], 0]]}',
     ],
 )
 def test_a_line_that_is_no_alignment_is_told(tmp_path, line):
@@ -173,6 +169,9 @@ def test_a_line_that_is_no_alignment_is_told(tmp_path, line):
     file.write_text('{"src_words": ["a"], "tgt_words": ["b"], "alignment": [[0, 0]]}\n' + line)
     with pytest.raises(DataError, match="line 2: a line of gold alignments is"):
         read_gold(file)
+    file.write_text('{"src_words": ["a"], "tgt_words": ["a"], "alignment": [[0, 0]]}')
+    with pytest.raises(SystemExit, match="one pair is not enough"):  # to be halved
+        main(["align", "copy", "--gold", str(file), "--choose"])
 
 
 def test_a_word_of_several_tokens_and_several_words_of_one():
@@ -207,10 +206,3 @@ def test_where_nothing_is_linked_nothing_is_chosen(tmp_path):
     assert choose_heads([weights]) is None
     linked = weights_of(reverse, GoldPair(1, ("a", "b"), ("b", "a"), frozenset({(0, 1), (1, 0)})))
     assert choose_heads([linked]).words == 2
-
-
-def test_one_pair_cannot_be_halved(tmp_path):
-    gold = tmp_path / "gold.jsonl"
-    gold.write_text('{"src_words": ["a"], "tgt_words": ["a"], "alignment": [[0, 0]]}')
-    with pytest.raises(SystemExit, match="one pair is not enough"):
-        main(["align", "copy", "--gold", str(gold), "--choose"])

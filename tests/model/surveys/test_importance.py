@@ -9,8 +9,7 @@ import torch
 from sacrebleu.metrics import BLEU
 
 from headlight.model.probing.changes import Scope, parse
-from headlight.model.probing.interventions import replace_head, replace_output
-from headlight.model.probing.sites import attention_at
+from headlight.model.probing.interventions import replace_output
 from headlight.model.surveys import importance
 from headlight.model.surveys.importance import (
     DRAWS,
@@ -25,7 +24,7 @@ from headlight.model.surveys.importance import (
 )
 from headlight.model.surveys.sentences import Line
 from headlight.model.training.data import DataError
-from tests.model.common import hooks, in_short, load
+from tests.model.common import hooks, load
 
 PAIRS = [
     ("A dog runs.", "Ein Hund rennt."),
@@ -46,35 +45,12 @@ def examples(name, with_targets=True):
     return checkpoint, examples_of(checkpoint, lines)
 
 
-@pytest.mark.parametrize("name", in_short(TEXTS, "reviews", "reverse"))
-def test_a_head_off_is_exactly_what_one_intervention_gives(name):
-    """To the last digit: the loss of every head, and what is written or decided."""
-    checkpoint, some = examples(name)
-    model = checkpoint.model
-    heads = [unit for unit in units(model) if unit.part == "head"]
-    assert len(heads) == sum(site.n_heads for site in model.sites())
-    answers = written if checkpoint.writes else decided
-    changed = 0
-    plain = losses(checkpoint, some)
-    for i, unit in enumerate(heads):
-        site = next(s for s in model.sites() if (s.kind, s.layer) == (unit.kind, unit.layer))
-        asked = i % 7 == 0  # to write takes longer
-        with replace_head(attention_at(model, site), unit.head, torch.zeros_like):
-            expected = losses(checkpoint, some), asked and answers(checkpoint, some)
-        assert np.array_equal(losses(checkpoint, some, unit.changes), expected[0])
-        assert not asked or answers(checkpoint, some, unit.changes) == expected[1]
-        changed += not np.array_equal(plain, expected[0])
-    assert changed == len(heads) and hooks(model) == 0
-
-
-@pytest.mark.parametrize("name", ["en-de", "reviews"])
-def test_a_layer_off_is_all_its_sublayers_skipped(name):
-    checkpoint, some = examples(name)
+def test_a_layer_off_is_all_its_sublayers_skipped():
+    checkpoint, some = examples("en-de")
     model = checkpoint.model
     layers = [unit for unit in units(model) if unit.part == "layer"]
     sublayers = [unit for unit in units(model) if unit.part == "sublayer"]
-    assert len(layers) == (8 if name == "en-de" else 2)
-    assert len(sublayers) == (20 if name == "en-de" else 4)
+    assert len(layers) == 8 and len(sublayers) == 20
     for unit in layers:
         layer = model.get_submodule(f"{unit.kind}.layers.{unit.layer}")
         with ExitStack() as stack:

@@ -74,13 +74,10 @@ def test_csv_is_the_same_table_and_no_spreadsheet_takes_a_token_for_a_formula(tr
         assert list(read[name]) == list(expected[name]), name
 
 
-@pytest.mark.parametrize(
-    ("text", "safe"),
-    [("=A1", "'=A1"), ("+1", "'+1"), ("-", "'-"), ("@x", "'@x"), ("\tx", "'\tx"), ("\r", "'\r")]
-    + [(text, text) for text in ("", "a=b", "'=", "·-", "</s>", "1")],
-)
-def test_spreadsheet_safe(text, safe):
-    assert spreadsheet_safe(text) == safe
+def test_spreadsheet_safe():
+    for text in ("=A1", "+1", "-", "@x", "\tx", "\r"):
+        assert spreadsheet_safe(text) == f"'{text}"
+    assert all(spreadsheet_safe(text) == text for text in ("", "a=b", "'=", "·-", "</s>", "1"))
 
 
 def test_npz_holds_the_arrays_of_each_and_no_pickles(traces):

@@ -28,27 +28,6 @@ def python(*arguments) -> subprocess.CompletedProcess:
     )
 
 
-def take_small_windows() -> None:
-    """Few sentences are then several windows."""
-    command.windows = partial(windows, most=1500)
-
-
-@pytest.fixture
-def small_windows(monkeypatch):
-    monkeypatch.setattr(command, "windows", command.windows)  # undone afterwards
-    take_small_windows()
-
-
-@pytest.fixture
-def sentences(tmp_path, small_windows):
-    """Three windows of sentences, every other with a target."""
-    chance = np.random.default_rng(0)
-    lines = [" ".join(chance.choice(WORDS, length)) for length in chance.integers(1, 20, 20)]
-    text = "\n".join(line if i % 2 else f"{line}\tein Hund" for i, line in enumerate(lines))
-    (tmp_path / "sentences.txt").write_text(text)
-    return tmp_path / "sentences.txt"
-
-
 @pytest.mark.long
 def test_a_sentence_as_one_types_it(tmp_path):
     """Quietly: Python used to warn that the package had imported the module already."""
@@ -61,51 +40,11 @@ def test_a_sentence_as_one_types_it(tmp_path):
     np.testing.assert_allclose(read.weight, expected.weight, rtol=0, atol=2e-6)
 
 
-@pytest.mark.long
-def test_what_the_package_offers_is_its_own():
-    """The module of that name does not take the function's place, whichever comes first."""
-    code = """
-import sys
-for first in (
-    "import headlight.model.probing.trace",
-    "from headlight.model.probing.trace import Trace",
-    "import headlight.model",
-):
-    for name in [name for name in sys.modules if name.partition(".")[0] == "headlight"]:
-        del sys.modules[name]
-    exec(first)
-    from headlight import Config, Masks, Transformer, capture, load, trace
-    assert callable(trace) and callable(capture), first
-"""
-    done = python("-c", code)
-    assert done.returncode == 0, done.stderr
-
-
 def refused(capsys, arguments) -> str:
     with pytest.raises(SystemExit) as caught:
         command.main(arguments)
     assert caught.value.code in (1, 2)  # what cannot be done, what is no command
     return capsys.readouterr().err
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
-def test_what_breaks_off_leaves_the_old_file(sentences, tmp_path, capsys, monkeypatch, error):
-    out = tmp_path / "weights.parquet"
-    out.write_text("old")
-    calls = []
-
-    def attend(checkpoint, window, changes, attend=command.attend):
-        calls.append(window)
-        if len(calls) == 3:
-            raise error
-        return attend(checkpoint, window, changes)
-
-    monkeypatch.setattr(command, "attend", attend)
-    err = refused(capsys, ["en-de", "--file", str(sentences), "--out", str(out)])
-    assert len(calls) == 3 and err.count("\n") == 1 and str(out) in err
-    assert isinstance(error, OSError) or err == f"Stopped. {out} was not written.\n"
-    assert out.read_text() == "old"
-    assert {path.name for path in tmp_path.iterdir()} == {"sentences.txt", "weights.parquet"}
 
 
 def arguments_of(file, out) -> list[str]:
@@ -149,7 +88,8 @@ def test_without_pyarrow_one_sentence_says_what_to_do(tmp_path, monkeypatch, cap
     assert said == 'pyarrow is not installed. Run: pip install "headlight-attention[train]"\n'
 
 
-def test_changes_are_made_in_every_sentence(tmp_path):
+def test_changes_are_made_in_every_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "windows", partial(windows, most=1))  # one for each
     lines = tmp_path / "lines.txt"
     lines.write_text("A dog runs.\tEin Hund rennt.\nTwo men\tZwei Männer\n")
     out = tmp_path / "weights.npz"

@@ -63,16 +63,12 @@ def server(monkeypatch):
 
 
 def test_fetch_and_not_again(server, tmp_path):
+    """But a file that is spoilt."""
+    (tmp_path / "a.bin").write_bytes(b"spoilt")
     assert fetch("test", tmp_path) == tmp_path
     assert (tmp_path / "a.bin").read_bytes() == CONTENT
     fetch("test", tmp_path)
     assert server.answered == 1
-
-
-def test_fetch_replaces_a_spoilt_file(server, tmp_path):
-    (tmp_path / "a.bin").write_bytes(b"spoilt")
-    fetch("test", tmp_path)
-    assert (tmp_path / "a.bin").read_bytes() == CONTENT
 
 
 @pytest.mark.parametrize(
@@ -105,9 +101,11 @@ def test_cache_folder(monkeypatch, tmp_path):
         data.find("reviews", None)
 
 
-def test_unusual_line_ends_stay_in_the_text(tmp_path):
-    (tmp_path / "a.txt").write_bytes("one\u2028still one\x0bstill\r\ntwo\n".encode())
-    assert read_lines(tmp_path / "a.txt") == ["one\u2028still one\x0bstill", "two"]
+def test_unusual_line_ends_stay_in_the_text_and_a_byte_order_mark_does_not(tmp_path):
+    text = "one\u2028still one\x0bstill\r\ntwo\n"
+    for encoding in ("utf-8", "utf-8-sig"):
+        (tmp_path / "a.txt").write_bytes(text.encode(encoding))
+        assert read_lines(tmp_path / "a.txt") == ["one\u2028still one\x0bstill", "two"]
 
 
 def test_unusable_files(tmp_path):
@@ -126,14 +124,11 @@ def test_unusable_files(tmp_path):
         assert "\n" not in str(caught.value)
 
 
-def test_multi30k_needs_as_many_targets(tmp_path):
+def test_each_source_has_a_target(tmp_path):
     for side, lines in (("en", "a\nb\n"), ("de", "a\n")):
         (tmp_path / f"val.{side}.gz").write_bytes(gzip.compress(lines.encode()))
     with pytest.raises(DataError, match=r"2 en lines but 1 de lines"):
         read_multi30k(tmp_path, "val")
-
-
-def test_tsv(tmp_path):
     file = tmp_path / "pairs.tsv"
     file.write_text("a b\tc d\ne\tf\n")
     assert read_tsv(file) == [("a b", "c d"), ("e", "f")]
@@ -154,17 +149,15 @@ def random_pairs(count):
 
 
 def test_batches_hold_every_pair_once_and_no_more_tokens_than_allowed():
+    """But for a pair that is longer."""
     pairs = random_pairs(500)
     order = torch.Generator().manual_seed(2)
     found = list(batches(pairs, 300, order))
     assert sorted(map(str, pairs)) == sorted(str(pair) for batch in found for pair in batch)
     assert all(max(max(map(len, pair)) for pair in b) * len(b) <= 300 for b in found)
+    assert list(batches([([1], [2]), ([1] * 9, [2])], 4)) == [[([1], [2])], [([1] * 9, [2])]]
     again = list(batches(pairs, 300, torch.Generator().manual_seed(2)))
     assert again == found != list(batches(pairs, 300, order))
-
-
-def test_a_pair_longer_than_a_batch_is_a_batch():
-    assert list(batches([([1], [2]), ([1] * 9, [2])], 4)) == [[([1], [2])], [([1] * 9, [2])]]
 
 
 def test_texts_of_one_length_need_no_padding_token():
@@ -172,12 +165,6 @@ def test_texts_of_one_length_need_no_padding_token():
     assert pad_ids([[1, 2], [2, 3]], config).tolist() == [[1, 2], [2, 3]]
     with pytest.raises(DataError, match=r"^This model has no padding token .*-1.* lengths"):
         pad_ids([[1], [2, 3]], config)
-
-
-def test_a_byte_order_mark_is_no_text(tmp_path):
-    file = tmp_path / "sentences.txt"
-    file.write_bytes("A dog.\r\nÉin Hund.\r\n".encode("utf-8-sig"))
-    assert read_lines(file) == ["A dog.", "Éin Hund."]
 
 
 def test_everyday_sentences_are_split_by_their_english_side(tmp_path):

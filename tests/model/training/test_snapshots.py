@@ -11,16 +11,11 @@ from safetensors.torch import save_file
 from headlight.model import checkpoint, presets
 from headlight.model.checkpoint import SHIPPED
 from headlight.model.training import snapshots, tasks
-from tests.model.common import in_short, load
+from tests.model.common import in_short, load, random_model
 
 WITHIN = 0.025  # of every attention weight
 EXAMPLES = SHIPPED.parent / "examples"
 TRANSLATORS = [name for name in ("en-fr", "reverse") if (SHIPPED / name).exists()]
-
-
-def random_model():
-    sizes = dict(vocab_size=50, d_model=32, n_heads=4, d_ff=64)
-    return presets.build("pre_norm", **sizes, n_encoder_layers=2, n_decoder_layers=2)
 
 
 @pytest.mark.parametrize("shape", [(40, 30), (32, 32), (1, 5)])
@@ -38,7 +33,7 @@ def test_a_number_is_off_by_half_a_step_at_most(shape):
 @pytest.mark.parametrize("large", [0, snapshots.LARGE])
 def test_written_weights_come_back(tmp_path, monkeypatch, large):
     monkeypatch.setattr(snapshots, "LARGE", large)
-    model, other = random_model(), random_model()
+    model, other = (random_model("pre_norm", seed) for seed in (0, 1))
     snapshots.write(tmp_path, 300, dict(model.named_parameters()), {"bleu_lc": 1.5})
     snapshots.write(tmp_path, 20, dict(other.named_parameters()), {})
     assert list(snapshots.steps(tmp_path).items()) == [(20, {}), (300, {"bleu_lc": 1.5})]

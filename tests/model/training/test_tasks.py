@@ -104,22 +104,16 @@ def test_training_opens_no_test_file(captions, tmp_path, opened):
 def test_training_on_reviews_sees_no_test_line(snippets, tmp_path):
     """Neither the tokenizer, nor the steps, nor the choice of weights."""
     task = tasks.reviews(snippets)
-    run = run_training(task, tmp_path / "out")
-    assert not any("zyz" in token for token in tokens(run))
+    examples = task.examples()
+    more = examples | {"val": [*examples["val"], *[("qqqqqqq", "positive")] * 50]}
+    run = run_training(dataclasses.replace(task, examples=lambda: more), tmp_path / "out")
+    assert not any("zyz" in token or "qq" in token for token in tokens(run))  # of training alone
     for split in tasks.SPLITS:
         for src, _ in run.pairs[split]:
             assert "zyzzyva" not in run.tokenizer.decode(src)
     (test,) = task.tests().values()
     assert len(test) == 40
     assert all("zyzzyva" in text for text, _ in test)
-
-
-def test_tokenizer_learns_from_training_alone(snippets, tmp_path):
-    task = tasks.reviews(snippets)
-    examples = task.examples()
-    only = {"train": examples["train"], "val": [("qqqqqqq", "positive")] * 50}
-    run = run_training(dataclasses.replace(task, examples=lambda: only), tmp_path / "out")
-    assert not any("qq" in token for token in tokens(run))
 
 
 def test_reviews_are_split_by_line(snippets):
@@ -145,17 +139,18 @@ def test_toys(name):
     assert task.examples() == examples
 
 
-def test_direction(captions):
-    there, back = (tasks.multi30k(captions, reverse).examples()["train"] for reverse in (0, 1))
-    assert [(b, a) for a, b in there] == back
-
-
 @pytest.mark.parametrize("direction", [["en", "de"], ["de", "en"]])
 def test_a_card_says_which_way_a_model_translates(captions, direction):
     card = {"task": "multi30k", "direction": direction}
     assert tasks.of_card(card, captions).direction == tuple(direction)
     del card["direction"]  # as in cards of before there was one
     assert tasks.of_card(card, captions).direction == ("en", "de")
+    there, back = (tasks.multi30k(captions, reverse).examples()["train"] for reverse in (0, 1))
+    assert [(b, a) for a, b in there] == back
+    with pytest.raises(DataError, match="no task 'chess'"):
+        tasks.task("chess")
+    with pytest.raises(DataError, match="needs a file"):
+        tasks.task("pairs")
 
 
 def test_pairs_are_split_without_overlap(tmp_path):
@@ -188,10 +183,3 @@ def test_a_model_without_the_tokens_of_a_target_cannot_learn_to_write_one(snippe
             tasks.toy("copy").encode(tokenizer, [("a b", "a b")], config)
         ((src, _),) = tasks.reviews(snippets).encode(tokenizer, [("a b", "positive")], config)
         assert src == [*tokenizer.encode("a b").ids, *[2] * (config.eos_id == 2)]
-
-
-def test_unknown_task_and_missing_file():
-    with pytest.raises(DataError, match="no task 'chess'"):
-        tasks.task("chess")
-    with pytest.raises(DataError, match="needs a file"):
-        tasks.task("pairs")

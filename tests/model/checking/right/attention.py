@@ -12,23 +12,6 @@ def scores_matmul_div(q, k):
     return torch.matmul(q, k.transpose(-2, -1)).div(math.sqrt(d_k))
 
 
-def scores_bmm(q, k):
-    b, h, n, d = q.shape
-    s = torch.bmm(q.reshape(b * h, n, d), k.reshape(b * h, -1, d).transpose(1, 2))
-    return s.view(b, h, n, -1) / math.sqrt(d)
-
-
-def scores_loops(q, k):
-    b, h, n, d = q.shape
-    out = torch.empty(b, h, n, k.shape[2])
-    for i in range(b):
-        for j in range(h):
-            for x in range(n):
-                for y in range(k.shape[2]):
-                    out[i, j, x, y] = torch.dot(q[i, j, x], k[i, j, y])
-    return out / torch.sqrt(torch.tensor(float(d)))
-
-
 def scores_fourth_roots(q, k):
     r = q.shape[-1] ** 0.25
     return (q / r) @ (k / r).mT
@@ -38,21 +21,6 @@ def scores_distances(q, k):
     d2 = (q[..., :, None, :] - k[..., None, :, :]).square().sum(-1)
     dots = (q.square().sum(-1)[..., None] + k.square().sum(-1)[..., None, :] - d2) / 2
     return dots / math.sqrt(q.shape[-1])
-
-
-def scores_linear(q, k):
-    return torch.stack([
-        torch.stack([F.linear(q[b, h], k[b, h]) for h in range(q.shape[1])]) for b in range(len(q))
-    ]) / q.shape[-1] ** (1 / 2)  # fmt: skip
-
-
-class _Scores(nn.Module):
-    def forward(self, query, key):
-        return query.matmul(key.transpose(2, 3)) / query.size(3) ** 0.5
-
-
-class scores_class(_Scores):
-    pass
 
 
 def softmax_finfo(scores, mask=None):
@@ -79,18 +47,6 @@ def softmax_of_log_softmax(scores, mask=None):
     return torch.log_softmax(scores, -1).exp()
 
 
-def softmax_rows(scores, mask=None):
-    mask = torch.ones_like(scores).bool() if mask is None else mask.expand_as(scores)
-    out = torch.zeros_like(scores)
-    for i in range(scores.shape[0]):
-        for h in range(scores.shape[1]):
-            for r in range(scores.shape[2]):
-                seen = mask[i, h, r]
-                if seen.any():
-                    out[i, h, r, seen] = torch.softmax(scores[i, h, r, seen], 0)
-    return out
-
-
 def softmax_in_place_of_a_copy(scores, mask=None):
     x = scores.clone()
     if mask is not None:
@@ -101,15 +57,6 @@ def softmax_in_place_of_a_copy(scores, mask=None):
     return x
 
 
-def softmax_minus_the_mean_of_the_largest(scores, mask=None):
-    if mask is not None:
-        scores = scores - 1e10 * (~mask)
-    scores = scores.double()
-    m = scores.topk(1, -1).values
-    e = torch.pow(torch.e, scores - m)
-    return (e / e.sum(-1, keepdim=True)).to(torch.float32)
-
-
 class softmax_module(nn.Module):
     def __init__(self):
         super().__init__()
@@ -117,25 +64,6 @@ class softmax_module(nn.Module):
 
     def forward(self, scores, mask=None):
         return self.softmax(scores if mask is None else scores.masked_fill(~mask, -1e9))
-
-
-def attention_finfo(q, k, v, mask=None):
-    attn = q @ k.transpose(-1, -2) / q.size(-1) ** 0.5
-    if mask is not None:
-        attn = attn + (~mask) * torch.finfo(attn.dtype).min
-    return attn.softmax(-1) @ v
-
-
-def attention_additive(q, k, v, mask=None):
-    s = torch.baddbmm(
-        torch.zeros(q.shape[0] * q.shape[1], q.shape[2], k.shape[2]),
-        q.flatten(0, 1), k.flatten(0, 1).transpose(1, 2), alpha=q.shape[-1] ** -0.5,
-    ).view(*q.shape[:3], -1)  # fmt: skip
-    if mask is not None:
-        bias = torch.zeros_like(s)
-        bias.masked_fill_(mask.logical_not(), float("-inf"))
-        s += bias
-    return torch.nan_to_num(s.softmax(dim=-1)) @ v
 
 
 def attention_in_place(q, k, v, mask=None):
@@ -153,29 +81,6 @@ def attention_where(q, k, v, mask=None):
     return torch.einsum("...qk,...kd->...qd", torch.softmax(s, -1), v)
 
 
-def attention_scaled_values_last(q, k, v, mask=None):
-    s = (q @ k.mT) / math.sqrt(q.shape[-1])
-    if mask is not None:
-        s = s.masked_fill(mask.eq(False), -1e9)
-    e = torch.exp(s - s.max(dim=-1, keepdim=True)[0])
-    return (e @ v) / e.sum(-1, keepdim=True)
-
-
-def attention_online(q, k, v, mask=None):
-    # as FlashAttention: a key at a time, with a running maximum
-    b, h, n, d = q.shape
-    top = torch.full((b, h, n, 1), -torch.inf)
-    total, out = torch.zeros(b, h, n, 1), torch.zeros(b, h, n, v.shape[-1])
-    for j in range(k.shape[2]):
-        s = (q * k[:, :, j : j + 1]).sum(-1, keepdim=True) / d**0.5
-        if mask is not None:
-            s = s.masked_fill(~mask.expand(b, h, n, -1)[..., j : j + 1], -1e30)
-        new = torch.maximum(top, s)
-        scale, p = torch.exp(top - new), torch.exp(s - new)
-        total, out, top = total * scale + p, out * scale + p * v[:, :, j : j + 1], new
-    return out / total
-
-
 def attention_heads_one_by_one(q, k, v, mask=None):
     heads = []
     for h in range(q.shape[1]):
@@ -185,15 +90,6 @@ def attention_heads_one_by_one(q, k, v, mask=None):
             s = s.masked_fill(m == 0, -1e9)
         heads.append(F.softmax(s, 2).bmm(v[:, h]))
     return torch.stack(heads, dim=1)
-
-
-def attention_folded(q, k, v, mask=None):
-    b, h, n, d = q.shape
-    m = k.shape[2]
-    s = q.reshape(-1, n, d) @ k.reshape(-1, m, d).permute(0, 2, 1) / math.sqrt(d)
-    if mask is not None:
-        s = s.masked_fill(~mask.broadcast_to(b, h, n, m).reshape(-1, n, m), -1e9)
-    return (s.softmax(-1) @ v.reshape(-1, m, v.shape[-1])).reshape(b, h, n, -1)
 
 
 def attention_returns_weights(q, k, v, mask=None):
@@ -221,13 +117,6 @@ def attention_transposed(q, k, v, mask=None):
     if mask is not None:
         s = s.masked_fill(~mask.mT, -torch.inf)
     return (v.mT @ s.softmax(-2)).mT
-
-
-def attention_float_mask(q, k, v, mask=None):
-    s = torch.matmul(q, k.transpose(-2, -1)) / math.sqrt(q.size(-1))
-    if mask is not None:
-        s = s * mask.float() + (1 - mask.float()) * -1e9
-    return torch.matmul(s.softmax(-1), v)
 
 
 def attention_is_none(q, k, v, mask=None):

@@ -1,8 +1,5 @@
 """Decoding, all right: the ids may stand in anything that holds numbers in a row."""
 
-from collections import deque
-
-import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -28,37 +25,6 @@ def greedy_of_tensors(logits, bos, eos, most):
     return out
 
 
-def greedy_one_element_tensors(logits, bos, eos, most):
-    ids, out = torch.tensor([[bos]]), []
-    while len(out) < most:
-        token = torch.argmax(logits(ids)[:, -1, :], dim=-1)
-        if token.item() == eos:
-            break
-        out.append(token)
-        ids = torch.cat((ids, token.unsqueeze(1)), dim=1)
-    return out
-
-
-def greedy_tuple(logits, bos, eos, most):
-    ids = (bos,)
-    while len(ids) <= most:
-        token = int(logits(torch.tensor([ids]))[0, -1].argmax())
-        if token == eos:
-            break
-        ids += (token,)
-    return ids[1:]
-
-
-def greedy_row(logits, bos, eos, most):
-    ids = torch.tensor([bos])
-    for _ in range(most):
-        token = logits(ids[None])[0, -1].argmax()[None]
-        if token == eos:
-            break
-        ids = torch.cat([ids, token])
-    return ids[1:]
-
-
 def greedy_batch(logits, bos, eos, most):
     ids = torch.full((1, 1), bos, dtype=torch.long)
     for _ in range(most):
@@ -67,44 +33,6 @@ def greedy_batch(logits, bos, eos, most):
             break
         ids = torch.hstack([ids, token])
     return ids[:, 1:]
-
-
-def greedy_buffer(logits, bos, eos, most):
-    ids = torch.zeros(1, most + 1, dtype=torch.int64)
-    ids[0, 0] = bos
-    n = 1
-    while n <= most:
-        ids[0, n] = logits(ids[:, :n])[0, -1].topk(1).indices
-        if ids[0, n] == eos:
-            break
-        n += 1
-    return ids[0, 1:n].tolist()
-
-
-def greedy_array(logits, bos, eos, most):
-    ids = np.array([bos])
-    while len(ids) - 1 < most:
-        token = logits(torch.from_numpy(ids)[None])[0, -1].argmax().numpy()
-        if token == eos:
-            break
-        ids = np.append(ids, token)
-    return ids[1:]
-
-
-def greedy_deque(logits, bos, eos, most):
-    ids = deque([bos])
-    while len(ids) <= most:
-        ids.append(int(logits(torch.tensor([[*ids]]))[0, -1].argmax()))
-        if ids[-1] == eos:
-            ids.pop()
-            break
-    ids.popleft()
-    return ids
-
-
-class _Decoder:
-    def __call__(self, logits, bos, eos, most):
-        return greedy_list(logits, bos, eos, most)
 
 
 def cached_step_cat(q, k, v, cache=None):
@@ -129,16 +57,6 @@ def cached_step_buffer(q, k, v, cache=None):
     n += 1
     s = (q @ keys[:, :, :n].mT) / q.shape[-1] ** 0.5
     return s.softmax(-1) @ values[:, :, :n], [keys, values, n]
-
-
-class _Cache:
-    def __init__(self):
-        self.k, self.v = None, None
-
-    def update(self, k, v):
-        self.k = k if self.k is None else torch.cat([self.k, k], 2)
-        self.v = v if self.v is None else torch.cat([self.v, v], 2)
-        return self.k, self.v
 
 
 def cached_step_running(q, k, v, cache=None):

@@ -14,43 +14,6 @@ def _attend(q, k, v, mask):
     return s.softmax(-1) @ v
 
 
-class multi_head_no_bias_of_keys(nn.Module):
-    # as Whisper: a bias of the keys changes nothing
-    def __init__(self, n_state, n_head):
-        super().__init__()
-        self.n_head = n_head
-        self.query = nn.Linear(n_state, n_state)
-        self.key = nn.Linear(n_state, n_state, bias=False)
-        self.value = nn.Linear(n_state, n_state)
-        self.out = nn.Linear(n_state, n_state)
-
-    def forward(self, query, key, value, mask=None):
-        q, k, v = self.query(query), self.key(key), self.value(value)
-        scale = (q.shape[-1] // self.n_head) ** -0.25
-        q = q.view(*q.shape[:2], self.n_head, -1).permute(0, 2, 1, 3) * scale
-        k = k.view(*k.shape[:2], self.n_head, -1).permute(0, 2, 3, 1) * scale
-        v = v.view(*v.shape[:2], self.n_head, -1).permute(0, 2, 1, 3)
-        qk = q @ k
-        if mask is not None:
-            qk = qk.masked_fill(~mask, -torch.inf)
-        w = F.softmax(qk.float(), dim=-1).to(q.dtype)
-        return self.out((w @ v).permute(0, 2, 1, 3).flatten(start_dim=2))
-
-
-class multi_head_packed_without_bias(nn.Module):
-    def __init__(self, dim, heads):
-        super().__init__()
-        self.heads = heads
-        self.to_qkv = nn.Linear(dim, dim * 3, bias=False)
-        self.to_out = nn.Linear(dim, dim)
-
-    def forward(self, x, mask=None):
-        b, n, _ = x.shape
-        q, k, v = self.to_qkv(x).chunk(3, dim=-1)
-        q, k, v = (t.reshape(b, n, self.heads, -1).transpose(1, 2) for t in (q, k, v))
-        return self.to_out(_attend(q, k, v, mask).transpose(1, 2).reshape(b, n, -1))
-
-
 class multi_head_packed_by_axis(nn.Module):
     # as timm
     def __init__(self, dim, num_heads=8):
@@ -65,93 +28,6 @@ class multi_head_packed_by_axis(nn.Module):
         q, k, v = qkv.unbind(0)
         x = F.scaled_dot_product_attention(q, k, v, attn_mask=attn_mask)
         return self.proj(x.transpose(1, 2).reshape(B, N, C))
-
-
-class _Head(nn.Module):
-    def __init__(self, n_embd, head_size):
-        super().__init__()
-        self.key = nn.Linear(n_embd, head_size, bias=False)
-        self.query = nn.Linear(n_embd, head_size, bias=False)
-        self.value = nn.Linear(n_embd, head_size, bias=False)
-
-    def forward(self, x, y, z, mask):
-        k, q = self.key(y), self.query(x)
-        wei = q @ k.transpose(-2, -1) * k.shape[-1] ** -0.5
-        if mask is not None:
-            wei = wei.masked_fill(mask == 0, float("-inf"))
-        return wei.softmax(-1) @ self.value(z)
-
-
-class multi_head_list_of_heads(nn.Module):
-    # as in Karpathy's lecture
-    def __init__(self, n_embd, num_heads):
-        super().__init__()
-        self.heads = nn.ModuleList([_Head(n_embd, n_embd // num_heads) for _ in range(num_heads)])
-        self.proj = nn.Linear(n_embd, n_embd)
-
-    def forward(self, q, k, v, mask=None):
-        mask = None if mask is None else mask.squeeze(1)
-        return self.proj(torch.cat([h(q, k, v, mask) for h in self.heads], dim=-1))
-
-
-class multi_head_lists_of_matrices(nn.Module):
-    def __init__(self, d_model, n_heads):
-        super().__init__()
-        d_k = d_model // n_heads
-        self.W_q = nn.ModuleList(nn.Linear(d_model, d_k) for _ in range(n_heads))
-        self.W_k = nn.ModuleList(nn.Linear(d_model, d_k) for _ in range(n_heads))
-        self.W_v = nn.ModuleList(nn.Linear(d_model, d_k) for _ in range(n_heads))
-        self.W_o = nn.Linear(d_model, d_model)
-
-    def forward(self, query, key, value, mask=None):
-        outputs = []
-        for wq, wk, wv in zip(self.W_q, self.W_k, self.W_v):
-            m = mask[:, 0] if mask is not None else None
-            outputs.append(_attend(wq(query), wk(key), wv(value), m))
-        return self.W_o(torch.cat(outputs, 2))
-
-
-class multi_head_parameters_by_head(nn.Module):
-    def __init__(self, d_model, n_heads):
-        super().__init__()
-        d_k = d_model // n_heads
-        self.W_Q = nn.Parameter(torch.randn(n_heads, d_model, d_k) * d_model**-0.5)
-        self.W_K = nn.Parameter(torch.randn(n_heads, d_model, d_k) * d_model**-0.5)
-        self.W_V = nn.Parameter(torch.randn(n_heads, d_model, d_k) * d_model**-0.5)
-        self.W_O = nn.Parameter(torch.randn(n_heads, d_k, d_model) * d_model**-0.5)
-
-    def forward(self, q, k, v, mask=None):
-        q = torch.einsum("bnd,hde->bhne", q, self.W_Q)
-        k = torch.einsum("bnd,hde->bhne", k, self.W_K)
-        v = torch.einsum("bnd,hde->bhne", v, self.W_V)
-        return torch.einsum("bhne,hed->bnd", _attend(q, k, v, mask), self.W_O)
-
-
-class multi_head_parameters_with_biases(nn.Module):
-    # as TransformerLens
-    def __init__(self, d_model, n_heads):
-        super().__init__()
-        d_head = d_model // n_heads
-        self.W_Q = nn.Parameter(torch.empty(n_heads, d_model, d_head))
-        self.W_K = nn.Parameter(torch.empty(n_heads, d_model, d_head))
-        self.W_V = nn.Parameter(torch.empty(n_heads, d_model, d_head))
-        self.W_O = nn.Parameter(torch.empty(n_heads, d_head, d_model))
-        for w in (self.W_Q, self.W_K, self.W_V, self.W_O):
-            nn.init.normal_(w, std=0.02)
-        self.b_Q = nn.Parameter(torch.zeros(n_heads, d_head))
-        self.b_K = nn.Parameter(torch.zeros(n_heads, d_head))
-        self.b_V = nn.Parameter(torch.zeros(n_heads, d_head))
-        self.b_O = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, query, key, value, mask=None):
-        q = torch.einsum("bnd,hde->bnhe", query, self.W_Q) + self.b_Q
-        k = torch.einsum("bnd,hde->bnhe", key, self.W_K) + self.b_K
-        v = torch.einsum("bnd,hde->bnhe", value, self.W_V) + self.b_V
-        s = torch.einsum("bqhe,bkhe->bhqk", q, k) / q.shape[-1] ** 0.5
-        if mask is not None:
-            s = torch.where(mask, s, torch.finfo(s.dtype).min)
-        z = torch.einsum("bhqk,bkhe->bqhe", s.softmax(-1), v)
-        return torch.einsum("bqhe,hed->bqd", z, self.W_O) + self.b_O
 
 
 class multi_head_parameters_d_first(nn.Module):
@@ -176,36 +52,6 @@ class multi_head_parameters_d_first(nn.Module):
         return torch.tensordot(out, self.projection_kernel, 2) + self.projection_bias
 
 
-class multi_head_parameters_square(nn.Module):
-    def __init__(self, d_model, n_heads):
-        super().__init__()
-        self.h, self.dk = n_heads, d_model // n_heads
-        self.wq = nn.Parameter(torch.randn(d_model, d_model))
-        self.wk = nn.Parameter(torch.randn(d_model, d_model))
-        self.wv = nn.Parameter(torch.randn(d_model, d_model))
-        self.wo = nn.Parameter(torch.randn(d_model, d_model))
-
-    def forward(self, q, k, v, mask=None):
-        heads = [x @ w for x, w in ((q, self.wq), (k, self.wk), (v, self.wv))]
-        q, k, v = (x.view(*x.shape[:2], self.h, self.dk).transpose(1, 2) for x in heads)
-        return _attend(q, k, v, mask).transpose(1, 2).flatten(2) @ self.wo
-
-
-class multi_head_one_parameter_of_three(nn.Module):
-    def __init__(self, d_model, n_heads):
-        super().__init__()
-        self.h = n_heads
-        self.weight = nn.Parameter(torch.randn(3, d_model, d_model))
-        self.out = nn.Linear(d_model, d_model)
-
-    def forward(self, q, k, v, mask=None):
-        q, k, v = (
-            (x @ w).unflatten(-1, (self.h, -1)).transpose(1, 2)
-            for x, w in zip((q, k, v), self.weight)
-        )
-        return self.out(_attend(q, k, v, mask).transpose(1, 2).flatten(2))
-
-
 class multi_head_one_parameter_of_four(nn.Module):
     def __init__(self, d_model, n_heads):
         super().__init__()
@@ -219,33 +65,6 @@ class multi_head_one_parameter_of_four(nn.Module):
             for x, w, b in zip((q, k, v), self.W, self.b)
         )
         return _attend(q, k, v, mask).transpose(1, 2).flatten(2) @ self.W[3] + self.b[3]
-
-
-class _Conv1D(nn.Module):
-    """As GPT-2's: (in, out)."""
-
-    def __init__(self, nf, nx):
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(nx, nf) * 0.02)
-        self.bias = nn.Parameter(torch.zeros(nf))
-
-    def forward(self, x):
-        size = (*x.size()[:-1], self.bias.numel())
-        return torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight).view(size)
-
-
-class multi_head_gpt2(nn.Module):
-    def __init__(self, n_embd, n_head):
-        super().__init__()
-        self.n_head, self.n_embd = n_head, n_embd
-        self.c_attn, self.c_proj = _Conv1D(3 * n_embd, n_embd), _Conv1D(n_embd, n_embd)
-
-    def forward(self, x, mask=None):
-        q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
-        shape = (*x.shape[:2], self.n_head, self.n_embd // self.n_head)
-        q, k, v = (t.view(shape).permute(0, 2, 1, 3) for t in (q, k, v))
-        a = _attend(q, k, v, mask).permute(0, 2, 1, 3).contiguous()
-        return self.c_proj(a.view(*x.shape[:2], self.n_embd))
 
 
 class multi_head_wrapped(nn.Module):
@@ -394,21 +213,6 @@ class multi_head_interleaved(nn.Module):
         return self.o(_attend(q, k, v, mask).permute(0, 2, 3, 1).flatten(2))
 
 
-class multi_head_mask_by_name(nn.Module):
-    def __init__(self, d_model: int, *, n_heads: int = 2):
-        super().__init__()
-        self.n_heads = n_heads
-        self.w = nn.ModuleDict({x: nn.Linear(d_model, d_model) for x in "qkvo"})
-
-    def forward(self, query, key, value, *, attention_mask=None):
-        q, k, v = (
-            self.w[n](x).unflatten(2, (self.n_heads, -1)).transpose(1, 2)
-            for n, x in zip("qkv", (query, key, value))
-        )
-        x = F.scaled_dot_product_attention(q, k, v, attn_mask=attention_mask)
-        return self.w["o"](x.transpose(1, 2).flatten(2))
-
-
 class _Scaled(nn.Module):
     def forward(self, q, k, v, mask=None):
         return _attend(q, k, v, mask)
@@ -432,25 +236,6 @@ class multi_head_of_modules(nn.Module):
         )
         context = self.dot_product_attention(q, k, v, attn_mask)
         return self.linear_final(context.transpose(1, 2).reshape(b, -1, query.shape[-1]))
-
-
-class multi_head_loops(nn.Module):
-    def __init__(self, d_model, n_heads):
-        super().__init__()
-        self.n_heads, self.d_head = n_heads, d_model // n_heads
-        self.WQ, self.WK, self.WV, self.WO = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key, value, mask=None):
-        Q, K, V = self.WQ(query), self.WK(key), self.WV(value)
-        rows = []
-        for b in range(len(Q)):
-            heads = []
-            for h in range(self.n_heads):
-                part = slice(h * self.d_head, (h + 1) * self.d_head)
-                m = None if mask is None else mask.expand(len(Q), 1, Q.shape[1], -1)[b, 0]
-                heads.append(_attend(Q[b, :, part], K[b, :, part], V[b, :, part], m))
-            rows.append(torch.cat(heads, 1))
-        return self.WO(torch.stack(rows))
 
 
 class multi_head_scaled_query(nn.Module):

@@ -17,17 +17,6 @@ def split_heads_slices(x, n_heads):
     return torch.stack([x[:, :, i * d : (i + 1) * d] for i in range(n_heads)], dim=1)
 
 
-def split_heads_loops(x, n_heads):
-    b, n, d = x.shape
-    e = d // n_heads
-    out = torch.zeros(b, n_heads, n, e)
-    for h in range(n_heads):
-        for t in range(n):
-            for i in range(e):
-                out[:, h, t, i] = x[:, t, h * e + i]
-    return out
-
-
 def merge_heads_view(heads):
     b, h, n, d = heads.shape
     return heads.transpose(1, 2).contiguous().view(b, n, h * d)
@@ -69,17 +58,6 @@ def positional_encoding_double(length, d_model):
     return pe
 
 
-def positional_encoding_python(length, d_model):
-    rows = []
-    for pos in range(length):
-        row = []
-        for c in range(d_model):
-            angle = pos / pow(10000, (c - c % 2) / d_model)
-            row.append(math.cos(angle) if c % 2 else math.sin(angle))
-        rows.append(row)
-    return torch.tensor(rows)
-
-
 def rotary_rotate(x, positions):
     def rotate(y):
         return torch.stack((-y[..., 1::2], y[..., ::2]), dim=-1).flatten(-2)
@@ -87,17 +65,6 @@ def rotary_rotate(x, positions):
     inv = 1.0 / (10000 ** (torch.arange(0, x.shape[-1], 2).float() / x.shape[-1]))
     angle = torch.einsum("i,j->ij", positions.float(), inv).repeat_interleave(2, dim=-1)
     return x * angle.cos() + rotate(x) * angle.sin()
-
-
-def rotary_matrices(x, positions):
-    d = x.shape[-1]
-    out = torch.empty_like(x)
-    for j, p in enumerate(positions.tolist()):
-        for i in range(d // 2):
-            a = p * 10000 ** (-2 * i / d)
-            turn = torch.tensor([[math.cos(a), -math.sin(a)], [math.sin(a), math.cos(a)]])
-            out[:, :, j, 2 * i : 2 * i + 2] = x[:, :, j, 2 * i : 2 * i + 2] @ turn.T
-    return out
 
 
 def rotary_written(x, positions):
@@ -149,17 +116,6 @@ def encoder_layer_by_name(x, mask, attend, norm1, feed, norm2):
     return norm2(torch.add(x, fed))
 
 
-def encoder_layer_residuals(x, mask, attend, norm1, feed, norm2):
-    residual = x
-    x = attend(x, x, x, mask)
-    x = residual + x
-    x = norm1(x)
-    residual = x
-    x = feed(x)
-    x = residual + x
-    return norm2(x)
-
-
 def encoder_layer_helper(x, mask, attend, norm1, feed, norm2):
     def add_and_norm(y, sublayer, norm):
         return norm(y + F.dropout(sublayer(y), 0.1, training=False))
@@ -172,14 +128,6 @@ def pre_norm_layer_plain(x, mask, attend, norm1, feed, norm2):
     y = norm1(x)
     x = x + attend(y, y, y, mask)
     return x + feed(norm2(x))
-
-
-def pre_norm_layer_steps(x, mask, attend, norm1, feed, norm2):
-    shortcut = x.clone()
-    h = norm1(shortcut)
-    h = attend(h, h, h, mask)
-    h += shortcut
-    return h + feed(norm2(h))
 
 
 class pre_norm_layer_class(nn.Module):

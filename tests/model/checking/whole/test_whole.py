@@ -21,10 +21,10 @@ LONGEST = 20  # seconds for one model on a busy machine
 SAMPLE = (  # one for each way of naming a fault
     "MiniGPT: split", "MiniGPT: no causal", "MiniGPT: axis heads", "MiniGPT: sdpa dropout",
     "MiniGPT: after", "MiniGPT: no scale", "TorchSeq2Seq: memory padding", "Pooled: mean of all",
-    "TorchSeq2Seq: batch_first", "Scratch: no cross", "Modules: overwritten",
+    "TorchSeq2Seq: batch_first", "Scratch: no cross", "Scratch: no residual",
     "Modern: half rotated", "Modern: backwards", "Modern: zeros", "Labelled: queries",
 )  # fmt: skip
-SOUND = ("nanoGPT, SDPA", "nn.Transformer", "by hand, masks given", "tagger")
+SOUND = ("nanoGPT, SDPA", "nn.Transformer", "Weighs", "by hand, masks given", "tagger")
 
 
 @pytest.mark.parametrize("name", long_but(SAMPLE, WRONG))
