@@ -67,7 +67,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                             stage.draw_header(page)
                         if page.head and session.context().structure is not None:
                             with places.controls:
-                                picker.draw(page)
+                                picker.draw()
                     run()
             room_acts.lead(page)
             room_acts.run_plan()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from headlight.app.server.checked_file import YOURS_PATH, checked_file
 from headlight.app.state import page_settings
-from headlight.app.state.page_settings import FOLLOW, KEY, PICTURE
+from headlight.app.state.page_settings import PICTURE
 from headlight.app.state.setting import Setting
 
 VIEWS = Path(__file__).resolve().parent.parent / "views"
@@ -133,16 +133,6 @@ MENU = (
         settings=page_settings.LINEAGE_CONTROLS,
     ),
     Page(
-        title="PyTorch",
-        group=CHECK,
-        view="PyTorch",
-        module="pytorch",
-        path="compare",
-        picture=".st-key-comparison",
-        head=True,
-        settings=(FOLLOW, KEY),
-    ),
-    Page(
         title="BertViz",
         group=CHECK,
         view="BertViz",
@@ -205,6 +195,7 @@ PAGES = {page.key: page for page in MENU if page.key != YOURS_PATH or checked_fi
 # place.
 _titles = {re.sub(r"\W+", "-", page.title.lower()): page for page in PAGES.values()}
 ALIASES = {name: page.key for name, page in _titles.items() if name != page.path}
+PYTORCH = {"depth": "head", "view": "pytorch"}
 FORMER_PLACES = {  # path of a former page, and its picture where one is meant → place of the stage
     ("attention", ""): {"depth": "head"},
     ("row", ""): {"depth": "row"},
@@ -223,6 +214,8 @@ FORMER_PLACES = {  # path of a former page, and its picture where one is meant �
     ("generate", "Beam search"): {"depth": "head", "write": "beams"},
     ("generate", "Sampling"): {"depth": "head", "write": "sampled"},
     ("lookup", "Query–key plane"): {"depth": "number"},
+    ("compare", ""): PYTORCH,
+    ("pytorch", ""): PYTORCH,
 }
 _former = {path: HOME for path, picture in FORMER_PLACES if not picture}
 ALIASES |= {"family": "lineage", "export": EXPORT, HOME: HOME} | _former

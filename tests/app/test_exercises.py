@@ -17,9 +17,8 @@ NAME = "en-fr"
 VIEWS = [
     *({"view": "inside", "at": step} for step in STEPS),
     {"view": "lineage"},
-    *({"view": view} for view in ("tokenizer", "positions", "compare",
-                                  "lookup", "bertviz")),
-]  # fmt: skip
+    *({"view": view} for view in ("tokenizer", "positions", "lookup", "bertviz")),
+]
 
 
 def told(page) -> list[tuple[str, str]]:

@@ -216,7 +216,7 @@ def test_the_pages_own_controls_are_remembered(page):
     page.switch_page("inside").run()
     page.segmented_control(key="at").set_value("Softmax").run()
     page.selectbox(key="follow").set_value("2 ei").run()
-    page.switch_page("compare").run()
+    page.switch_page("tokenizer").run()
     page.switch_page("inside").run()
     assert page.segmented_control(key="at").value == "Softmax"
     assert page.selectbox(key="follow").value == "2 ei"

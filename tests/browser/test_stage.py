@@ -218,13 +218,35 @@ def test_what_the_model_writes_lies_over_any_depth(visit):
     visit.expect_well()
 
 
+def test_pytorch_stands_beside_a_head(visit):
+    visit.open(MA)
+    page, picture = visit.page, visit.page.locator(f"{PLACE} canvas")
+    same = re.compile(r"gives the same weights: no head differs by more than 0.00000\d+\.$")
+    page.get_by_role("button", name="More").click()
+    page.get_by_role("link", name="PyTorch").click()
+    expect(finding(visit)).to_have_text(same)
+    expect(page.locator(".st-key-drawer")).to_have_count(0)
+    visit.settle()
+    picture.click(position={"x": picture.bounding_box()["width"] - 120, "y": 60})
+    expect(finding(visit)).to_contain_text("in PyTorch.")  # a cell of the third matrix
+    press(visit, "Escape", "ArrowDown", "o")
+    expect(finding(visit)).to_contain_text("Cross 3.3 off")
+    expect(finding(visit)).to_have_text(same)
+    assert "view=pytorch" in page.url
+    page.get_by_label("Model", exact=True).select_option("english")
+    expect(finding(visit)).to_have_text(re.compile("no counterpart for this model's DecoderOnly"))
+    page.get_by_role("button", name="Matrix").click()
+    expect(page.get_by_role("button", name="PyTorch")).to_have_count(0)
+    visit.expect_well()
+
+
 def test_the_selection_is_one_on_the_stage_and_on_other_pages(visit):
     visit.open("row?model=en-fr&follow=11+ma&stop=exp")  # a former address
     expect(finding(visit)).to_contain_text("e to the power of 5.71 is 302")
     press(visit, "2", "ArrowLeft", "3", "ArrowDown")
     name = visit.page.locator(f"{PLACE} .rail button").nth(2).inner_text()
     layer, head = map(int, re.findall(r"\d+", name))
-    visit.go("PyTorch")
+    visit.go("Inside a head")
     visit.menu("head_picker")
     visit.expect_head("Cross-attention", layer, head)
     followed = visit.page.locator(".st-key-follow").get_by_role("combobox")
@@ -292,7 +314,7 @@ def test_screen_readers_and_small_windows(visit, scheme):
     for size in ((1280, 720), (390, 844)):
         page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
         page.locator(f"{PLACE} canvas").focus()
-        for view in ("1", "2", "3", "4", " ", "beams", "Sampled"):
+        for view in ("1", "2", "3", "PyTorch", "4", " ", "beams", "Sampled"):
             if len(view) == 1:
                 press(visit, view)
             else:

@@ -10,10 +10,12 @@ from functools import partial
 import numpy as np
 import pytest
 
+from headlight.app import theme
 from headlight.app.components.packing import answers_of, as_sent, id_of, pack_trace
 from headlight.app.lessons.question import Veil
 from headlight.app.results import writing
 from headlight.app.results.shown import Shown
+from headlight.app.results.system_results import beside_reference
 from headlight.app.state import catalog
 from headlight.app.state.address import PLACE
 from headlight.app.state.options import PLACES
@@ -27,12 +29,13 @@ from headlight.model.decoding.generate import Beam, Greedy, Sampling
 from headlight.model.presets import PRESETS
 from headlight.model.probing import changes
 from headlight.model.probing.head_steps import head_steps
+from headlight.model.probing.sites import Place
 from headlight.model.rounding import percent
 from tests.model.common import random_model, run_of, tiny_tokenizer
 
 FILES = [
     f"app/components/stage/{name}.js"
-    for name in ("arithmetic", "state", "finding", "row", "number", "adds", "write")
+    for name in ("arithmetic", "state", "finding", "row", "number", "adds", "write", "pytorch")
 ]
 NAMES = sorted(folder.name for folder in SHIPPED.iterdir())
 FEW, MANY, SENTENCES = 6, 300, 6  # heads; sentences of each model
@@ -755,6 +758,94 @@ def test_a_kind_without_heads_that_align_shows_its_matrix(stage):
     }"""
     best = {"kind": "cross", "heads": [[2, 2]]}
     assert stage(code, where={"view": "best"}, best=best) == [2, 0]
+
+
+BESIDE = """(state) => {
+  CAMERA
+  const { found, size, key } = GIVEN, texts = [], camera = cameraOf(size, texts);
+  for (const one of Object.values(found)) one.data = Float32Array.from(one.data);
+  Object.assign(state, { view: PYTORCH, ink: "rgb(0, 0, 0)", key });
+  const before = [state.question(), findingOf(state)];
+  state.told[JSON.stringify(state.question())] = found;
+  drawPytorch(state, camera, 1);
+  const { dots, radius: r } = lineOf(state, camera, state.beside, pytorchPlace(state, camera));
+  const boxes = dots.map(({ x, y }) => ({ x: x - r, y: y - r, w: 2 * r, h: 2 * r }));
+  const hit = dots.filter(({ tile, x, y }) => tile && dotAt(state, camera, x, y)?.y === y).length;
+  const { boxes: [first, , third] } = pytorchPlace(state, camera);
+  const end = ({ x, y, w, h }) => rowAt(state, camera, x + 0.99 * w, y + 0.99 * h);
+  const cells = [end(first), end(third)];
+  state.choose({ kind: "encoder", layer: 0, head: 0 });
+  return [before, texts, findingOf(state), boxes, hit, cells, state.beside.weights ?? null];
+}""".replace("CAMERA", CAMERA)
+TWIN = {"twin": True, "differences": theme.DIFFERENCES}
+
+
+@pytest.fixture(scope="module")
+def beside():
+    """A head in PyTorch, with how far all are apart, as the browser has it."""
+    view = catalog.view_of("en-fr", "final", "cpu")
+    found = beside_reference(Shown(view, view.checkpoint.run(LINE)), Place("cross", 2, 2))
+    return {name: sent(array) for name, array in found.items()}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("planted", [None, 0.0, 2.13e-3, 0.9, math.nan])
+def test_how_far_all_heads_are_from_pytorch_is_said_and_covers_nothing(
+    stage, beside, size, planted
+):
+    found, own = beside | {}, [*np.ndindex(3, 4, 4)].index((2, 2, 2))
+    differences = np.array(beside["differences"]["data"])
+    if planted == 0:
+        differences[:] = 0
+    elif planted:
+        differences[own] = planted
+    listed = [None if math.isnan(one) else one for one in differences.tolist()]
+    found["differences"] = found["differences"] | {"data": listed}
+    code = BESIDE.replace("GIVEN", json.dumps({"found": found, "size": size, "key": -1}))
+    code = code.replace("one.data)", "one.data, (value) => value ?? NaN)")
+    before, written, said, boxes, hit, cells, none = stage(code, **TWIN)
+    assert before[0] == {"what": "pytorch", **FOCUS} and texts(before[1]).startswith("Running")
+    expect_to_be_read(written, size)
+    known = np.flatnonzero(np.isfinite(differences))
+    assert len(boxes) == len(known) + 1 and (hit > 0 or planted == 0)
+    for box in boxes:  # no dot stands on a word
+        for word in written:
+            apart = (word["x"] >= box["x"] + box["w"]) | (box["x"] >= word["x"] + word["w"])
+            apart |= (word["y"] >= box["y"] + box["h"]) | (box["y"] >= word["y"] + word["h"])
+            assert apart, (word, box)
+    rows, columns = beside["weights"]["rows"], beside["weights"]["columns"]
+    assert cells == [{"row": rows - 1, "key": columns - 1}] * 2 and none is None
+    most = f"{math.ceil(1e7 * differences.max()) / 1e7:.7f}" if planted is None else ""
+    expected = {
+        None: f"no head differs by more than {most}.",
+        0.0: "no head differs at all.",
+        2.13e-3: "They differ: cross 3.3 by 0.0021, where rounding explains at most 0.00001.",
+        0.9: "They differ: cross 3.3 by 0.9,",
+    }
+    assert expected.get(planted, "a softmax over nothing is undefined") in texts(said)
+
+
+def test_a_cell_has_its_weight_in_both(stage, beside):
+    given = json.dumps({"found": beside, "size": SIZES[0], "key": 1})
+    code = BESIDE.replace("GIVEN", given).replace("state.choose({", "if (0) state.choose({")
+    weight = beside["weights"]["data"][beside["weights"]["columns"] + 1]
+    said = texts(stage(code, cell={"query": 1, "key": -1}, **TWIN)[2])
+    assert re.search(rf"gives has {weight:.6f}\d(, here and| here, 0.\d{{7}}) in PyTorch.$", said)
+
+
+def test_pytorch_is_offered_where_it_has_the_model_and_nothing_is_covered(stage):
+    code = "(state) => [state.views.at(-1), state.view, state.place().view]"
+    veil = [vars(Veil("row", "cross", 2, 2, 8))]
+    for twin, there, asked in ((True, 1, 1), (False, 0, 1), (None, 0, 0)):
+        assert (stage(code, twin=twin)[0] == "pytorch") == there
+        assert (stage(code, where={"view": "pytorch"}, twin=twin)[1] == 3) == asked
+    assert stage(code, where={"view": "pytorch"}, twin=True, veil=veil) == ["lines", 0, None]
+
+
+@pytest.mark.parametrize("value", [4.8e-7, 1e-5, 9.6e-8, 2.0e-8, 0.031, 0.95, 3e-12, 1.0])
+def test_a_small_number_in_full_is_no_less(node, value):
+    text = node.scope(FILES[0])("tiny", value)
+    assert value <= float(text) * (1 + 1e-9) <= 2 * value and re.fullmatch(r"1|0\.0*\d", text)
 
 
 def test_the_mask_is_switched_where_the_selected_head_has_one(stage, trace):

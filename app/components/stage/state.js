@@ -19,7 +19,8 @@ export const NUMBERS = ["order", "largest", "why"]; // of a query and a key, lik
 export const WHY = 2;
 export const WRITES = ["one", "beams", "sampled"]; // of what the model writes, likewise
 export const ORDERS = ["layer", "habit", "effect"]; // of all heads, likewise
-export const VIEWS = ["matrix", "lines", "best"]; // of a head, likewise
+export const VIEWS = ["matrix", "lines", "best", "pytorch"]; // of a head, likewise
+export const PYTORCH = 3;
 const LETTER = /[\p{L}\p{N}]/u; // what a word has
 const SPECIAL = /^(<.+>|\[.+\])$/; // tokens that are no words
 const EVEN = 2; // times the weight of an even row, at most, where all count as even
@@ -108,6 +109,7 @@ export class StageState {
     if (this.wanted && query >= 0 && key >= 0) this.key = Math.floor(key / this.sides(part)[1].every);
     this.wanted = null;
     if (this.key >= part.columns) this.key = -1;
+    this.settleView();
   }
 
   /** Covers what a lesson asks for, before anything is drawn. */
@@ -230,9 +232,31 @@ export class StageState {
     this.settleView();
   }
 
-  /** Only some kinds have heads that align best. */
+  /** Only some kinds have heads that align best, and only a server has PyTorch: of a model without a twin there,
+   * an address alone leads to that view, which says so. */
+  get views() {
+    const { twin, veil } = this.look, isAsked = this.view === PYTORCH;
+    return VIEWS.filter((_, at) => at < 2 || (at === PYTORCH ? (twin || (isAsked && twin === false)) && !veil?.length : this.bestTiles().length));
+  }
+
   settleView() {
-    if (VIEWS[this.view] === "best" && this.run && this.look && !this.bestTiles().length) this.view = 0;
+    if (this.run && this.look && !this.views.includes(VIEWS[this.view])) this.view = 0;
+  }
+
+  /** Whether the selected head stands beside the one of PyTorch. */
+  get isBeside() {
+    return this.depth === HEAD && this.view === PYTORCH && !this.isWriting;
+  }
+
+  /** What gives that one, and how far all heads are apart. */
+  pytorchOf() {
+    return { what: "pytorch", ...this.tile };
+  }
+
+  /** What was found of it; while that is on its way, how far all heads are apart, if another one told. */
+  get beside() {
+    const own = this.answered(this.pytorchOf()), known = Object.values(this.told).find((one) => one?.differences);
+    return own === undefined && known ? { differences: known.differences, logits: known.logits } : own;
   }
 
   /** What may be done about the causal mask, where the selected head has one: `mask`, "" where it has none. */
@@ -576,6 +600,7 @@ export class StageState {
     if (this.isWriting) return this.writeOf();
     if (this.depth === NUMBER) return this.number === WHY ? this.whyOf() : this.vectorsOf();
     if (this.isAdding) return this.addsOf();
+    if (this.isBeside) return this.pytorchOf();
     if (this.depth === ROW) return this.carriesOf();
     if (this.depth !== MODEL) return null;
     return [null, { what: "after" }, this.needed(), this.pathsOf()][this.seen];

@@ -29,7 +29,10 @@ from headlight.model.rounding import percent
 THEMES = ("auto", "light", "dark")
 FEW, MANY = 2**14, 2**21  # bytes of all heads' scores: beside other pictures, in a file of its own
 OF_ONE = 2**16  # of those of the selected head
-NEVER = ("model", "floors", "maps", "after", "needs", "paths", "adds", "why", "write", "beams")
+NEVER = (
+    *("model", "floors", "maps", "after", "needs", "paths"),
+    *("adds", "why", "write", "beams", "pytorch"),
+)
 CLOSE = 1e-3  # of q · k ÷ √d to a score
 
 
