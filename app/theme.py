@@ -71,7 +71,6 @@ FOCUS = "#e4572e"
 # How masked cells and heads that are off are drawn, everywhere: lines of the ink, in pixels and
 # shares of opacity; scripts read it, too.
 MASKED = json.loads(Path(__file__).with_name("masked.json").read_text(encoding="utf-8"))
-MARKED = "rgba(228, 87, 46, 0.25)"  # FOCUS behind text
 # distinguishable in every kind of colour vision; lines also differ in dashes and markers
 LINES = [
     *("#88ccee", "#cc6677", "#ddcc77", "#117733", "#332288", "#aa4499"),

@@ -107,7 +107,7 @@ MENU = (
         view="Tokenizer",
         module="tokenizer",
         path="tokenizer",
-        picture=".hl-tokens",
+        picture=".st-key-token_tiles",
         changes=False,
         settings=page_settings.TOKENIZER_CONTROLS,
     ),

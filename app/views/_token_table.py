@@ -7,6 +7,9 @@ from headlight.model.sites import Side
 from headlight.model.tokenizer import Encoding
 
 MOST_NAMED = 8  # tokens of a word
+WRITTEN = (
+    "The model wrote these tokens one by one; the tokenizer would split the same text differently."
+)
 
 
 def no_merges(kind: str) -> str:
@@ -17,13 +20,11 @@ def no_merges(kind: str) -> str:
     )
 
 
-def merged(n_symbols: int, n_tokens: int, n_shown: int, n_learned: int) -> str:
+def merged(n_merges: int, n_shown: int, n_learned: int) -> str:
     """A sentence on the merges of a pre-token, and on how many of them are shown."""
-    learned = f"Rank 1 was learned first, rank {n_learned:,} last."
-    if n_symbols - n_tokens > n_shown:
-        return f"The first {n_shown} of {n_symbols - n_tokens:,} merges. {learned}"
-    result = "one token" if n_tokens == 1 else f"{n_tokens} tokens"
-    return f"No more neighbours can be merged: {result}. {learned}"
+    learned = f"Merge 1 was learned first, merge {n_learned:,} last."
+    shown = f"The first {n_shown} of {n_merges:,} merges. " if n_merges > n_shown else ""
+    return shown + learned
 
 
 def finding(word: str, tokens: Sequence[str], ids: Sequence[int], n_merges: int) -> str:
@@ -61,3 +62,19 @@ def token_rows(
             read.tokens, read.ids, read.offsets, read.roles, origins, strict=True
         )
     ]
+
+
+def words(
+    side: Side, read: Encoding, word_ids: Sequence[int] | None
+) -> list[tuple[list[tuple[str, int]], int]]:
+    """The tokens that a side reads, each with its id, pre-token by pre-token of the text, each
+    pre-token with its place; -1 of others, or of all if that is not known."""
+    of_text = word_ids or [-1] * len(read.ids)
+    places = [-1] * side.begins + [*of_text]
+    places += [-1] * (len(read.ids) - len(places))
+    found: list[tuple[list[tuple[str, int]], int]] = []
+    for token, token_id, place in zip(read.tokens, read.ids, places, strict=False):
+        if place < 0 or not found or found[-1][1] != place:
+            found.append(([], place))
+        found[-1][0].append((token, token_id))
+    return found
