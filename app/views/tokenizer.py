@@ -82,7 +82,7 @@ def page() -> None:
         _token_table.words(side, read[side.name], word_ids if as_tokenized else None)[:MOST_WORDS],
         chosen,
         rows,
-        bool(rows) and len(rows[-1].symbols) == n_tokens[chosen],
+        bool(rows) and len(rows[-1]["symbols"]) == n_tokens[chosen],
         lines,
         notes,
         lambda at: session.choose(word=options[at]) if 0 <= at < len(options) else None,

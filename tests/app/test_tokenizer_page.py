@@ -41,9 +41,9 @@ def test_of_many_symbols_as_many_as_fit_stand_around_the_new_one(count):
     texts = [f"s{i}" for i in range(count)]
     for focus in {0, count // 2, count - 1}:
         line = row("", texts, focus)
-        assert len(line.symbols) == min(count, MOST_SYMBOLS)
-        assert line.symbols[focus - line.before] == f"s{focus}"
-        assert line.before + len(line.symbols) + line.after == count
+        shown, before = line["symbols"], line["before"]
+        assert len(shown) == min(count, MOST_SYMBOLS)
+        assert shown[focus - before] == f"s{focus}" and before + len(shown) + line["after"] == count
 
 
 def test_the_merges_of_a_word_end_in_its_tokens(opened):

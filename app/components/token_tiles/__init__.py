@@ -1,7 +1,7 @@
 """A text as the tokens that a model reads, in tiles; and the merges of one of its words."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from typing import Any
 
 from headlight.app.components.registered import Picture
 
@@ -9,29 +9,19 @@ MOST_SYMBOLS = 60  # of a row
 _picture = Picture("token_tiles")
 
 
-@dataclass(frozen=True)
-class Row:
-    """Symbols of a word after a merge, `before` and `after` of which others are left out; `at`: the
-    new one, from the first symbol of the word, -1 for none; `name`: of the merge."""
-
-    name: str
-    symbols: Sequence[str]
-    at: int = -1
-    before: int = 0
-    after: int = 0
-
-
-def row(name: str, symbols: Sequence[str], at: int = -1) -> Row:
-    """A row that holds the symbols around the new one, if they are many."""
+def row(name: str, symbols: Sequence[str], at: int = -1) -> dict[str, Any]:
+    """The symbols of a word after a merge, whose `name` it is; if they are many, those around the
+    new one, `at`, -1 for none, `before` and `after` of which others are left out."""
     first = max(0, min(at - MOST_SYMBOLS // 2, len(symbols) - MOST_SYMBOLS))
     shown = symbols[first : first + MOST_SYMBOLS]
-    return Row(name, shown, at, first, len(symbols) - first - len(shown))
+    after = len(symbols) - first - len(shown)
+    return {"name": name, "symbols": shown, "at": at, "before": first, "after": after}
 
 
 def token_tiles(
     words: Sequence[tuple[Sequence[tuple[str, int]], int]],
     chosen: int,
-    rows: Sequence[Row],
+    rows: Sequence[Mapping[str, Any]],
     is_done: bool,
     lines: Mapping[str, str],
     notes: Sequence[str],
@@ -43,7 +33,7 @@ def token_tiles(
     data = {
         "words": [{"tokens": list(tokens), "choice": choice} for tokens, choice in words],
         "chosen": chosen,
-        "rows": [asdict(one) for one in rows],
+        "rows": list(rows),
         "isDone": is_done,
         "lines": [*lines.items()],
         "notes": list(notes),

@@ -23,6 +23,7 @@ class Tiles extends Picture {
     this.list = element("ol", { class: rows.length > MOST ? "many" : "", tabindex: "0", "aria-label": "Merges", translate: "no" }, ...rows.map(({ name, before, after }, nth) => element("li", {},
       element("span", { class: "row", dir: "ltr" }, ...(before ? [`${before} …`] : []), ...this.symbols[nth], ...(after ? [`… ${after}`] : [])),
       element("small", {}, name))));
+    this.list.onscroll = () => this.fit();
     this.threads = shape("svg", { "aria-hidden": "true" });
     const texts = element("dl", {}, ...lines.flatMap(([name, text]) => [element("dt", {}, name), element("dd", { translate: "no", dir: "auto" }, text)]));
     const below = element("div", { class: "below" }, element("div", {}, texts, ...notes.map((note) => element("p", {}, note))), ...(rows.length ? [this.list] : []));
@@ -43,13 +44,17 @@ class Tiles extends Picture {
 
   /** Joins each symbol to those that it was made of. */
   fit() {
-    const { threads, symbols, rows, frame, own, list } = this, whole = frame.getBoundingClientRect(), curves = [];
+    const { threads, symbols, rows, frame, own, list } = this, curves = [];
     if (!threads) return;
+    const [whole, seen, tiles] = [frame, list, frame.firstChild].map((node) => node.getBoundingClientRect());
     const at = (node) => {
       const { left, right, top, bottom } = node.getBoundingClientRect();
       return { x: (left + right) / 2 - whole.left, top: top - whole.top, bottom: bottom - whole.top };
     };
-    const join = (x, y, to, kind) => curves.push(shape("path", { class: kind, d: `M${x},${y}C${x},${(y + to.top) / 2} ${to.x},${(y + to.top) / 2} ${to.x},${to.top}` }));
+    const join = (x, y, to, kind) => {
+      if (to.x + whole.left < seen.left || to.x + whole.left > seen.right) return; // scrolled out of sight
+      curves.push(shape("path", { class: kind, d: `M${x},${y}C${x},${(y + to.top) / 2} ${to.x},${(y + to.top) / 2} ${to.x},${to.top}` }));
+    };
     rows.slice(1).forEach(({ before, at: made }, nth) => symbols[nth + 1].forEach((node, i) => {
       const own = i + before;
       for (const from of own === made ? [own, own + 1] : [own + (own > made)]) {
@@ -57,10 +62,8 @@ class Tiles extends Picture {
         if (above) join(at(above).x, at(above).bottom, at(node), own === made ? "made" : "");
       }
     }));
-    if (own && rows.length && own.parentNode.clientHeight < 2 * own.offsetHeight) { // else over other tiles
-      const from = at(own), to = at(list.querySelector(".row"));
-      join(from.x, from.bottom, to, "chosen");
-    }
+    const from = own && rows.length ? at(own) : null;
+    if (from && tiles.bottom - whole.top - from.bottom < 8) join(from.x, from.bottom, at(list.querySelector(".row")), "chosen"); // else over other tiles
     threads.replaceChildren(...curves);
   }
 }
