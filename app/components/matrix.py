@@ -63,15 +63,12 @@ def on_one_scale(*groups: Sequence[Matrix]) -> list[list[Matrix]]:
     ]
 
 
-def compared(
-    two: Mapping[str, np.ndarray], difference: str, within: float = SMALLEST, **options: Any
-) -> list[Matrix]:
+def compared(two: Mapping[str, np.ndarray], difference: str, **options: Any) -> list[Matrix]:
     """Two versions of the same weights, by title, and the first minus the second on a scale of its
-    own, symmetric around zero, which reaches at least as far as they agree `within`. `options`: of
-    every Matrix. Rows are labelled once."""
+    own, symmetric around zero. `options`: of every Matrix. Rows are labelled once."""
     first, second = two.values()
     apart = first - second
-    largest = max(within, float(np.nanmax(np.abs(apart), initial=0)))
+    largest = max(SMALLEST, float(np.nanmax(np.abs(apart), initial=0)))
     return [
         *(
             Matrix(title, values, weights=True, scale="weight", labelled=values is first, **options)

@@ -62,19 +62,3 @@ def token_rows(
             read.tokens, read.ids, read.offsets, read.roles, origins, strict=True
         )
     ]
-
-
-def words(
-    side: Side, read: Encoding, word_ids: Sequence[int] | None
-) -> list[tuple[list[tuple[str, int]], int]]:
-    """The tokens that a side reads, each with its id, pre-token by pre-token of the text, each
-    pre-token with its place; -1 of others, or of all if that is not known."""
-    of_text = word_ids or [-1] * len(read.ids)
-    places = [-1] * side.begins + [*of_text]
-    places += [-1] * (len(read.ids) - len(places))
-    found: list[tuple[list[tuple[str, int]], int]] = []
-    for token, token_id, place in zip(read.tokens, read.ids, places, strict=False):
-        if place < 0 or not found or found[-1][1] != place:
-            found.append(([], place))
-        found[-1][0].append((token, token_id))
-    return found

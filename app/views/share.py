@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Literal
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from headlight.app import selection
 from headlight.app.components.browser import copy_link
@@ -19,7 +18,7 @@ from headlight.app.results import memoize
 from headlight.app.results.shown import Shown
 from headlight.app.shell import frame
 from headlight.app.shell.grid_display import grid_options
-from headlight.app.shell.layout import st_page
+from headlight.app.shell.layout import row, st_page
 from headlight.app.state import address, catalog, messages, session, widgets
 from headlight.app.state.dropped import drop
 from headlight.app.state.options import ALL, ONE
@@ -73,26 +72,14 @@ def file_button(
 
 
 @contextmanager
-def row(key: str, title: str, said: str = "") -> Iterator[None]:
+def way(key: str, title: str, said: str = "") -> Iterator[None]:
     """One thing to take: its name, at its right the ways to take it, and below what it is."""
     with st.container(gap=None):
-        with line(key):
-            st.markdown(title and f"**{title}**", width="content")
-            with st.container(horizontal=True, width="content", key=f"{key}_acts"):
-                yield
+        with row(f"way_{key}"):
+            st.markdown(title and f"**{title}**")
+            yield
         if said:
             st.caption(said)
-
-
-def line(key: str) -> DeltaGenerator:
-    """What stands at both ends of a line."""
-    return st.container(
-        horizontal=True,
-        horizontal_alignment="distribute",
-        vertical_alignment="center",
-        gap="small",
-        key=f"way_{key}",
-    )
 
 
 def page() -> None:
@@ -113,7 +100,7 @@ def page() -> None:
         draw_recording()
 
     with upper:
-        with row("link", "Copy link", "Opens this head, row and change wherever Headlight runs."):
+        with way("link", "Copy link", "Opens this head, row and change wherever Headlight runs."):
             copy_link(permalink(view.settings, view.page), PAGES[EXPORT].path, address.PLACE)
         printed, inches = draw_picture(view)
         draw_numbers(view, model)
@@ -126,17 +113,17 @@ def page() -> None:
 def draw_picture(view: View) -> tuple[paper.Figure, float]:
     """The choices of the picture and the button that saves it; the picture, and its width."""
     kind, layer, head = view.head
-    with row("format", "Picture"):
+    with way("format", "Picture"):
         ending = widgets.draw("format")
-    with line("size"):
-        of, size = widgets.draw("heads_of"), widgets.draw("size")
+    with row("way_size"):
+        of, size = widgets.draw("heads_of", st.container()), widgets.draw("size")
     printed = paper.Figure(
         view.trace, kind, layer, head, whole=of == ALL, reading=view.reading,
         colours=view.settings["colours"],
     )  # fmt: skip
     inches = 0.0 if size == "as it is" else paper.inches_of(size.replace(" ", ""))
     name = f"{stem(view, f'{kind}-all-heads' if of == ALL else '')}.{ending.lower()}"
-    with st.container(horizontal=True, vertical_alignment="center", key="save"):
+    with row("save"):
         drawn = partial(printed.drawn, ending.lower(), inches)
         file_button(f"Save {ending}", drawn, name, KINDS[ending], look="primary")
         st.caption(formats.escaped(name), width="content")
@@ -162,7 +149,7 @@ def draw_printed(shown: Shown, printed: paper.Figure, inches: float) -> None:
 def draw_opening() -> None:
     most = formats.size(bundle.LARGEST_BUNDLE)
     said = f"An evidence pack, or a recording ({ENDING}) of a model's weights, of up to {most}."
-    with row("open", "Open a file", said):
+    with way("open", "Open a file", said):
         st.file_uploader(
             "Evidence pack or recording",
             ["zip", ENDING[1:]],
@@ -211,9 +198,9 @@ def draw_numbers(view: View, model: bundle.Model) -> None:
         "SHA-256, with which others verify your numbers.",
         *left_out,
     ]
-    with row("weights", "Numbers"):
+    with way("weights", "Numbers"):
         selected = widgets.draw("weights_of") == ONE
-    with row("numbers", "", " ".join(said)):
+    with way("numbers", "", " ".join(said)):
         name = stem(view, "" if selected else "all-heads")
         sizes = {
             label: tables.size(view, ending, selected) for label, (ending, *_) in TABLES.items()
@@ -239,7 +226,7 @@ def draw_files(view: View) -> None:
         "The live page runs this model in any browser, without internet. The web page shows this "
         "run. The notebook is a start in Python, the exercise one for a class."
     )
-    with row("files", "One file", said):
+    with way("files", "One file", said):
         draw_live_page(view.settings["model"])
         file_button(
             "Web page", partial(pictures.page, view), f"{stem(view, 'page')}.html", "text/html"

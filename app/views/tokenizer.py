@@ -2,7 +2,7 @@
 
 from collections import Counter
 from contextlib import suppress
-from itertools import islice
+from itertools import groupby, islice
 
 import pandas as pd
 import streamlit as st
@@ -74,24 +74,28 @@ def page() -> None:
         notes.append(_token_table.merged(*left))
     if len(words) > MOST_WORDS:
         notes.append(f"Only the first {MOST_WORDS} of {len(words):,} pre-tokens are shown.")
-    lines = {
-        "Normalised": visible(tokenizer.normalized(text)),
-        "Pre-tokens": "   ".join(names[:MOST_WORDS]),
+    sources = [options[i] for i in word_ids] if as_tokenized else None
+    tokens = _token_table.token_rows(side, encoding, read[side.name], sources)
+    places = {option: at for at, option in enumerate(options)}
+    grouped = groupby(tokens, lambda token: places.get(token["from"], -1))
+    data = {
+        "words": [
+            {"choice": at, "tokens": [(token["token"], token["id"]) for token in some]}
+            for at, some in islice(grouped, MOST_WORDS)
+        ],
+        "chosen": chosen,
+        "rows": rows,
+        "isDone": bool(rows) and len(rows[-1]["symbols"]) == n_tokens[chosen],
+        "lines": [
+            ("Normalised", visible(tokenizer.normalized(text))),
+            ("Pre-tokens", "   ".join(names[:MOST_WORDS])),
+        ],
+        "notes": notes,
     }
-    token_tiles(
-        _token_table.words(side, read[side.name], word_ids if as_tokenized else None)[:MOST_WORDS],
-        chosen,
-        rows,
-        bool(rows) and len(rows[-1]["symbols"]) == n_tokens[chosen],
-        lines,
-        notes,
-        lambda at: session.choose(word=options[at]) if 0 <= at < len(options) else None,
-    )
+    token_tiles(data, "token_tiles", chosen=lambda at: session.choose(word=options[at]))
     with frame.numbers(), st.expander("Every number"):
-        sources = [options[i] for i in word_ids] if as_tokenized else None
-        table = pd.DataFrame(_token_table.token_rows(side, encoding, read[side.name], sources))
         st.dataframe(
-            table.astype({"start": "Int64", "end": "Int64"}),
+            pd.DataFrame(tokens).astype({"start": "Int64", "end": "Int64"}),
             hide_index=True,
             key="token_table",
             alt=f"The tokens of the {title}, with ids and offsets",

@@ -769,7 +769,7 @@ BESIDE = """(state) => {
   state.told[JSON.stringify(state.question())] = found;
   drawPytorch(state, camera, 1);
   const { dots, radius: r } = lineOf(state, camera, state.beside, pytorchPlace(state, camera));
-  const boxes = dots.map(({ x, y }) => ({ x: x - r, y: y - r, w: 2 * r, h: 2 * r }));
+  const boxes = dots.map(({ x, y }) => ({ x: x - r, y: y - r, w: 2 * r, h: 2 * r, px: 13 }));
   const hit = dots.filter(({ tile, x, y }) => tile && dotAt(state, camera, x, y)?.y === y).length;
   const { boxes: [first, , third] } = pytorchPlace(state, camera);
   const end = ({ x, y, w, h }) => rowAt(state, camera, x + 0.99 * w, y + 0.99 * h);
@@ -809,10 +809,7 @@ def test_how_far_all_heads_are_from_pytorch_is_said_and_covers_nothing(
     known = np.flatnonzero(np.isfinite(differences))
     assert len(boxes) == len(known) + 1 and (hit > 0 or planted == 0)
     for box in boxes:  # no dot stands on a word
-        for word in written:
-            apart = (word["x"] >= box["x"] + box["w"]) | (box["x"] >= word["x"] + word["w"])
-            apart |= (word["y"] >= box["y"] + box["h"]) | (box["y"] >= word["y"] + word["h"])
-            assert apart, (word, box)
+        expect_to_be_read([*written, box], size)
     rows, columns = beside["weights"]["rows"], beside["weights"]["columns"]
     assert cells == [{"row": rows - 1, "key": columns - 1}] * 2 and none is None
     most = f"{math.ceil(1e7 * differences.max()) / 1e7:.7f}" if planted is None else ""

@@ -29,7 +29,7 @@ export function pytorchPlace(state, camera) {
 /** The line of differences: `at(value)`, px; the powers of ten from FIRST to `last`; `dots`, one above the other where they are
  * near, each of a head, or the last one of the logits. */
 export function lineOf(state, camera, found, { from, to, base, top }) {
-  const heads = headsOf(state, found).filter(({ value }) => value >= 0), all = [...heads, { tile: null, value: found.logits.data[0] }].filter(({ value }) => value >= 0);
+  const all = [...headsOf(state, found), { tile: null, value: found.logits.data[0] }].filter(({ value }) => value >= 0); // no NaN
   const last = Math.max(LAST, ...all.map(({ value }) => (value ? Math.ceil(Math.log10(value)) : LAST))), each = (to - from) / (last - FIRST + 1);
   const at = (value) => from + each * (value < 10 ** FIRST ? value / 10 ** FIRST : 1 + Math.log10(value) - FIRST);
   const radius = camera.isNarrow ? 3.5 : camera.s * 0.29, wide = 2 * radius + 1, counts = new Map(), room = base - top - 2 * radius;
@@ -59,14 +59,15 @@ function drawGrid(camera, { x, y, w, h }, { rows, columns }, alpha, colour) {
 export function drawPytorch(state, camera, alpha) {
   const { m, s, colours, isNarrow } = camera, part = state.part(), tile = state.tileOf(part), found = state.beside ?? {}, place = pytorchPlace(state, camera);
   const difference = ramp(stopsOf(state.look.differences, state.ink)), row = state.row(), { columns } = part;
+  const ours = (cell) => [part, tile, Math.floor(cell / columns), cell % columns], { weights, apart } = found;
   const colour = [
-    (cell) => (state.isMasked(part, tile, Math.floor(cell / columns), cell % columns) ? null : camera.colour(state.weight(part, tile, Math.floor(cell / columns), cell % columns))),
-    ({ weights }, cell) => (weights.data[cell] > 0 ? camera.colour(weights.data[cell]) : null),
-    ({ weights, apart }, cell) => (weights.data[cell] > 0 ? `rgb(${difference(0.5 + apart.data[cell] / WITHIN / 2).map(Math.round)})` : null)];
+    (cell) => (state.isMasked(...ours(cell)) ? null : camera.colour(state.weight(...ours(cell)))),
+    (cell) => (weights.data[cell] > 0 ? camera.colour(weights.data[cell]) : null),
+    (cell) => (weights.data[cell] > 0 ? `rgb(${difference(0.5 + apart.data[cell] / WITHIN / 2).map(Math.round)})` : null)];
   ["Headlight", "PyTorch", `difference, full colour at ${full(-5)}`].forEach((title, at) => {
     const box = place.boxes[at], high = box.h / part.rows, name = state.rowNames()[row];
     camera.text(title, box.x, box.y - m * 0.8, { px: isNarrow ? s : m, weight: 650, alpha, most: box.w });
-    if (!at || found.weights) drawGrid(camera, box, part, alpha, at ? (cell) => colour[at](found, cell) : colour[0]);
+    if (!at || weights) drawGrid(camera, box, part, alpha, colour[at]);
     if (isNarrow) camera.text(name, box.x - s * 0.5, box.y + high * (row + 0.5), { align: "right", weight: 650, colour: colours.selected, alpha, most: box.x - s * 0.5 });
     camera.box({ ...box, y: box.y + row * high, h: high }, alpha, isNarrow ? 1 : -0.5, isNarrow ? 1.5 : 2);
     if (state.key >= 0) camera.box({ x: box.x + (state.key * box.w) / columns, y: box.y + row * high, w: box.w / columns, h: high }, alpha, -0.5, 3);
@@ -112,6 +113,5 @@ export function rowAt(state, camera, x, y) {
 export function dotAt(state, camera, x, y) {
   if (!state.beside?.differences) return null;
   const { dots, radius } = lineOf(state, camera, state.beside, pytorchPlace(state, camera)), away = (dot) => Math.hypot(dot.x - x, dot.y - y);
-  const near = dots.filter((dot) => dot.tile && away(dot) < 2 * radius).toSorted((a, b) => away(a) - away(b));
-  return near[0] ?? null;
+  return dots.filter((dot) => dot.tile && away(dot) < 2 * radius).toSorted((a, b) => away(a) - away(b))[0] ?? null;
 }

@@ -596,9 +596,9 @@ export class Stage {
     }
     if (state.depth === MODEL) return this.clickView(x, y);
     if (state.depth === HEAD && (state.view === 0 || state.isBeside)) {
-      const dot = state.isBeside ? dotAt(state, camera, x, y) : null, isAlone = !state.beside?.weights;
+      const dot = state.isBeside ? dotAt(state, camera, x, y) : null;
       if (dot) return this.choose(dot.tile);
-      const cell = state.isBeside && !isAlone ? rowAt(state, camera, x, y) : cellAt(state, camera, x, y);
+      const cell = state.isBeside && !state.isAlone ? rowAt(state, camera, x, y) : cellAt(state, camera, x, y);
       if (!cell) return;
       if (cell.row === null) return this.touch(state.part().key, cell.key * state.sides()[1].every);
       const { kind, layer, head } = state.tile, asked = state.look.veil.find((veil) => veil.what === "row" && veil.place === cell.row * state.sides()[0].every
@@ -652,7 +652,7 @@ export class Stage {
     }
     if (depth === NUMBER && this.state.number === WHY) return this.camera.isNarrow ? "" : "← →: another key. ↑ ↓: another query.";
     if (this.state.isAdding) return this.camera.isNarrow ? "Tap a head." : "Click a step to select its head. ↑ ↓: another row. Shift and ← →: another step.";
-    if (this.state.isBeside) return this.state.beside?.cannot ? "" : this.camera.isNarrow ? "Tap a row or a dot." : "Click a row to select it, the dot of another head to see that one.";
+    if (this.state.isBeside) return this.state.isAlone ? "" : this.camera.isNarrow ? "Tap a row or a dot." : "Click a row to select it, the dot of another head to see that one.";
     if (depth === HEAD && this.state.view) return "";
     if (depth === HEAD && this.state.key >= 0 && !this.camera.isNarrow) return "Click the cell again to see how its weight arises. Heads says which head links the two most.";
     if (depth !== MODEL) return (this.state.isBare && BARE[depth]) || hints[depth];
@@ -810,9 +810,8 @@ export class Stage {
 
   drawHead(z) {
     const { state, camera, view: [from, to, u] } = this, near = (at) => (at === to ? u : at === from ? 1 - u : 0);
-    const isAlone = state.beside === null || state.beside?.cannot;
-    drawHead(state, camera, z, (at) => near(at) || (at === 0 && isAlone && near(PYTORCH)));
-    if (z <= 0 && near(PYTORCH) && !isAlone) drawPytorch(state, camera, near(PYTORCH));
+    drawHead(state, camera, z, (at) => near(at) || (at === 0 && state.isAlone && near(PYTORCH)));
+    if (z <= 0 && near(PYTORCH) && !state.isAlone) drawPytorch(state, camera, near(PYTORCH));
   }
 
   all() {

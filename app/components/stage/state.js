@@ -243,6 +243,11 @@ export class StageState {
     if (this.run && this.look && !this.views.includes(VIEWS[this.view])) this.view = 0;
   }
 
+  /** Whether PyTorch has nothing to stand beside the selected head. */
+  get isAlone() {
+    return this.beside === null || Boolean(this.beside?.cannot);
+  }
+
   /** Whether the selected head stands beside the one of PyTorch. */
   get isBeside() {
     return this.depth === HEAD && this.view === PYTORCH && !this.isWriting;
