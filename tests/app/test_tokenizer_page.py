@@ -4,7 +4,6 @@ import shutil
 
 import pytest
 
-from headlight.app.components.token_tiles import MOST_SYMBOLS, row
 from headlight.model import checkpoint, load
 from headlight.model.probing.run import Run
 from headlight.model.probing.trace import read_of
@@ -34,16 +33,6 @@ def tiles(page):
 def merge_rows(page) -> list[list[str]]:
     """The symbols of each row of the merges."""
     return [row["symbols"] for row in tiles(page)["rows"]]
-
-
-@pytest.mark.parametrize("count", [1, 59, 60, 61, 200])
-def test_of_many_symbols_as_many_as_fit_stand_around_the_new_one(count):
-    texts = [f"s{i}" for i in range(count)]
-    for focus in {0, count // 2, count - 1}:
-        line = row("", texts, focus)
-        shown, before = line["symbols"], line["before"]
-        assert len(shown) == min(count, MOST_SYMBOLS)
-        assert shown[focus - before] == f"s{focus}" and before + len(shown) + line["after"] == count
 
 
 def test_the_merges_of_a_word_end_in_its_tokens(opened):

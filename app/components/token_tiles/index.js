@@ -16,13 +16,10 @@ class Tiles extends Picture {
     const buttons = tiles.filter(({ localName }) => localName === "button");
     this.own = buttons.find((one) => one.ariaPressed === "true") ?? buttons[0];
     if (this.own) asOneStop(row, buttons, 2, this.own); // ← → too
-    this.symbols = rows.map(({ symbols, at, before }, nth) => symbols.map((symbol, i) => {
-      const isToken = isDone && nth === rows.length - 1;
-      return element("span", { class: isToken ? "token" : i + before === at ? "new" : "", dir: "auto" }, symbol);
-    }));
-    this.list = element("ol", { class: rows.length > MOST ? "many" : "", tabindex: "0", "aria-label": "Merges", translate: "no" }, ...rows.map(({ name, before, after }, nth) => element("li", {},
-      element("span", { class: "row", dir: "ltr" }, ...(before ? [`${before} …`] : []), ...this.symbols[nth], ...(after ? [`… ${after}`] : [])),
-      element("small", {}, name))));
+    this.symbols = rows.map(({ symbols, at }, nth) => symbols.map((symbol, i) =>
+      element("span", { class: isDone && nth === rows.length - 1 ? "token" : i === at ? "new" : "", dir: "auto" }, symbol)));
+    this.list = element("ol", { class: rows.length > MOST ? "many" : "", tabindex: "0", "aria-label": "Merges", translate: "no" }, ...rows.map(({ name }, nth) =>
+      element("li", {}, element("span", { class: "row", dir: "ltr" }, ...this.symbols[nth]), element("small", {}, name))));
     this.list.onscroll = () => this.fit();
     this.threads = shape("svg", { "aria-hidden": "true" });
     const texts = element("dl", {}, ...lines.flatMap(([name, text]) => [element("dt", {}, name), element("dd", { translate: "no", dir: "auto" }, text)]));
@@ -55,12 +52,9 @@ class Tiles extends Picture {
       if (to.x + whole.left < seen.left || to.x + whole.left > seen.right) return; // scrolled out of sight
       curves.push(shape("path", { class: kind, d: `M${x},${y}C${x},${(y + to.top) / 2} ${to.x},${(y + to.top) / 2} ${to.x},${to.top}` }));
     };
-    rows.slice(1).forEach(({ before, at: made }, nth) => symbols[nth + 1].forEach((node, i) => {
-      const own = i + before;
-      for (const from of own === made ? [own, own + 1] : [own + (own > made)]) {
-        const above = symbols[nth][from - rows[nth].before];
-        if (above) join(at(above).x, at(above).bottom, at(node), own === made ? "made" : "");
-      }
+    rows.slice(1).forEach(({ at: made }, nth) => symbols[nth + 1].forEach((node, i) => {
+      for (const from of i === made ? [i, i + 1] : [i + (i > made)])
+        join(at(symbols[nth][from]).x, at(symbols[nth][from]).bottom, at(node), i === made ? "made" : "");
     }));
     const from = own && rows.length ? at(own) : null;
     if (from && tiles.bottom - whole.top - from.bottom < 8) join(from.x, from.bottom, at(list.querySelector(".row")), "chosen"); // else over other tiles
