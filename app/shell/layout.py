@@ -56,7 +56,6 @@ def draw_head_picker() -> None:
     chosen = session.values()
     name = session.context().known.kinds[chosen["kind"]][0].title.capitalize()
     label = f"{name} · layer {chosen['layer']} · head {chosen['head']}"
-    with menu(label, "head_picker") as picker:
+    with menu(label, "head_picker") as picker, st.container(horizontal=True):
         if picker.open:
-            with st.container(horizontal=True):
-                draw_settings(("kind", "layer", "head"))
+            draw_settings(("kind", "layer", "head"))

@@ -122,8 +122,7 @@ def test_a_page_is_drawn(new_page, models, name, renders):
         assert not page.exception, (key, chosen, page.exception[0].value)
         said = [plain_text(error.value) for error in page.error]
         # A weight is set of a key that another change, or padding, may have masked, or its others.
-        allowed = MASKED
-        assert all(any(part in text for part in allowed) for text in said), (key, chosen, said)
+        assert all(any(part in text for part in MASKED) for text in said), (key, chosen, said)
         assert page.settings["model"] == name and page.settings["kind"] == kind
         now = page.session_state["_memo"].context.values
         assert now["other"] == other and (now["shows"] == shows or shows == THIS), (key, chosen)

@@ -226,13 +226,10 @@ def test_pytorch_stands_beside_a_head(visit):
     page.get_by_role("link", name="PyTorch").click()
     expect(finding(visit)).to_have_text(same)
     expect(page.locator(".st-key-drawer")).to_have_count(0)
-    visit.settle()
     picture.click(position={"x": picture.bounding_box()["width"] - 120, "y": 60})
     expect(finding(visit)).to_contain_text("in PyTorch.")  # a cell of the third matrix
     press(visit, "Escape", "ArrowDown", "o")
-    expect(finding(visit)).to_contain_text("Cross 3.3 off")
-    expect(finding(visit)).to_have_text(same)
-    assert "view=pytorch" in page.url
+    expect(finding(visit)).to_have_text(re.compile(f"Cross 3.3 off .*{same.pattern}"))
     visit.expect_well()
 
 

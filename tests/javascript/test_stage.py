@@ -788,6 +788,7 @@ def beside():
 
 FOUND = {  # largest difference of the selected head → what is said
     4.8e-7: "no head differs by more than 0.0000005.",
+    9.6e-8: "no head differs by more than 0.0000001.",
     0.0: "no head differs at all.",
     2.13e-3: "They differ: cross 3.3 by 0.0021, where rounding explains at most 0.00001.",
     0.9: "They differ: cross 3.3 by 0.9,",
@@ -797,9 +798,7 @@ FOUND = {  # largest difference of the selected head → what is said
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("planted", FOUND)
-def test_how_far_all_heads_are_from_pytorch_is_said_and_covers_nothing(
-    stage, beside, size, planted
-):
+def test_how_far_heads_are_from_pytorch_is_said_and_can_be_read(stage, beside, size, planted):
     differences = np.minimum(beside["differences"]["data"], planted or 0).tolist()
     differences[[*np.ndindex(3, 4, 4)].index((2, 2, 2))] = planted
     found = beside | {"differences": beside["differences"] | {"data": differences}}
@@ -826,12 +825,6 @@ def test_pytorch_is_offered_where_it_has_the_model_and_nothing_is_covered(stage)
         assert (stage(code, twin=twin)[0] == "pytorch") == there
         assert (stage(code, where={"view": "pytorch"}, twin=twin)[1] == 3) == asked
     assert stage(code, where={"view": "pytorch"}, twin=True, veil=veil) == ["lines", 0, None]
-
-
-@pytest.mark.parametrize("value", [4.8e-7, 1e-5, 9.6e-8, 2.0e-8, 0.031, 0.95, 3e-12, 1.0])
-def test_a_small_number_in_full_is_no_less(node, value):
-    text = node.scope(FILES[0])("tiny", value)
-    assert value <= float(text) * (1 + 1e-9) <= 2 * value and re.fullmatch(r"1|0\.0*\d", text)
 
 
 def test_the_mask_is_switched_where_the_selected_head_has_one(stage, trace):

@@ -7,8 +7,7 @@ import { matrixPlace } from "./layout.js";
 import { drawRowNames } from "./matrix.js";
 
 export const WITHIN = 1e-5; // by which rounding may part two weights; two logits by so much of the largest
-const FIRST = -8; // power of ten at the first tick after 0
-const LAST = -4; // at the last one, at least
+const FIRST = -8, LAST = -4; // powers of ten at the first tick after 0, and at the last one, at least
 const SMALL = 9; // px, under which cells have no gaps between them
 const full = (power) => (10 ** power).toFixed(Math.max(0, -power));
 
