@@ -76,7 +76,7 @@ def way(key: str, title: str, said: str = "") -> Iterator[None]:
     """One thing to take: its name, at its right the ways to take it, and below what it is."""
     with st.container(gap=None):
         with row(f"way_{key}"):
-            st.markdown(title and f"**{title}**")
+            st.markdown(title and f"**{title}**", width="stretch")
             yield
         if said:
             st.caption(said)
