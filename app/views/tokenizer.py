@@ -103,7 +103,7 @@ def page() -> None:
         ],
         "notes": notes,
     }
-    token_tiles(data, "token_tiles", chosen=lambda at: session.choose(word=options[at]))
+    token_tiles(data, "token_tiles", chosen=lambda i: session.choose(word=[*options[i:], ""][0]))
     with frame.numbers(), st.expander("Every number"):
         st.dataframe(
             pd.DataFrame(tokens).astype({"start": "Int64", "end": "Int64"}),
