@@ -14,16 +14,13 @@ DASHES = ("solid", "dash", "dot", "dashdot")
 MARKERS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star")
 
 
-def blank_empty_rows(weights: np.ndarray) -> np.ndarray:
-    return np.where(weights.any(axis=1, keepdims=True), weights, np.nan)
-
-
 def attention(
     weights: np.ndarray, query: Axis, key: Axis, stops: Sequence[str] | None
 ) -> go.Figure:
     """The weights of a head, (query, key), in a scale of such `stops`; without any, the difference
     of two. A row that may attend to nothing is left blank."""
-    figure = go.Figure(_cells(blank_empty_rows(weights), query, key, "weight"))
+    seen = np.where(weights.any(axis=1, keepdims=True), weights, np.nan)
+    figure = go.Figure(_cells(seen, query, key, "weight"))
     _sides(figure, query, key, width=400)
     scale = {"colorscale": stops, "cmin": 0, "cmax": 1} if stops else _differences(weights)
     bar = {"title": {"text": "weight"}, "tickfont": {"size": FONT}, "thickness": 16}

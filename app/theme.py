@@ -71,7 +71,6 @@ FOCUS = "#e4572e"
 # How masked cells and heads that are off are drawn, everywhere: lines of the ink, in pixels and
 # shares of opacity; scripts read it, too.
 MASKED = json.loads(Path(__file__).with_name("masked.json").read_text(encoding="utf-8"))
-MARKED = "rgba(228, 87, 46, 0.25)"  # FOCUS behind text
 # distinguishable in every kind of colour vision; lines also differ in dashes and markers
 LINES = [
     *("#88ccee", "#cc6677", "#ddcc77", "#117733", "#332288", "#aa4499"),
@@ -141,9 +140,21 @@ STYLE = f"""
 .st-key-page_body [data-testid="stBaseButton-tertiary"] {{
   color: light-dark({PRIMARY["light"]}, {PRIMARY["dark"]});
 }}
-.st-key-printed img {{
-  background: white; padding: 0.6rem; max-height: calc(100vh - 18rem); object-fit: contain;
+/* Share: the picture as a sheet of paper; what can be taken in lines, with acts at their right. */
+.st-key-printed {{
+  background: white; border-radius: 12px; padding: 1rem 1.2rem; gap: 0.5rem;
+  box-shadow: 0 1px 2px rgb(0 0 0 / 0.1), 0 8px 28px rgb(0 0 0 / 0.09);
 }}
+.st-key-printed img {{ max-height: calc(100vh - 19rem); object-fit: contain; }}
+.st-key-printed [data-testid="stCaptionContainer"] {{ color: #5d6068; opacity: 1; }}
+.st-key-printed p {{ font-size: {SMALL}; line-height: 1.4; }}
+[class*="st-key-way_"] button {{ padding-inline: 0; min-height: 0; }}
+[class*="st-key-way_"] [data-variant]:last-child {{ margin-right: 0; }}
+.st-key-way_open section, .st-key-way_open section button {{
+  border: 0; padding: 0; min-height: 0; background: none; text-align: right;
+  color: light-dark({PRIMARY["light"]}, {PRIMARY["dark"]});
+}}
+.st-key-way_open [data-testid="stFileUploaderDropzoneInstructions"] {{ display: none; }}
 .st-key-controls:empty, .st-key-notices:empty {{ display: none; }}
 .st-key-explain {{ max-width: 60rem; margin-top: 0.8rem; }}
 .katex-display {{ padding-inline: 2px; }} /* its letters reach so far beyond it */

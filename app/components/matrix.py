@@ -1,15 +1,12 @@
 """A matrix that is drawn as a heatmap, and the bytes that its script reads."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from headlight.app import theme
-
-SMALLEST = 1e-9  # the end of the scale of a difference where there is none
 
 
 @dataclass(frozen=True)
@@ -40,36 +37,8 @@ class Matrix:
     chooses_column: str = ""  # what a click on a cell chooses too, if anything
     single: bool = False  # only cells are chosen and highlighted; a second click lets one go (-1)
     pinned: bool = False  # the highlighted cell was chosen: Esc lets it go, too
-    choice: Mapping[str, int] = field(default_factory=dict)  # what any choice says besides
     largest: float = 0.0  # the value with the strongest colour; 0: the matrix's own maximum
     decades: int = 0  # of a logarithmic scale up to 1; a negative value breaks a law, and is red
-
-
-def compared(
-    two: Mapping[str, np.ndarray], difference: str, within: float = SMALLEST, **options: Any
-) -> list[Matrix]:
-    """Two versions of the same weights, by title, and the first minus the second on a scale of its
-    own, symmetric around zero, which reaches at least as far as they agree `within`. `options`: of
-    every Matrix. Rows are labelled once."""
-    first, second = two.values()
-    apart = first - second
-    largest = max(within, float(np.nanmax(np.abs(apart), initial=0)))
-    return [
-        *(
-            Matrix(title, values, weights=True, scale="weight", labelled=values is first, **options)
-            for title, values in two.items()
-        ),
-        Matrix(
-            difference,
-            apart,
-            numbers=False,
-            labelled=False,
-            largest=largest,
-            scale="difference",
-            ends=("{}", "{}"),
-            **options,
-        ),
-    ]
 
 
 def palette_of(weights: bool, palette: theme.Palette) -> theme.Palette:

@@ -133,7 +133,7 @@ def _tiles(trace: LongTrace, kind: str, reading: Reading, layers: Weights) -> np
     if reading == Reading():
         return trace.tiles[kind]
     texts = trace.texts_of(kind)
-    return np.stack([_shrunk(reading.each(layer, *texts).weights) for layer in layers])
+    return np.stack([shrunk(reading.each(layer, *texts).weights) for layer in layers])
 
 
 def pack(
@@ -145,15 +145,15 @@ def pack(
     `weight_bytes`. Of a long text each cell stands for several, and holds their largest
     weight."""
     every = {key: -(-len(side.labels) // PICTURE_CELLS) or 1 for key, side in sides.items()}
-    shrunk = [_shrunk(part.weights) for part in parts]
-    cells = b"".join(weight_bytes(weights).tobytes() for weights in shrunk)
+    drawn = [shrunk(part.weights) for part in parts]
+    cells = b"".join(weight_bytes(weights).tobytes() for weights in drawn)
     header = {
         "sides": {key: vars(side) | {"every": every[key]} for key, side in sides.items()},
         "parts": [
             vars(part)
             | {"weights": None, "numbers": list(part.numbers)}
             | dict(zip(("layers", "heads", "rows", "columns"), weights.shape, strict=True))
-            for part, weights in zip(parts, shrunk, strict=True)
+            for part, weights in zip(parts, drawn, strict=True)
         ],
         "answers": answers and vars(answers),
     }
@@ -239,7 +239,7 @@ def as_sent(weights: np.ndarray) -> np.ndarray:
     return np.where(cells == 0, 0, np.where(cells <= FINE, fine, steps))
 
 
-def _shrunk(weights: np.ndarray) -> np.ndarray:
+def shrunk(weights: np.ndarray) -> np.ndarray:
     """(.., query, key) with at most LARGEST cells along each side."""
     return shrink(weights, *(-(-length // PICTURE_CELLS) or 1 for length in weights.shape[-2:]))
 

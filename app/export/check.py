@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from headlight.app.components.matrix import Matrix, compared, pack
+from headlight.app.components.matrix import Matrix, pack
 from headlight.app.components.scripts import read, script
 from headlight.app.text.formats import listed
 from headlight.app.theme import INK, PAPER, PRIMARY
@@ -61,15 +61,15 @@ def matrices_of(verdict: Verdict) -> list[Matrix]:
     if not fits:
         return [Matrix("ours", flat(ours), **options)]
     two = {"yours": flat(yours), "ours": flat(ours)}
-    if axes == ("query", "key") and min(x.min() for x in map(np.nan_to_num, two.values())) >= 0:
-        return compared(two, "yours − ours", **options)
     most = float(np.nanmax(np.abs(two["ours"]), initial=0)) or 1.0
     ends = ("{}", "{}")
-    plain = [Matrix(t, x, largest=most, scale="value", ends=ends, labelled=t == "yours", **options)
-             for t, x in two.items()]  # fmt: skip
+    look: dict[str, Any] = {"largest": most, "scale": "value", "ends": ends}
+    if axes == ("query", "key") and min(x.min() for x in map(np.nan_to_num, two.values())) >= 0:
+        look = {"weights": True, "scale": "weight"}
+    both = [Matrix(t, x, labelled=t == "yours", **look, **options) for t, x in two.items()]
     apart = np.nan_to_num(two["yours"]) - two["ours"]
-    return [*plain, Matrix("yours − ours", apart, ends=ends, labelled=False, numbers=False,
-                             **options)]  # fmt: skip
+    return [*both, Matrix("yours − ours", apart, ends=ends, labelled=False, numbers=False,
+                            **options)]  # fmt: skip
 
 
 def page(title: str, text: str, is_ok: bool, matrices: Sequence[Matrix]) -> str:

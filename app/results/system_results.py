@@ -1,24 +1,22 @@
 """From the paper to Llama, and torch.nn.Transformer."""
 
-import statistics
-import time
-from dataclasses import dataclass
-
+import numpy as np
 import streamlit as st
 import torch
 
-from headlight.app.results.memoize import SMALL_RESULT, cached
+from headlight.app.components.packing import shrunk
+from headlight.app.results.memoize import cached
 from headlight.app.results.shown import Shown
-from headlight.app.state.catalog import ModelView
 from headlight.app.state.progress import reporting
+from headlight.app.text.formats import listed
 from headlight.model.analysis import lineage
 from headlight.model.analysis.architecture import Block, blocks
 from headlight.model.families.parts import NoPositions
 from headlight.model.presets import GENERATOR
-from headlight.model.probing.reference import Reference, ReferenceTrace
+from headlight.model.probing.reference import ReferenceTrace, without_counterpart
 from headlight.model.probing.run import Run
-from headlight.model.probing.sites import embedding_of
-from headlight.model.probing.trace import Pass, ids_of, read_of
+from headlight.model.probing.sites import Place, embedding_of
+from headlight.model.probing.trace import CannotRead, Pass, read_of
 from headlight.model.sites import ProbedModel
 
 
@@ -57,34 +55,35 @@ def lineage_figure(shown: Shown, name: str) -> tuple[Pass, list[Block]]:
     return read, [block for block in parts if block.part != "position" or block.stack in tables]
 
 
-@dataclass(frozen=True)
-class Timing:
-    """Median seconds of a forward pass without hooks."""
-
-    ours: float
-    theirs: float
-
-
-@cached(lambda result: result[0].nbytes if result else SMALL_RESULT)
-def reference_of(shown: Shown) -> tuple[ReferenceTrace, Timing] | None:
-    """The same pass in torch.nn.Transformer; None if it cannot express the model."""
-    if shown.view.twin is None:
-        return None
-    reference = shown.view.reference
-    assert reference is not None
-    reference_trace = reference.trace(shown.view.model, shown.run, shown.view.checkpoint.means)
-    return reference_trace, _time(shown.view, reference, shown.run)
+@cached(lambda trace: trace.nbytes)
+def reference_of(shown: Shown) -> ReferenceTrace:
+    """The same pass in torch.nn.Transformer. Raises CannotRead, and CannotChange for a change that
+    it cannot be given."""
+    if (reference := shown.view.reference) is None:
+        odd = listed(without_counterpart(shown.view.model)) or "shape"
+        raise CannotRead(f"torch.nn.Transformer has no counterpart for this model's {odd}.")
+    return reference.trace(shown.view.model, shown.run, shown.view.checkpoint.means)
 
 
-@torch.no_grad()
-def _time(view: ModelView, reference: Reference, run: Run, rounds: int = 5) -> Timing:
-    ids = ids_of(view.model, read_of(view.model, run))
-    masks = run.masks.build(view.model, *ids)
-    passes = (lambda: view.model(*ids, *masks), lambda: reference(*ids, run.masks))
-    seconds = [[], []]
-    for _ in range(rounds):
-        for forward, measured in zip(passes, seconds, strict=True):
-            start = time.perf_counter()
-            forward().sum().item()  # item() waits for a GPU to finish
-            measured.append(time.perf_counter() - start)
-    return Timing(*map(statistics.median, seconds))
+def beside_reference(shown: Shown, place: Place) -> dict[str, np.ndarray]:
+    """A head in torch.nn.Transformer: its `weights`, (query, key), and by how much ours are larger,
+    `apart`, both reduced to the cells that are drawn; the largest `differences` of all heads, kind
+    by kind, (1, head); and that of the `logits`, as a part of the largest, (1, 1), or of 1. Raises
+    CannotRead and CannotChange."""
+    theirs, ours, (kind, *head) = reference_of(shown), shown.whole, place
+    if shown.not_finite[0]:
+        raise CannotRead("There is nothing to compare: not all numbers of this run are finite.")
+    weights = theirs.attention[kind][*head]
+    apart = ours.attention[kind][*head] - weights
+    more, less = shrunk(apart), shrunk(-apart)
+    logits = np.abs(ours.logits - theirs.logits).max() / max(1, np.abs(ours.logits).max())
+    largest = [
+        np.abs(own - theirs.attention[name]).max((2, 3), initial=0).ravel()
+        for name, own in ours.attention.items()
+    ]
+    return {
+        "weights": shrunk(weights),
+        "apart": np.where(more > less, more, -less),
+        "differences": np.concatenate(largest)[None],
+        "logits": np.array([[logits]]),
+    }

@@ -3,6 +3,7 @@ is drawn while it is open."""
 
 import random
 from contextlib import contextmanager
+from urllib.parse import urlencode
 
 import pandas as pd
 import streamlit as st
@@ -26,7 +27,7 @@ from headlight.app.shell import (
 )
 from headlight.app.shell.layout import concerns, draw_settings
 from headlight.app.state import catalog, session, widgets
-from headlight.app.state.pages import ELSEWHERE, PAGES, Page
+from headlight.app.state.pages import ELSEWHERE, PAGES, PYTORCH, Page
 from headlight.app.text import findings, formats
 from headlight.model.analysis.attribution import source_kind
 
@@ -47,6 +48,8 @@ def draw(page: Page) -> None:
             type="tertiary",
         )
         links = [(each.view or each.title, each.path, each == page) for each in PAGES.values()]
+        if not session.context().lacks:
+            links.append(("PyTorch", f"?{urlencode(PYTORCH)}", False))
         page_links("menu", [one for one in links if one[1] not in ELSEWHERE], page.path)
         is_read = session.context().structure is not None
         with _part("Sentence"):

@@ -47,12 +47,15 @@ def st_page(page: Page) -> st.Page:
     return st.Page(page.draw, title=page.title, url_path=page.path, default=page.key == HOME)
 
 
-def head_label() -> str:
-    """The selected head, as its picker names it."""
-    chosen = session.values()
-    name = session.context().known.kinds[chosen["kind"]][0].title.capitalize()
-    return f"{name} · layer {chosen['layer']} · head {chosen['head']}"
-
-
 def concerns(key: str) -> bool:
     return SETTINGS[key].concerns(session.context())
+
+
+def draw_head_picker() -> None:
+    """Kind of attention, layer and head in one menu, named by the selected head."""
+    chosen = session.values()
+    name = session.context().known.kinds[chosen["kind"]][0].title.capitalize()
+    label = f"{name} · layer {chosen['layer']} · head {chosen['head']}"
+    with menu(label, "head_picker") as picker, st.container(horizontal=True):
+        if picker.open:
+            draw_settings(("kind", "layer", "head"))

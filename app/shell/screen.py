@@ -12,12 +12,12 @@ from headlight.app.shell import (
     errors,
     frame,
     lesson,
-    picker,
     room,
     room_acts,
     running_lesson,
     stage,
 )
+from headlight.app.shell.layout import draw_head_picker
 from headlight.app.shell.output import draw_not_finite
 from headlight.app.state import catalog, session, widgets
 from headlight.app.state.pages import Page
@@ -69,7 +69,7 @@ def draw(page: Page, run: Callable[[], None]) -> None:
                             stage.draw_header(page)
                         if page.head and session.context().structure is not None:
                             with places.controls:
-                                picker.draw(page)
+                                draw_head_picker()
                     run()
             room_acts.lead(page)
             room_acts.run_plan()

@@ -26,6 +26,7 @@ from headlight.app.results import (
     layer_results,
     memoize,
     path_results,
+    system_results,
     word_results,
     writing,
 )
@@ -59,7 +60,7 @@ from headlight.model.analysis.why import MEETING, NAMED, PLACE, Why
 from headlight.model.decoding.generate import no_text
 from headlight.model.probing.changes import CannotChange, Scope, written
 from headlight.model.probing.head_steps import HeadSteps
-from headlight.model.probing.sites import Site, predicted_side
+from headlight.model.probing.sites import Place, Site, predicted_side
 from headlight.model.probing.sweeps import Sweep
 from headlight.model.probing.trace import CannotRead, Pass, vocabulary_of
 
@@ -200,6 +201,7 @@ def _shown(shown: Shown) -> dict[str, Any]:
         "compared": _compared(),
         "write": None if veils else _decoding(shown),
         "best": _best(shown),
+        "twin": None if shown.view.checkpoint.lacks else bool(shown.view.twin),
         "differences": theme.DIFFERENCES,
     }
 
@@ -467,6 +469,15 @@ def _origin(found: Why, origin: WordOrigin | Term) -> str:
     return WHY_NAMES[origin.what]
 
 
+def _pytorch(asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A head in torch.nn.Transformer, see beside_reference."""
+    place = Place(*(asked[name] for name in ("kind", "layer", "head")))
+    try:
+        return system_results.beside_reference(selection.shown(), place)
+    except (CannotRead, CannotChange) as error:
+        return {"cannot": str(error)}
+
+
 def _after(_asked: Mapping[str, Any]) -> dict[str, Any]:
     """What the model would write if it stopped after each layer: the likeliest `answers` and their
     `probability`, (depth, row), and the depth from which on each row's stays, `settled`."""
@@ -602,6 +613,7 @@ ANSWERS = {
     "scores": _scores,
     "vectors": _vectors,
     "why": _why,
+    "pytorch": _pytorch,
     "after": _after,
     "needs": _needs,
     "paths": _paths,

@@ -16,7 +16,7 @@ PLACE = {
     "whole": r"after|needs|paths|positions|input",
     "cell": r"(\w+)\.(\d+)\.(\d+)(?:\.(\d+))?(?:\.(\d+))?",
     "heads": r"habit|effect",
-    "view": r"lines|best",
+    "view": r"lines|best|pytorch",
     "stop": r"scores|scaled|weights|output|word",
     "number": r"largest|why",
     "write": r"one|beams|sampled",

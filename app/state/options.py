@@ -4,7 +4,7 @@ PLACES = {  # of the stage: name in its address → what it may be, as in its st
     "depth": ("model", "heads", "head", "row", "number"),
     "whole": ("maps", "after", "needs", "paths", "positions", "input"),
     "heads": ("layer", "habit", "effect"),
-    "view": ("matrix", "lines", "best"),
+    "view": ("matrix", "lines", "best", "pytorch"),
     "stop": ("scores", "scaled", "weights", "output", "word"),
     "number": ("order", "largest", "why"),
     "write": ("one", "beams", "sampled"),

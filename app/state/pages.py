@@ -9,7 +9,7 @@ from pathlib import Path
 
 from headlight.app.server.checked_file import YOURS_PATH, checked_file
 from headlight.app.state import page_settings
-from headlight.app.state.page_settings import FOLLOW, KEY, PICTURE
+from headlight.app.state.page_settings import PICTURE
 from headlight.app.state.setting import Setting
 
 VIEWS = Path(__file__).resolve().parent.parent / "views"
@@ -95,7 +95,7 @@ MENU = (
         view="Tokenizer",
         module="tokenizer",
         path="tokenizer",
-        picture=".hl-tokens",
+        picture=".st-key-token_tiles",
         changes=False,
         settings=page_settings.TOKENIZER_CONTROLS,
     ),
@@ -120,16 +120,6 @@ MENU = (
         run=False,
         weights=True,
         settings=page_settings.LOOKUP_CONTROLS,
-    ),
-    Page(
-        title="PyTorch",
-        group=CHECK,
-        view="PyTorch",
-        module="pytorch",
-        path="compare",
-        picture=".st-key-comparison",
-        head=True,
-        settings=(FOLLOW, KEY),
     ),
     Page(
         title="BertViz",
@@ -194,6 +184,7 @@ PAGES = {page.key: page for page in MENU if page.key != YOURS_PATH or checked_fi
 # place.
 _titles = {re.sub(r"\W+", "-", page.title.lower()): page for page in PAGES.values()}
 ALIASES = {name: page.key for name, page in _titles.items() if name != page.path}
+PYTORCH = {"depth": "head", "view": "pytorch"}
 FORMER_PLACES = {  # path of a former page, and its picture where one is meant → place of the stage
     ("attention", ""): {"depth": "head"},
     ("row", ""): {"depth": "row"},
@@ -215,6 +206,8 @@ FORMER_PLACES = {  # path of a former page, and its picture where one is meant �
     ("generate", "Beam search"): {"depth": "head", "write": "beams"},
     ("generate", "Sampling"): {"depth": "head", "write": "sampled"},
     ("lookup", "Query–key plane"): {"depth": "number"},
+    ("compare", ""): PYTORCH,
+    ("pytorch", ""): PYTORCH,
 }
 _former = {path: HOME for path, picture in FORMER_PLACES if not picture}
 ALIASES |= {"family": "lineage", "export": EXPORT, HOME: HOME} | _former

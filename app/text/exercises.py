@@ -18,11 +18,6 @@ class Exercise(NamedTuple):
     answer: str
 
 
-COMPARED = Exercise(
-    "switch a mask off. Both pictures change. Does their difference change, too?",
-    "No, it stays a rounding error. Both implementations get the same masks, so both change in the "
-    "same way.",
-)
 NEURONS = Exercise(
     "find a head in the model view, then open it in the neuron view. What makes a weight large?",
     "A query and a key that have large numbers of the same sign in the same places. Each pair of "

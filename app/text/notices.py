@@ -4,14 +4,11 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from headlight.app.text.formats import escaped
-from headlight.app.text.part_names import kind_name, layer_number, row_labels
+from headlight.app.text.part_names import kind_name
 from headlight.model.analysis.domain import Domain
 from headlight.model.analysis.leak import Leak
-from headlight.model.probing.sites import Place
-from headlight.model.probing.trace import Pass, Trace
+from headlight.model.probing.trace import Pass
 from headlight.model.rounding import percent
 from headlight.model.tokenizer import Encoding
 
@@ -98,25 +95,6 @@ def left_out(count: int) -> str:
 def _spans_of_several_tokens(encoding: Encoding) -> set[tuple[int, int]]:
     counts = Counter(span for span in encoding.offsets if span[1] - span[0] == 1)
     return {span for span, count in counts.items() if count > 1}
-
-
-def first_undefined(attention: dict[str, np.ndarray], trace: Trace) -> str | None:
-    """A sentence on where PyTorch's weights, (layers, heads, query, key), become NaN while ours
-    stay finite."""
-    for kind, weights in attention.items():
-        alone = np.isnan(weights) & ~np.isnan(trace.attention[kind])
-        undefined = alone.any(axis=(1, 3))  # (layers, query)
-        if undefined.any():
-            layer, row = map(int, np.argwhere(undefined)[0])
-            head = int(alone[layer, :, row].any(axis=-1).argmax())
-            token = escaped(row_labels(trace, Place(kind, layer, head))[0][row])
-            return (
-                f"PyTorch's weights are NaN from {trace.kinds[kind][0].title}, layer "
-                f"{layer_number(trace, kind, layer)}, row “{token}” on. That row has no allowed "
-                "key, and a softmax over nothing is undefined. Ours is zero there. Compare the "
-                "layers before it."
-            )
-    return None
 
 
 def not_finite(where: str, parameters: Sequence[str]) -> str:

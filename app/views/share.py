@@ -17,7 +17,7 @@ from headlight.app.live import build
 from headlight.app.results import memoize
 from headlight.app.results.shown import Shown
 from headlight.app.shell import frame, grid_display
-from headlight.app.shell.layout import st_page
+from headlight.app.shell.layout import row, st_page
 from headlight.app.state import address, catalog, messages, session, widgets
 from headlight.app.state.dropped import drop
 from headlight.app.state.options import ALL, ONE
@@ -71,11 +71,11 @@ def file_button(
 
 
 @contextmanager
-def row(title: str, said: str) -> Iterator[None]:
-    """One thing to take: its name, what it is, and the ways to take it."""
-    with st.container(gap="xsmall"):
-        st.markdown(f"**{title}**")
-        with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+def way(key: str, title: str, said: str = "") -> Iterator[None]:
+    """One thing to take: its name, at its right the ways to take it, and below what it is."""
+    with st.container(gap=None):
+        with row(f"way_{key}"):
+            st.markdown(title and f"**{title}**", width="stretch")
             yield
         if said:
             st.caption(said)
@@ -98,41 +98,52 @@ def page() -> None:
         draw_recording()
 
     with upper:
-        with row("Copy link", "Opens this head, row and change on any machine with Headlight."):
+        with way("link", "Copy link", "Opens this head, row and change wherever Headlight runs."):
             copy_link(permalink(view.settings, view.page), PAGES[EXPORT].path, address.PLACE)
+        printed, inches = draw_picture(view)
         draw_numbers(view, model)
         draw_files(view)
-    with preview:
-        draw_picture(shown, view)
+    with preview.container(key="printed"):
+        draw_printed(shown, printed, inches)
     frame.finding("Take this picture, or the whole thing.")
 
 
-def draw_picture(shown: Shown, view: View) -> None:
-    """The picture as it will be printed. Above it, the choices and the button that saves it."""
-    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        ending, of, size = (widgets.draw(key) for key in ("format", "heads_of", "size"))
-        printed = pictures.printed(view, whole=of == ALL)
-        inches = 0.0 if size == "as it is" else paper.inches_of(size.replace(" ", ""))
-        name = f"{stem(view, f'{view.head.kind}-all-heads' if of == ALL else '')}.{ending.lower()}"
+def draw_picture(view: View) -> tuple[paper.Figure, float]:
+    """The choices of the picture and the button that saves it; the picture, and its width."""
+    with way("format", "Picture"):
+        ending = widgets.draw("format")
+    with row("way_size"):
+        of, size = widgets.draw("heads_of", st.container()), widgets.draw("size")
+    printed = pictures.printed(view, whole=of == ALL)
+    inches = 0.0 if size == "as it is" else paper.inches_of(size.replace(" ", ""))
+    name = f"{stem(view, f'{view.head.kind}-all-heads' if of == ALL else '')}.{ending.lower()}"
+    with row("save"):
         drawn = partial(printed.drawn, ending.lower(), inches)
         file_button(f"Save {ending}", drawn, name, KINDS[ending], look="primary")
-    with st.container(key="printed"):
-        try:
-            # it may wait long for other users' drawings, and must not hold its turn meanwhile
-            image = memoize.memoize_drawing(
-                shown,
-                ("printed", printed.place, printed.whole, inches, printed.colours),
-                lambda: printed.drawn("svg", inches).decode("utf-8"),
-                len,
-            )
-            st.image(image, width="stretch", alt=printed.caption())
-            st.caption(formats.escaped(printed.caption()))
-        except TooNarrow as error:
-            messages.show_message(error)
+        st.caption(formats.escaped(name), width="content")
+    return printed, inches
+
+
+def draw_printed(shown: Shown, printed: paper.Figure, inches: float) -> None:
+    """The picture as it will be printed."""
+    try:
+        # it may wait long for other users' drawings, and must not hold its turn meanwhile
+        image = memoize.memoize_drawing(
+            shown,
+            ("printed", printed.place, printed.whole, inches, printed.colours),
+            lambda: printed.drawn("svg", inches).decode("utf-8"),
+            len,
+        )
+        st.image(image, width="stretch", alt=printed.caption())
+        st.caption(formats.escaped(printed.caption()))
+    except TooNarrow as error:
+        messages.show_message(error)
 
 
 def draw_opening() -> None:
-    with row("Open a file", f"An evidence pack, or a recording ({ENDING}) of a model's weights."):
+    most = formats.size(bundle.LARGEST_BUNDLE)
+    said = f"An evidence pack, or a recording ({ENDING}) of a model's weights, of up to {most}."
+    with way("open", "Open a file", said):
         st.file_uploader(
             "Evidence pack or recording",
             ["zip", ENDING[1:]],
@@ -177,19 +188,20 @@ def draw_recording() -> None:
 def draw_numbers(view: View, model: bundle.Model) -> None:
     _, left_out, _ = bundle.contents(view)
     said = [
-        "Weights as the model used them. The evidence pack has all of this, the settings and the "
-        "model's SHA-256: others open the same view with it and verify your numbers.",
+        "Weights as the model used them. The evidence pack adds the settings and the model's "
+        "SHA-256, with which others verify your numbers.",
         *left_out,
     ]
-    with row("Numbers", " ".join(said)):
+    with way("weights", "Numbers"):
         selected = widgets.draw("weights_of") == ONE
+    with way("numbers", "", " ".join(said)):
         name = stem(view, "" if selected else "all-heads")
         sizes = {
             label: tables.size(view, ending, selected) for label, (ending, *_) in TABLES.items()
         }
         for label, (ending, kind, make) in TABLES.items():
             file_button(
-                f"{label} {formats.size(sizes[label])}", partial(make, view, selected),
+                label, partial(make, view, selected),
                 f"{name}.{ending}", kind, disabled=sizes[label] > tables.LARGEST_FILE,
             )  # fmt: skip
         file_button(
@@ -205,10 +217,10 @@ def draw_numbers(view: View, model: bundle.Model) -> None:
 
 def draw_files(view: View) -> None:
     said = (
-        "The live page runs this model in any browser, without internet or installation. The web "
-        "page shows this run. The notebook is a start in Python, the exercise one for a class."
+        "The live page runs this model in any browser, without internet. The web page shows this "
+        "run. The notebook is a start in Python, the exercise one for a class."
     )
-    with row("To take along", said):
+    with way("files", "One file", said):
         draw_live_page(view.settings["model"])
         file_button(
             "Web page", partial(pictures.page, view), f"{stem(view, 'page')}.html", "text/html"

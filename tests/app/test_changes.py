@@ -161,13 +161,6 @@ def test_a_page_that_leaves_changes_out_says_so(changed):
     assert "gives NOT" not in words(page)
 
 
-def test_pytorch_is_given_the_changes_or_it_is_said_that_it_cannot_be(changed):
-    page = changed("cross.1.2=off; encoder=hide:2", model="en-de", source=MAN, view="compare")
-    assert page.dataframe[0].value["agrees"].all() and not page.error
-    page.text_input(key="changes").set_value("cross.1.2=weight:1>2:0.5").run()
-    assert page.error and not page.exception
-
-
 @pytest.fixture
 def small(small_presets):
     """Presets at small sizes, which other tests do not see."""

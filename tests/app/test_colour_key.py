@@ -23,6 +23,12 @@ def key_of(page) -> str:
     return " ".join(body for body in bodies if "hl-key" in body)
 
 
+def test_weights_may_go_up_to_more_than_one():
+    longest = Matrix("length", 3 * np.eye(2), "system", "after", weights=True, largest=3)
+    (scale,) = scales([longest])
+    assert (scale.low, scale.high, scale.palette) == ("0", "3", theme.INKED)
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_names_its_scale(page, name):
     """In a line above the picture, or in the title of the figure's own scale; and no weights have

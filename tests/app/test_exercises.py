@@ -16,9 +16,8 @@ NAME = "en-fr"
 VIEWS = [
     *({"view": "inside", "at": step} for step in STEPS),
     {"view": "lineage"},
-    *({"view": view} for view in ("tokenizer", "compare",
-                                  "lookup", "bertviz")),
-]  # fmt: skip
+    *({"view": view} for view in ("tokenizer", "lookup", "bertviz")),
+]
 
 
 def told(page) -> list[tuple[str, str]]:

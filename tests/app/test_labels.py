@@ -8,7 +8,6 @@ from headlight.model.analysis.head_metrics import measure, tokens_of
 from headlight.model.analysis.reading import Reading
 from headlight.model.rounding import percent
 from headlight.model.tokenizer import Tokenizer
-from tests.app.common import plain_text
 from tests.conftest import LINES
 from tests.model.common import traced
 
@@ -34,18 +33,6 @@ def test_invisible_characters_are_named(tokenizer, text, code):
 def test_characters_read_byte_by_byte_are_named(tokenizer, text):
     said = notices.notices("source", text, tokenizer.encode(text))
     assert any(f"U+{ord(text[0]):04X}" in sentence for sentence in said)
-
-
-def test_nan_is_located(tokenizer):
-    sizes = dict(vocab_size=len(tokenizer), d_model=8, n_heads=2, d_ff=8)
-    model = presets.build("paper", **sizes, n_encoder_layers=1, n_decoder_layers=2).eval()
-    made = traced(model, tokenizer.encode("the dog"), tokenizer.encode("ein"))
-    attention = {kind: weights.copy() for kind, weights in made.attention.items()}
-    assert notices.first_undefined(attention, made) is None
-    attention["decoder"][1, :, 0] = np.nan
-    attention["cross"][1] = np.nan
-    said = notices.first_undefined(attention, made)
-    assert "decoder self-attention, layer 2, row “<s>”" in plain_text(said)
 
 
 @pytest.fixture(scope="module")

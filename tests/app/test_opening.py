@@ -18,7 +18,7 @@ def test_the_model_of_repeated_rows_opens_on_its_induction_head(page):
 
 def test_padding_passes_over_what_pads_nothing(page, models):
     page.query_params.update(model="uneven", source="the dog sees the cat", pad_to="3")
-    page.switch_page("compare").run()
+    page.switch_page("bertviz").run()
     trace = load(models / "uneven").trace("the dog sees the cat")
     shortest = min(len(text.ids) for text in trace.texts.values())
     page.number_input(key="pad_to").set_value(0).run()

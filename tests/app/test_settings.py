@@ -215,7 +215,7 @@ def test_the_pages_own_controls_are_remembered(page):
     opened(page, model="uneven", source="the dog sees", target="ein Hund")
     page.switch_page("inside").run()
     page.segmented_control(key="at").set_value("Softmax").run()
-    page.switch_page("compare").run()
+    page.switch_page("tokenizer").run()
     page.switch_page("inside").run()
     assert page.segmented_control(key="at").value == "Softmax"
     page.text_area(key="source").set_value("a cat").run()

@@ -1,15 +1,13 @@
 """The page Tokenizer: what it shows ends in what the model reads, for any text and tokenizer."""
 
-import html
-import re
 import shutil
 
 import pytest
 
-from headlight.app.components import merge_steps
 from headlight.model import checkpoint, load
 from headlight.model.probing.run import Run
 from headlight.model.probing.trace import read_of
+from tests.app.common import components
 from tests.model.common import random_model
 from tests.model.test_tokenizer import word_piece
 
@@ -27,33 +25,23 @@ def opened(page):
     return open_page
 
 
+def tiles(page):
+    (data,) = components(page, "token_tiles")
+    return data
+
+
 def merge_rows(page) -> list[list[str]]:
     """The symbols of each row of the merges."""
-    body = next(e.proto.body for e in page.get("html") if "hl-merges" in e.proto.body)
-    rows = re.findall(r"<tr>(.*?)</tr>", body)[1:]
-    return [[html.unescape(s) for s in re.findall(r"<span[^>]*>(.*?)</span>", r)] for r in rows]
-
-
-@pytest.mark.parametrize("count", [1, 59, 60, 61, 200])
-def test_of_many_symbols_as_many_as_fit_stand_around_the_new_one(count):
-    texts = [f"s{i}" for i in range(count)]
-    for focus in {0, count // 2, count - 1}:
-        line = merge_steps._symbols(texts, focus)
-        shown = re.findall(r"<span[^>]*>(s\d+)</span>", line)
-        first = int(shown[0][1:])
-        assert len(shown) == min(count, merge_steps.MOST_SYMBOLS)
-        assert shown == texts[first : first + len(shown)]
-        assert re.findall(r'class="hl-focus">(s\d+)<', line) == [texts[focus]]
-        before, after = first, count - first - len(shown)
-        assert (f">{before} … <" in line) == (before > 0)
-        assert (f"> … {after}<" in line) == (after > 0)
+    return [row["symbols"] for row in tiles(page)["rows"]]
 
 
 def test_the_merges_of_a_word_end_in_its_tokens(opened):
     page = opened(source="A dog is snowdogging.", word="4 ␣snowdogging")
     rows, table = merge_rows(page), page.dataframe[0].value
     of_word = table[table["from"] == "4 ␣snowdogging"]
-    assert rows[0] == list("␣snowdogging") and len(rows) > 3
+    assert rows[0] == list("␣snowdogging") and len(rows) > 3 and tiles(page)["isDone"]
+    (own,) = (one for one in tiles(page)["words"] if one["choice"] == tiles(page)["chosen"] == 3)
+    assert own["tokens"] == of_word[["token", "id"]].to_numpy().tolist()
     assert [symbol.lstrip("␣") for symbol in rows[-1]] == [
         token.lstrip("·") for token in of_word["token"]
     ]
@@ -61,13 +49,13 @@ def test_the_merges_of_a_word_end_in_its_tokens(opened):
     assert (of_word["start"].iloc[0], of_word["end"].iloc[-1]) == (9, 20)
 
 
-def test_it_opens_on_the_word_of_most_tokens(opened, en_de):
+def test_it_opens_on_the_word_of_most_tokens(opened):
     page = opened(source="A dog is snowdogging.")
-    assert page.selectbox(key="word").value == "4 ␣snowdogging"
-    page.selectbox(key="word").set_value("2 ␣dog").run()
-    assert merge_rows(page)[-1] == ["␣dog"]
+    assert tiles(page)["chosen"] == 3
+    page.session_state["word"] = "2 ␣dog"
+    assert merge_rows(page.run())[-1] == ["␣dog"]
     page.text_area(key="source").set_value("The cat.").run()
-    assert not page.exception and page.selectbox(key="word").value == "2 ␣cat"
+    assert not page.exception and tiles(page)["chosen"] >= 0
 
 
 def test_special_tokens_say_what_adds_them(opened, en_de):
@@ -93,8 +81,6 @@ def test_special_tokens_say_what_adds_them(opened, en_de):
 def test_any_text_is_shown_as_text(opened, text):
     page = opened(source=text)
     assert not page.error
-    shown = " ".join(e.proto.body for e in page.get("html"))
-    assert "<script" not in shown and "<b>bold" not in shown
     tokens = load("en-de").tokenizer.encode(text)
     assert list(page.dataframe[0].value["id"])[:-1] == list(tokens.ids)
 
@@ -110,12 +96,12 @@ def pieces(models):
 
 def test_a_tokenizer_that_is_no_bpe_says_what_it_cannot_show(pieces, opened):
     page = opened(model="pieces", source="The DOG sees")
-    assert any("is WordPiece, not BPE" in info.value for info in page.info)
+    assert "is WordPiece, not BPE" in tiles(page)["notes"][0] and not tiles(page)["rows"]
     assert page.dataframe[0].value["start"].iloc[0] == 0
 
 
 def test_a_target_that_is_not_what_the_tokenizer_would_make_is_said(opened):
     # Random weights write what no tokenizer would.
     page = opened(model="uneven", source="the dog", text="target")
-    assert any("one by one" in caption.value for caption in page.caption)
+    assert "one by one" in tiles(page)["notes"][0]
     assert set(page.dataframe[0].value["from"]) <= {"start of every target", "the model"}

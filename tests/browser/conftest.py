@@ -346,17 +346,6 @@ class Visit:
         expect(canvas).to_have_attribute("style", re.compile("width"))  # it is painted
         return canvas
 
-    def click_cell(self, key: str, place: int, cell: tuple[int, int]) -> "Visit":
-        """Click a cell, (row, column), of a matrix."""
-        canvas = self.canvas(key, place)
-        at = canvas.evaluate(
-            """({ matrix: { left, top, across_, down } }, [row, column]) =>
-                 ({ x: left + (column + 0.5) * across_, y: top + (row + 0.5) * down })""",
-            cell,
-        )
-        canvas.click(position=at)
-        return self.settle()
-
     def prepare(self, script: str) -> None:
         """Run a script before those of every document. Thereafter the tab is not used again."""
         self.page.add_init_script(script)

@@ -58,13 +58,13 @@ def test_the_drawer_takes_the_focus_and_gives_it_back(visit):
 def test_what_is_closed_brings_nothing_old_back(visit):
     """Its widgets are nowhere in the browser, which hears of no later choice and sends the old
     one."""
-    visit.open("compare?model=uneven&source=the+dog&target=ein+Hund&kind=cross&layer=2")
+    visit.open("bertviz?model=uneven&source=the+dog&target=ein+Hund&kind=cross&layer=2")
     visit.choose("kind", "encoder").expect_head("Encoder self-attention", 2, 1)
     visit.type("cross.1=off", "Changes").fold()
     visit.page.get_by_role("button", name="Undo: Cross layer 1 off").click()
     visit.settle().choose("layer", 1)
     visit.switch("Causal mask").expect_head("Encoder self-attention", 1, 1)
-    for page in ("BertViz", "Heads"):
+    for page in ("Inside a head", "Heads"):
         visit.go(page).settle()
         asked = visit.page.url
         assert "kind=encoder" in asked or "cell=encoder.1" in asked, page
@@ -88,7 +88,7 @@ def test_a_page_that_shows_nothing_says_why_once_and_takes_another_sentence(visi
     page = visit.page
     for path, said in (
         (f"tokenizer?source={'a+dog+' * 600}", "This model reads at most"),
-        ("compare?changes=nonsense", "is not a change"),
+        ("bertviz?changes=nonsense", "is not a change"),
         ("take-away?source=&line=", "Type a sentence above"),
     ):
         visit.open(path)

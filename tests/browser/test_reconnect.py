@@ -33,7 +33,7 @@ CLOSE = """after => new Promise(done => setTimeout(() => {
 def test_what_was_typed_outlives_a_socket_closed_during_the_run(visit, moments):
     page = visit.page
     visit.prepare(SOCKETS)
-    visit.open("compare?kind=encoder&layer=2")
+    visit.open("bertviz?kind=encoder&layer=2")
     heading = page.get_by_text("Encoder self-attention · layer 2")
     for after in moments:
         text = "A dog runs on the beach . " * 60 + str(after)
@@ -76,7 +76,7 @@ def test_back_is_the_act_before_and_forward_the_one_after(visit):
     for act in (
         lambda: visit.switch("Causal mask"),
         lambda: visit.choose("layer", 1),
-        lambda: visit.go("PyTorch"),
+        lambda: visit.go("BertViz"),
     ):
         act()
         views.append(seen())
@@ -129,7 +129,7 @@ def test_a_browser_without_webgl_and_with_blocked_storage(app, chromium):
         visit = Visit(context.new_page(), app)
         visit.page.add_init_script(blocked)
         visit.open()
-        for title in ("Heads", "PyTorch", "Share"):
+        for title in ("Heads", "Inside a head", "Share"):
             visit.go(title)
             visit.page.wait_for_selector(DRAWN, timeout=60_000)
         visit.type("A woman sleeps.")

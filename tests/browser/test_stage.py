@@ -246,13 +246,28 @@ def test_what_the_model_writes_lies_over_any_depth(visit):
     visit.expect_well()
 
 
+def test_pytorch_stands_beside_a_head(visit):
+    visit.open(MA)
+    page, picture = visit.page, visit.page.locator(f"{PLACE} canvas")
+    same = re.compile(r"gives the same weights: no head differs by more than 0.00000\d+\.$")
+    page.get_by_role("button", name="More").click()
+    visit.settle().page.get_by_role("link", name="PyTorch").click()
+    expect(finding(visit)).to_have_text(same)
+    expect(page.locator(".st-key-drawer")).to_have_count(0)
+    picture.click(position={"x": picture.bounding_box()["width"] - 120, "y": 60})
+    expect(finding(visit)).to_contain_text("in PyTorch.")  # a cell of the third matrix
+    press(visit, "Escape", "ArrowDown", "o")
+    expect(finding(visit)).to_have_text(re.compile(f"Cross 3.3 off .*{same.pattern}"))
+    visit.expect_well()
+
+
 def test_the_selection_is_one_on_the_stage_and_on_other_pages(visit):
     visit.open("row?model=en-fr&follow=11+ma&stop=exp")  # a former address
     expect(finding(visit)).to_contain_text("e to the power of 5.71 is 302")
     press(visit, "2", "ArrowLeft", "3", "ArrowDown")
     name = visit.page.locator(f"{PLACE} .rail button").nth(2).inner_text()
     layer, head = map(int, re.findall(r"\d+", name))
-    visit.go("PyTorch")
+    visit.go("Inside a head")
     visit.menu("head_picker")
     visit.expect_head("Cross-attention", layer, head)
     followed = visit.page.locator(".st-key-follow").get_by_role("combobox")
@@ -319,7 +334,8 @@ def test_screen_readers_and_small_windows(visit, scheme):
     visit.open(MA)
     for size in ((1280, 720), (390, 844)):
         page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
-        for view in ("1", "Positions", "2", "3", "4", " ", "beams", "Sampled"):
+        page.locator(f"{PLACE} canvas").focus()
+        for view in ("1", "Positions", "2", "4", " ", "beams", "Sampled", "3", "PyTorch"):
             if len(view) == 1:
                 page.locator(f"{PLACE} canvas").focus()
                 press(visit, view)

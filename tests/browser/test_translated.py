@@ -60,14 +60,14 @@ def seen(page) -> list[str]:
 
 @pytest.mark.parametrize(
     "titles",
-    [["PyTorch"], pytest.param([page.title for page in PAGES.values()], marks=pytest.mark.long)],
+    [["BertViz"], pytest.param([page.title for page in PAGES.values()], marks=pytest.mark.long)],
 )
 def test_the_app(visit, titles):
-    visit.open("compare?model=en-fr")
+    visit.open("bertviz?model=en-fr")
     visit.page.evaluate(f"() => {{ {TRANSLATE} }}")
     translated = 0
     for title in titles:
-        if title != "PyTorch":
+        if title != "BertViz":
             visit.go(title)
         for sentence in SENTENCES[:: 1 if len(titles) > 2 else 2]:
             if visit.page.locator(".pencil").is_visible():

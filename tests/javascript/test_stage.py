@@ -11,10 +11,12 @@ from functools import partial
 import numpy as np
 import pytest
 
+from headlight.app import theme
 from headlight.app.components.packing import answers_of, as_sent, id_of, pack_trace
 from headlight.app.lessons.question import Veil
 from headlight.app.results import writing
 from headlight.app.results.shown import Shown
+from headlight.app.results.system_results import beside_reference
 from headlight.app.state import catalog
 from headlight.app.state.address import PLACE
 from headlight.app.state.options import PLACES
@@ -28,13 +30,23 @@ from headlight.model.decoding.generate import Beam, Greedy, Sampling
 from headlight.model.presets import PRESETS
 from headlight.model.probing import changes
 from headlight.model.probing.head_steps import head_steps
-from headlight.model.probing.sites import attention_at
+from headlight.model.probing.sites import Place, attention_at
 from headlight.model.rounding import percent
 from tests.model.common import random_model, run_of, tiny_tokenizer
 
 FILES = [
     f"app/components/stage/{name}.js"
-    for name in ("arithmetic", "state", "finding", "row", "number", "positions", "adds", "write")
+    for name in (
+        "arithmetic",
+        "state",
+        "finding",
+        "row",
+        "number",
+        "positions",
+        "adds",
+        "write",
+        "pytorch",
+    )
 ]
 NAMES = sorted(folder.name for folder in SHIPPED.iterdir())
 FEW, MANY, SENTENCES = 6, 300, 6  # heads; sentences of each model
@@ -848,13 +860,80 @@ def test_a_kind_without_heads_that_align_shows_its_matrix(stage):
 
 
 def test_two_chosen_words_of_the_first_text_may_change_places(stage):
-    code = """(state) => [["source", 5], ["source", null], ["target", 5]].map(([side, beside]) => {
-      Object.assign(state, { token: { side, index: 1 }, beside });
+    code = """(state) => [["source", 5], ["source", null], ["target", 5]].map(([side, second]) => {
+      Object.assign(state, { token: { side, index: 1 }, second });
       return state.acts().filter(({ key }) => key === "s").map(({ name, act }) => [name, act]);
     })"""
     act = {"what": "exchange", "index": 1, "beside": 5}
     assert stage(code, cards={"swap": False}) == [[["Swap with “red”", act]], [], []]
     assert stage(code, cards={"swap": True}) == [[], [], []]
+
+
+BESIDE = """(state) => {
+  CAMERA
+  const { found, size, key } = GIVEN, texts = [], camera = cameraOf(size, texts);
+  for (const one of Object.values(found))
+    one.data = Float32Array.from(one.data, (value) => value ?? NaN);
+  Object.assign(state, { view: PYTORCH, ink: "rgb(0, 0, 0)", key });
+  state.told[JSON.stringify(state.question())] = found;
+  drawPytorch(state, camera, 1);
+  const { boxes, ...place } = pytorchPlace(state, camera);
+  const { dots, radius: r } = lineOf(state, camera, state.beside, place);
+  const cells = boxes.map(({ x, y, w, h }) => rowAt(state, camera, x + 0.99 * w, y + 0.99 * h));
+  const hit = dots.filter(({ tile, x, y }) => tile && dotAt(state, camera, x, y)?.y === y).length;
+  const round = dots.map(({ x, y }) => ({ x: x - r, y: y - r, w: 2 * r, h: 2 * r, px: 13 }));
+  return [texts, findingOf(state), round, hit, cells];
+}""".replace("CAMERA", CAMERA)
+TWIN = {"twin": True, "differences": theme.DIFFERENCES}
+
+
+@pytest.fixture(scope="module")
+def beside():
+    """A head in PyTorch, with how far all are apart, as the browser has it."""
+    view = catalog.view_of("en-fr", "final", "cpu")
+    found = beside_reference(Shown(view, view.checkpoint.run(LINE)), Place("cross", 2, 2))
+    return {name: sent(array) for name, array in found.items()}
+
+
+FOUND = {  # largest difference of the selected head → what is said
+    4.8e-7: "no head differs by more than 0.0000005.",
+    9.6e-8: "no head differs by more than 0.0000001.",
+    0.0: "no head differs at all.",
+    2.13e-3: "They differ: cross 3.3 by 0.0021, where rounding explains at most 0.00001.",
+    0.9: "They differ: cross 3.3 by 0.9,",
+    None: "a softmax over nothing is undefined",
+}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("planted", FOUND)
+def test_how_far_heads_are_from_pytorch_is_said_and_can_be_read(stage, beside, size, planted):
+    differences = np.minimum(beside["differences"]["data"], planted or 0).tolist()
+    differences[[*np.ndindex(3, 4, 4)].index((2, 2, 2))] = planted
+    found = beside | {"differences": beside["differences"] | {"data": differences}}
+    code = BESIDE.replace("GIVEN", json.dumps({"found": found, "size": size, "key": -1}))
+    written, said, dots, hit, cells = stage(code, **TWIN)
+    for dot in dots:  # none stands on a word
+        expect_to_be_read([*written, dot], size)
+    assert len(dots) == 49 - (planted is None) and hit and FOUND[planted] in texts(said)
+    shape = [beside["weights"][name] - 1 for name in ("rows", "columns")]
+    assert cells == [dict(zip(("row", "key"), shape, strict=True))] * 3
+
+
+def test_a_cell_has_its_weight_in_both(stage, beside):
+    code = BESIDE.replace("GIVEN", json.dumps({"found": beside, "size": SIZES[0], "key": 1}))
+    weight = beside["weights"]["data"][beside["weights"]["columns"] + 1]
+    said = texts(stage(code, cell={"query": 1, "key": -1}, **TWIN)[1])
+    assert re.search(rf"gives has {weight:.6f}\d(, here and| here, 0.\d{{7}}) in PyTorch.$", said)
+
+
+def test_pytorch_is_offered_where_it_has_the_model_and_nothing_is_covered(stage):
+    code = "(state) => [state.views.at(-1), state.view, state.place().view]"
+    veil = [vars(Veil("row", "cross", 2, 2, 8))]
+    for twin, there, asked in ((True, 1, 1), (False, 0, 1), (None, 0, 0)):
+        assert (stage(code, twin=twin)[0] == "pytorch") == there
+        assert (stage(code, where={"view": "pytorch"}, twin=twin)[1] == 3) == asked
+    assert stage(code, where={"view": "pytorch"}, twin=True, veil=veil) == ["lines", 0, None]
 
 
 def test_the_mask_is_switched_where_the_selected_head_has_one(stage, trace):

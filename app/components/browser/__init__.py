@@ -33,8 +33,9 @@ _mount_storage = component(
 _mount_copy = component(
     "headlight_copy_link",
     html='<button type="button">Copy</button><span role="status"></span>',
-    css=read("shared/button.css")
-    + "span { display: block; padding-top: 0.3rem; overflow-wrap: anywhere; }",
+    css="button { font: inherit; font-size: 0.94em; color: var(--st-primary-color); padding: 0; "
+    "border: 0; background: none; cursor: pointer; } "
+    "span:not(:empty) { overflow-wrap: anywhere; margin-left: 0.6rem; }",
     js=script("browser/copy_link.js"),
 )
 _mount_follow = component(

@@ -268,7 +268,7 @@ class Matrices {
     if (row < 0 || (one.single ? !isCell : isChosen)) return;
     const [at, beside] = isChosen ? [-1, -1] : [row, column];
     if (one.single) this.pin(one, !isChosen);
-    this.choose({ ...one.choice, [one.chooses]: at, ...(isCell ? { [one.chooses_column]: beside } : {}) });
+    this.choose({ [one.chooses]: at, ...(isCell ? { [one.chooses_column]: beside } : {}) });
   }
 
   /** Notes whether a cell of a matrix is chosen. The data say so, too, but only in the next picture, and
@@ -282,7 +282,7 @@ class Matrices {
     const one = this.matrices.find(({ pinned }) => pinned);
     if (!one || !this.frame.isConnected) return false;
     this.pin(one, false);
-    this.choose({ ...one.choice, [one.chooses]: -1, [one.chooses_column]: -1 });
+    this.choose({ [one.chooses]: -1, [one.chooses_column]: -1 });
     return true;
   }
 

@@ -15,7 +15,8 @@ _mount = component(
 
 
 def page_links(key: str, links: Iterable[tuple[str, str, bool]], here: str) -> None:
-    """Each link: its label, the path of its page, and whether it is shown as current. `here` is the
+    """Each link: its label, the path of its page, with a place of the
+    stage if one is meant, and whether it is shown as current. `here` is the
     path of the page that they stand on."""
     _mount(
         data={

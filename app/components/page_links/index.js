@@ -11,9 +11,13 @@ export default function ({ data, parentElement }) {
   nav.drawn = drawn;
   nav.setAttribute("aria-label", data.title);
   const links = data.links.map(({ label, path, current }) => {
-    const page = fromRoot(path, data.here);
+    const [name, place] = path.split("?"), page = fromRoot(name, data.here);
     const link = element("a", { ...(current && { "aria-current": "page" }) }, label);
-    return leadsTo(link, () => page + location.search, true);
+    return leadsTo(link, () => {
+      const query = new URLSearchParams(location.search);
+      for (const [key, value] of new URLSearchParams(place)) query.set(key, value);
+      return `${page}?${query}`;
+    }, true);
   });
   nav.replaceChildren(...links);
 }

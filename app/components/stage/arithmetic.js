@@ -48,7 +48,7 @@ export const chance = (part) => (part > 0 ? percent(part, part < 0.095 ? 1 : 0) 
 export const ofText = (part) => (part > 0 ? percent(part, 1) : "<0.1%");
 
 const DIGITS = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
-const raised = (exponent) => [...String(exponent)].map((digit) => DIGITS[digit]).join("");
+export const raised = (exponent) => [...String(exponent)].map((digit) => DIGITS[digit]).join("");
 
 /** e to the power of a score, as it is written. */
 export function power(score) {
@@ -61,6 +61,12 @@ export function power(score) {
   let [exponent, mantissa] = [Math.floor(decimal), (10 ** (decimal - Math.floor(decimal))).toFixed(1)];
   if (mantissa === "10.0") [exponent, mantissa] = [exponent + 1, "1.0"];
   return `${mantissa}·10${raised(exponent)}`;
+}
+
+/** A small positive number in full, rounded up in its first digit: nothing that it bounds is larger. */
+export function tiny(value) {
+  const at = Math.floor(Math.log10(value)), up = Math.ceil(value / 10 ** at - 1e-9);
+  return (up * 10 ** at).toFixed(Math.max(0, up < 10 ? -at : -at - 1));
 }
 
 const fixed = (digits) => (value) => minus(value.toFixed(digits).replace(/^-(0\.?0*)$/, "$1"));

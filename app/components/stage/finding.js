@@ -3,12 +3,13 @@
 import { moment } from "../shared/names.js";
 import { minus, percent } from "../shared/numbers.js";
 import { addsOf } from "./adds.js";
-import { one, power, share, two } from "./arithmetic.js";
+import { one, power, share, tiny, two } from "./arithmetic.js";
 import { written } from "./camera.js";
 import { effectsOf, effectText, numbersOf } from "./row.js";
 import { COSTS } from "./needs.js";
 import { wayOf } from "./number.js";
 import { placesFinding } from "./positions.js";
+import { headsOf, WITHIN } from "./pytorch.js";
 import { HEADS, MODEL, NUMBER, ORDERS, ROW, WHY } from "./state.js";
 
 const NAMED = 3; // words that settle late, in one sentence
@@ -49,6 +50,7 @@ export function findingOf(state) {
       name(state.name()), " is selected: from ", query(state.rowNames()[row]), ` it attends most to `, key(names[best]),
       ` (${percent(weights[best])}).`, ...off];
   if (state.view === 2 && state.bestTiles(part).length) return ofBest(state);
+  if (state.isBeside) return ofPytorch(state);
   const isEven = state.mix === 1 && state.isEven();
   return [...rowStart(state), name(state.name()), isEven ? " attends to all about evenly, most to " : " attends most to ",
     key(names[best]), ` (${percent(weights[best])}).`, ...off];
@@ -123,6 +125,22 @@ function ofBest(state) {
   if (!names[own]) return [...of, ", in one picture."];
   const weights = Array.from({ length: part.columns }, (_, at) => weight(own, at)), best = weights.indexOf(Math.max(...weights));
   return [...of, ", link ", query(names[own]), " to ", key(state.keyNames()[best]), ` (${percent(weights[best])}).`];
+}
+
+/** Whether PyTorch has the same weights: in the chosen cell, or in all heads. */
+function ofPytorch(state) {
+  const found = state.beside, { weights, apart, logits } = found ?? {}, cell = state.row() * (weights?.columns ?? 0) + state.key;
+  if (found === undefined) return ["Running torch.nn.Transformer with the same weights …"];
+  if (!found) return ["The weights of torch.nn.Transformer are not known here."];
+  if (found.cannot) return [found.cannot];
+  const twin = name("torch.nn.Transformer"), [theirs, ours] = [0, apart?.data[cell]].map((more) => (weights?.data[cell] + more).toFixed(7));
+  if (weights && state.key >= 0 && weights.data[cell] > 0)
+    return [query(state.rowNames()[state.row()]), " gives ", key(state.keyNames()[state.key]), " ", name(ours), ...(ours === theirs ? [", here and in PyTorch."] : [" here, ", name(theirs), " in PyTorch."])];
+  const heads = headsOf(state, found), { tile, value } = heads.reduce((most, head) => (head.value > most.value ? head : most));
+  if (heads.some((head) => Number.isNaN(head.value))) return [twin, " has no weights where a row may attend to no key: a softmax over nothing is undefined. Headlight's are 0."];
+  if (value > WITHIN) return ["They differ: ", name(state.name(tile)), " by ", name(String(Number(value.toPrecision(2)))), `, where rounding explains at most ${tiny(WITHIN)}.`];
+  if (logits.data[0] > WITHIN) return ["All weights agree, but the logits differ by ", name(String(Number(logits.data[0].toPrecision(2)))), " of the largest one."];
+  return [twin, " gives the same weights: no head differs ", ...(value ? ["by more than ", name(tiny(value))] : ["at all"]), "."];
 }
 
 /** What the order of the heads says of the selected one. */

@@ -177,14 +177,13 @@ function drawLines(state, camera, alpha, view) {
   });
 }
 
-/** z from 0, the head, over 1, the bars of one row, to 2, the numbers of one of them; `lines` from 0, its matrix, over 1, its lines, to
- * 2, those of the best heads. */
-export function drawHead(state, camera, z, lines) {
+/** z from 0, the head, over 1, the bars of one row, to 2, the numbers of one of them; `near(view)`: how far a view of VIEWS is there,
+ * its matrix, its lines, those of the best heads. */
+export function drawHead(state, camera, z, near) {
   const place = matrixPlace(state, camera), { W, H, cx, isNarrow } = camera, row = state.row();
   if (z <= 0) {
-    if (lines < 1) drawMatrix(state, camera, place, 1 - lines);
-    if (lines > 0 && lines < 2) drawLines(state, camera, lines > 1 ? 2 - lines : lines, 1);
-    if (lines > 1) drawLines(state, camera, lines - 1, 2);
+    if (near(0)) drawMatrix(state, camera, place, near(0));
+    for (const view of [1, 2]) if (near(view)) drawLines(state, camera, near(view), view);
     return;
   }
   const u = ease(clamp(z)), alpha = clamp(1 - 2 * z), taller = 1 + 5 * u, middle = place.y + (row + 0.5) * place.each[1];

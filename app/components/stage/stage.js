@@ -8,20 +8,21 @@ import { keysOf } from "../shared/keys.js";
 import { lead, leadsTo } from "../shared/lead.js";
 import { shape } from "../shared/svg.js";
 import { Camera, EDGE, ease, lerp } from "./camera.js";
-import { stepsOf } from "./arithmetic.js";
+import { stepsOf, tiny } from "./arithmetic.js";
 import { findingOf, spokenCell } from "./finding.js";
 import { answerAt } from "./after.js";
 import { floorsPlace, partAt } from "./floors.js";
 import { betweenOrders, drawHeads, headAt, headBeside, headsPlace } from "./heads.js";
 import { cellAt, drawHead } from "./matrix.js";
 import { drawDive, drawModel } from "./model.js";
+import { drawPytorch, dotAt, rowAt } from "./pytorch.js";
 import { neededAt } from "./needs.js";
 import { lineAt } from "./lying.js";
 import { numberSaid, placeAt, placesScale, stepNumber } from "./positions.js";
 import { barAt, SPREAD } from "./row.js";
 import { addsOf, spokenStep, stepAt } from "./adds.js";
 import { numberAt, spokenTerm, termOf, wayOf } from "./number.js";
-import { DEPTHS, HEAD, HEADS, MIX, MODEL, NUMBER, ORDERS, PATHS, PLACES, ROW, StageState, VIEWS, WHOLES, WHY, WORD } from "./state.js";
+import { DEPTHS, HEAD, HEADS, MIX, MODEL, NUMBER, ORDERS, PATHS, PLACES, PYTORCH, ROW, StageState, VIEWS, WHOLES, WHY, WORD } from "./state.js";
 import { drawUnder, drawWords } from "./words.js";
 import { branchOf, drawWrite, foundOf, instead, spokenWrite, stepWritten, wordAt, writeFinding, writeNames, writtenAt } from "./write.js";
 
@@ -33,7 +34,7 @@ const STROKE = 200, CLICK = 4, CLICKED = 0.2; // px up for a whole share; px tha
 const LONG_TEXT = [170, 90]; // letters of a question or a text from which on they are smaller, on a phone
 const NAMED = 2; // acts in the finding; further ones are counted
 const HERE = ""; // path of its own page
-const VIEW_NAMES = { maps: "Maps", after: "After each layer", needs: "Needs", paths: "Paths", positions: "Positions", input: "+ word", layer: "By layer", habit: "By habit", effect: "By effect", matrix: "Matrix", lines: "Lines", best: "Best heads", order: "In order", largest: "Largest first", why: "Why" };
+const VIEW_NAMES = { maps: "Maps", after: "After each layer", needs: "Needs", paths: "Paths", positions: "Positions", input: "+ word", layer: "By layer", habit: "By habit", effect: "By effect", matrix: "Matrix", lines: "Lines", best: "Best heads", pytorch: "PyTorch", order: "In order", largest: "Largest first", why: "Why" };
 const HINTS = [
   ["Click a head to enlarge it.", "Click a column, or press ← →: another word.", "Click a word to hide it. ← →: what another word needs.", "Click a head to enlarge it.",
     ...Array(2).fill("Click a number to read it, a word for its place. ↑ ↓: another place.")],
@@ -54,7 +55,7 @@ export class Stage {
   state = new StageState();
   shown = HEAD; // the depth as drawn
   whole = [0, 0, 1]; // the view of the model as drawn: from, to, how far
-  lines = 0; // the view of a head as drawn
+  view = [0, 0, 1]; // the view of a head as drawn, likewise
   written = 0; // how far what the model writes lies over all else
   acted = -Infinity; // when something was done last
   pointed = null; // the head under the pointer
@@ -155,6 +156,7 @@ export class Stage {
       return this.camera.clear();
     }
     if (state.asked) state.goThere();
+    if (this.view[1] !== state.view) this.view = [0, state.view, 1]; // one that there is no more
     if (state.run !== this.run) {
       [this.run, state.vectors, state.told] = [state.run, null, {}];
       if (state.order) this.sort(state.order);
@@ -172,7 +174,7 @@ export class Stage {
   takePlace(place) {
     const { state } = this;
     state.takePlace(place);
-    [this.shown, this.whole, this.lines, this.written] = [state.depth, [0, state.whole, 1], state.view, state.write < 0 ? 0 : 1];
+    [this.shown, this.whole, this.view, this.written] = [state.depth, [0, state.whole, 1], [0, state.view, 1], state.write < 0 ? 0 : 1];
   }
 
   /** A link to a place of the stage; Back, which undoes an act, leaves the depth as it is. */
@@ -239,7 +241,7 @@ export class Stage {
     const drawn = JSON.stringify(page.views);
     if (views.drawn === drawn) return; // a link that is being clicked stays
     views.drawn = drawn;
-    const ofHead = page.ofHead && this.state.isSeen ? this.viewsOfHead.map((view) => {
+    const ofHead = page.ofHead && this.state.isSeen ? this.state.views.map((view) => {
       const one = button(VIEW_NAMES[view]);
       one.onclick = () => this.leave({ depth: DEPTHS[HEAD], view });
       return one;
@@ -350,13 +352,13 @@ export class Stage {
     if (state.isWriting) return this.openWrite(at);
     if (depth === HEADS) return this.sort(at);
     const to = depth === MODEL ? WHOLES.indexOf(state.wholes[at]) : at;
-    const from = { [MODEL]: state.seen, [HEAD]: this.lines, [ROW]: state.stopShown ?? state.stopped, [NUMBER]: state.numberShown ?? state.number }[depth];
+    const from = { [MODEL]: state.seen, [HEAD]: this.view[1], [ROW]: state.stopShown ?? state.stopped, [NUMBER]: state.numberShown ?? state.number }[depth];
     state[{ [MODEL]: "whole", [HEAD]: "view", [ROW]: "stop", [NUMBER]: "number" }[depth]] = to;
     this.bands();
     this.fetch();
     this.camera.move(VIEW, (u) => {
       if (depth === MODEL) this.whole = [from, to, ease(u)];
-      else if (depth === HEAD) this.lines = lerp(from, at, ease(u));
+      else if (depth === HEAD) this.view = [from, at, ease(u)];
       else if (depth === NUMBER) state.numberShown = lerp(from, at, ease(u));
       else state.stopShown = lerp(from, at, u);
       this.draw();
@@ -455,7 +457,7 @@ export class Stage {
 
   choose(tile) {
     this.state.choose(tile);
-    this.lines = this.state.view;
+    this.view = [0, this.state.view, 1];
     this.selected();
   }
 
@@ -485,8 +487,8 @@ export class Stage {
     if (this.answerBy(side, index)) return;
     if (this.state.page) return this.go(HEAD);
     const { state } = this, part = state.part(), { token } = state;
-    state.beside = isSecond && token?.side === side && token.index !== index ? index : null;
-    if (state.beside !== null) return this.selected();
+    state.second = isSecond && token?.side === side && token.index !== index ? index : null;
+    if (state.second !== null) return this.selected();
     state.token = token?.side === side && token.index === index ? null : { side, index };
     if (state.isPlaces) state.chooseSpot(side, index);
     if (side === part.query && index - state.shift() >= 0)
@@ -542,10 +544,18 @@ export class Stage {
     return true;
   }
 
+  /** Another head of the line of differences, by the pointer. */
+  pointDot(event) {
+    const { state, camera, parts: { canvas, legend: { firstChild: hint } } } = this, dot = event ? dotAt(state, camera, ...this.at(event)) : null;
+    canvas.style.cursor = dot ? "pointer" : "";
+    hint.textContent = dot ? `${state.name(dot.tile)}: ${dot.value ? tiny(dot.value) : 0}` : this.hint();
+  }
+
   point(event) {
     if (this.state.isSeen && this.state.isWriting) return void (this.parts.canvas.style.cursor = event && writtenAt(this.state, this.camera, ...this.at(event)) ? "pointer" : "");
     if (this.state.isSeen && this.state.isAdding) return this.pointStep(event);
     if (this.state.isSeen && this.state.depth === NUMBER) return this.pointTerm(event);
+    if (this.state.isSeen && this.state.isBeside) return this.pointDot(event);
     const tiles = this.state.isSeen && this.tiles();
     if (!tiles) return;
     const found = event && headAt(tiles, ...this.at(event));
@@ -601,8 +611,10 @@ export class Stage {
       return this.go(HEAD);
     }
     if (state.depth === MODEL) return this.clickView(x, y);
-    if (state.depth === HEAD && state.view === 0) {
-      const cell = cellAt(state, camera, x, y);
+    if (state.depth === HEAD && (state.view === 0 || state.isBeside)) {
+      const dot = state.isBeside ? dotAt(state, camera, x, y) : null;
+      if (dot) return this.choose(dot.tile);
+      const cell = state.isBeside && !state.isAlone ? rowAt(state, camera, x, y) : cellAt(state, camera, x, y);
       if (!cell) return;
       if (cell.row === null) return this.touch(state.part().key, cell.key * state.sides()[1].every);
       const { kind, layer, head } = state.tile, asked = state.look.veil.find((veil) => veil.what === "row" && veil.place === cell.row * state.sides()[0].every
@@ -656,6 +668,7 @@ export class Stage {
     }
     if (depth === NUMBER && this.state.number === WHY) return this.camera.isNarrow ? "" : "← →: another key. ↑ ↓: another query.";
     if (this.state.isAdding) return this.camera.isNarrow ? "Tap a head." : "Click a step to select its head. ↑ ↓: another row. Shift and ← →: another step.";
+    if (this.state.isBeside) return this.state.isAlone ? "" : this.camera.isNarrow ? "Tap a row or a dot." : "Click a row to select it, the dot of another head to see that one.";
     if (depth === HEAD && this.state.view) return "";
     if (depth === HEAD && this.state.key >= 0 && !this.camera.isNarrow) return "Click the cell again to see how its weight arises. Heads says which head links the two most.";
     if (depth !== MODEL) return (this.state.isBare && BARE[depth]) || hints[depth];
@@ -824,8 +837,14 @@ export class Stage {
     if (this.isDiving && shown < HEAD) drawDive(state, camera, shown / HEAD);
     else if (shown < HEADS) drawModel(state, camera, shown, this.whole.slice(0, 2).every((at) => state.wholes.includes(WHOLES[at])) ? this.whole : [state.seen, state.seen, 1], this.pointed);
     else if (shown < HEAD) drawHeads(state, camera, shown - HEADS, this.orders ? betweenOrders(state, camera, this.orders) : headsPlace(state, camera), this.pointed);
-    else drawHead(state, camera, shown - HEAD, this.lines);
+    else this.drawHead(shown - HEAD);
     if (state.look.write && this.written) camera.fill({ x: -EDGE, y: -EDGE, w: camera.W + 2 * EDGE, h: camera.H + 2 * EDGE }, camera.colours.paper, Math.min(1, 2 * this.written), 0);
+  }
+
+  drawHead(z) {
+    const { state, camera, view: [from, to, u] } = this, near = (at) => (at === to ? u : at === from ? 1 - u : 0);
+    drawHead(state, camera, z, (at) => near(at) || (at === 0 && state.isAlone && near(PYTORCH)));
+    if (z <= 0 && near(PYTORCH) && !state.isAlone) drawPytorch(state, camera, near(PYTORCH));
   }
 
   all() {
@@ -862,9 +881,9 @@ export class Stage {
 
   /** What the rows are, and the columns. */
   axes() {
-    const { state } = this, part = state.part(), [rows, columns] = state.view ? ["below", "above"] : ["rows", "columns"];
+    const { state } = this, part = state.part(), [rows, columns] = state.view % PYTORCH ? ["below", "above"] : ["rows", "columns"];
     const words = state.rowsAre(), of = `${part.query}${words ? `, ${words}` : ""}`;
-    const isMasked = !state.view && state.hasMask;
+    const isMasked = !(state.view % PYTORCH) && state.hasMask;
     return `${rows}: ${of} · ${columns}: ${part.key}${isMasked ? " · hatched: masked" : ""}`;
   }
 
@@ -938,29 +957,25 @@ export class Stage {
       return;
     }
     const isOfPaths = state.depth === MODEL && state.seen === PATHS;
-    const isSaid = this.isAnswering && !isOfPaths && !state.isWriting && state.depth < ROW && state.mix > 0.5 && state.effect?.said.length;
+    const isSaid = this.isAnswering && !isOfPaths && !state.isBeside && !state.isWriting && state.depth < ROW && state.mix > 0.5 && state.effect?.said.length;
     const parts = isSaid ? nodes(state.effect.said)
       : (state.isWriting ? writeFinding : findingOf)(state).map((part) => (Array.isArray(part) ? element("b", { class: part[1], translate: "no" }, part[0]) : part));
     finding.replaceChildren(...acts.flatMap((act) => [act, " "]), ...parts);
     canvas.setAttribute("aria-label", `${state.isWriting ? "" : `${state.name()}. `}${finding.textContent}`);
   }
 
-  get viewsOfHead() {
-    return this.state.bestTiles().length ? VIEWS : VIEWS.slice(0, 2);
-  }
-
   drawViews() {
     const { state, parts: { views } } = this;
     const root = `÷ √${state.vectors?.v?.columns || "d"}`, isRow = state.depth === ROW && !state.isBare && !state.isWriting;
-    const { wholes } = state, named = { [MODEL]: wholes.length > 1 ? wholes : [], [HEADS]: state.orders, [HEAD]: this.viewsOfHead, [NUMBER]: state.numbers }[state.depth] ?? [];
+    const { wholes } = state, named = { [MODEL]: wholes.length > 1 ? wholes : [], [HEADS]: state.orders, [HEAD]: state.views, [NUMBER]: state.numbers }[state.depth] ?? [];
     const word = state.stops[WORD] ? [`→ ${state.run.answers.rows[state.writing()][0][0].trim() || "␣"}`] : [];
     const names = state.isWriting ? writeNames(state) : isRow ? ["q · k", root, "softmax", "mix", ...word] : named.map((view) => VIEW_NAMES[view]);
-    const now = state.isWriting ? state.write : [wholes.indexOf(WHOLES[state.seen]), state.order, state.view, state.stopped, state.number][state.depth];
+    const now = state.isWriting ? state.write : [wholes.indexOf(WHOLES[state.seen]), state.order, state.views.indexOf(VIEWS[state.view]), state.stopped, state.number][state.depth];
     const hadFocus = views.contains(views.getRootNode().activeElement);
     views.drawn = null;
     views.replaceChildren(...names.map((name, at) => {
       const view = button(name, { "aria-pressed": String(at === now), tabindex: at === now ? "0" : "-1" });
-      view.onclick = () => this.see(at);
+      view.onclick = () => this.see(state.depth === HEAD && !state.isWriting ? VIEWS.indexOf(named[at]) : at);
       return view;
     }));
     if (hadFocus) views.children[now]?.focus();

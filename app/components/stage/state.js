@@ -22,7 +22,8 @@ export const NUMBERS = ["order", "largest", "why"]; // of a query and a key, lik
 export const WHY = 2;
 export const WRITES = ["one", "beams", "sampled"]; // of what the model writes, likewise
 export const ORDERS = ["layer", "habit", "effect"]; // of all heads, likewise
-export const VIEWS = ["matrix", "lines", "best"]; // of a head, likewise
+export const VIEWS = ["matrix", "lines", "best", "pytorch"]; // of a head, likewise
+export const PYTORCH = 3;
 const LETTER = /[\p{L}\p{N}]/u; // what a word has
 const SPECIAL = /^(<.+>|\[.+\])$/; // tokens that are no words
 const EVEN = 2; // times the weight of an even row, at most, where all count as even
@@ -56,7 +57,7 @@ export class StageState {
   words = {}; // side → the token chosen there, whose row a head follows, see `row`
   key = -1; // the column chosen, −1: the one with the largest weight
   token = null; // {side, index}: the word that acts are about
-  beside = null; // a second word of that text, which it may change places with
+  second = null; // another word of that text, which it may change places with
   side = null; // the text whose places are shown, see `spot`
   dimension = null; // the number of a place that is chosen
   mix = 1; // from the run before a change, 0, to that after it
@@ -114,6 +115,7 @@ export class StageState {
     if (this.wanted && query >= 0 && key >= 0) this.key = Math.floor(key / this.sides(part)[1].every);
     this.wanted = null;
     if (this.key >= part.columns) this.key = -1;
+    this.settleView();
   }
 
   /** Covers what a lesson asks for, before anything is drawn. */
@@ -236,9 +238,36 @@ export class StageState {
     this.settleView();
   }
 
-  /** Only some kinds have heads that align best. */
+  /** Only some kinds have heads that align best, and only a server has PyTorch: of a model without a twin there,
+   * an address alone leads to that view, which says so. */
+  get views() {
+    const { twin, veil } = this.look, isAsked = this.view === PYTORCH;
+    return VIEWS.filter((_, at) => at < 2 || (at === PYTORCH ? (twin || (isAsked && twin === false)) && !veil?.length : this.bestTiles().length));
+  }
+
   settleView() {
-    if (VIEWS[this.view] === "best" && this.run && this.look && !this.bestTiles().length) this.view = 0;
+    if (this.run && this.look && !this.views.includes(VIEWS[this.view])) this.view = 0;
+  }
+
+  /** Whether PyTorch has nothing to stand beside the selected head. */
+  get isAlone() {
+    return this.beside === null || Boolean(this.beside?.cannot);
+  }
+
+  /** Whether the selected head stands beside the one of PyTorch. */
+  get isBeside() {
+    return this.depth === HEAD && this.view === PYTORCH && !this.isWriting;
+  }
+
+  /** What gives that one, and how far all heads are apart. */
+  pytorchOf() {
+    return { what: "pytorch", ...this.tile };
+  }
+
+  /** What was found of it; while that is on its way, how far all heads are apart, if another one told. */
+  get beside() {
+    const own = this.answered(this.pytorchOf()), known = Object.values(this.told).find((one) => one?.differences);
+    return own === undefined && known ? { differences: known.differences, logits: known.logits } : own;
   }
 
   /** What may be done about the causal mask, where the selected head has one: `mask`, "" where it has none. */
@@ -609,6 +638,7 @@ export class StageState {
     if (this.isWriting) return this.writeOf();
     if (this.depth === NUMBER) return this.number === WHY ? this.whyOf() : this.vectorsOf();
     if (this.isAdding) return this.addsOf();
+    if (this.isBeside) return this.pytorchOf();
     if (this.depth === ROW) return this.carriesOf();
     if (this.depth !== MODEL) return null;
     return [null, { what: "after" }, this.needed(), this.pathsOf()][this.seen] ?? (this.seen ? this.placesOf() : null);
@@ -653,8 +683,8 @@ export class StageState {
       if ("swap" in cards && (cards.swap || token.side === first))
         found.push({ key: "w", name: cards.swap ? "Word back" : "Another word", act: { what: "swap", index: token.index }, isDone: cards.swap });
     }
-    if (token?.side === first && this.beside !== null && cards.swap === false)
-      found.push({ key: "s", name: `Swap with “${this.run.sides[first].labels[this.beside]}”`, act: { what: "exchange", index: token.index, beside: this.beside }, isDone: false });
+    if (token?.side === first && this.second !== null && cards.swap === false)
+      found.push({ key: "s", name: `Swap with “${this.run.sides[first].labels[this.second]}”`, act: { what: "exchange", index: token.index, beside: this.second }, isDone: false });
     if (token?.side === this.part().key && this.depth >= HEAD)
       found.push({ key: "e", name: "Hide here", act: { what: "hide", ...token, head: { ...tile } }, isDone: false });
     const isOff = this.isOff(tile);

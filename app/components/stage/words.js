@@ -48,7 +48,7 @@ export function drawWords(stage) {
       button.tabIndex = i === stop ? 0 : -1;
       button.previousSibling.textContent = i && spaced[at] && !isSpecial[at] && !isSpecial[at - 1] ? " " : "";
       const isOther = state.mix > 0.5 && state.run.former && state.run.former.sides[title]?.labels[at] !== word;
-      button.className = ["w", isOther && "new", isOwn && "sel", isGone && "gone", state.token?.side === title && [state.token.index, state.beside].includes(at) && "pick"].filter(Boolean).join(" ");
+      button.className = ["w", isOther && "new", isOwn && "sel", isGone && "gone", state.token?.side === title && [state.token.index, state.second].includes(at) && "pick"].filter(Boolean).join(" ");
       Object.assign(button.style, isFilled && !isGone ? { background: camera.colour(weight), color: camera.inkOn(weight) } : { background: "", color: "" });
       button.setAttribute("aria-label", word + (isFilled ? `, weight ${percent(weight)}` : "") + (isGone ? ", hidden" : ""));
       if (isOwn) button.setAttribute("aria-current", "true");

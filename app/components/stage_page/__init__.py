@@ -31,7 +31,7 @@ FEW, MANY = 2**14, 2**21  # bytes of all heads' scores: beside other pictures, i
 OF_ONE = 2**16  # of those of the selected head
 NEVER = (
     *("model", "floors", "maps", "after", "needs", "paths", "positions"),
-    *("adds", "why", "write", "beams"),
+    *("adds", "why", "write", "beams", "pytorch"),
 )
 CLOSE = 1e-3  # of q · k ÷ √d to a score
 
