@@ -178,23 +178,3 @@ def close(key: str) -> None:
     """Close a popover that this run has not drawn yet."""
     if st.session_state.get(key):
         st.session_state[key] = False
-
-
-def draw_token(
-    key: str,
-    tokens: Sequence[str],
-    first: str,
-    widget_options: Mapping = MappingProxyType({}),
-    names: Sequence[str] = (),
-) -> int | None:
-    """Draw a select box of tokens and return the position of the chosen one; None for the extra
-    option `first`. `names`: what the tokens are called, if not by themselves."""
-    options, shown = (
-        [first, *(f"{i + 1} {token}" for i, token in enumerate(some))]
-        for some in (tokens, names or tokens)
-    )
-    if shown != options:
-        called = dict(zip(options, shown, strict=True))
-        widget_options = {**widget_options, "format_func": called.get}
-    chosen = options.index(draw(key, widget_options=widget_options, options=options))
-    return chosen - 1 if chosen else None

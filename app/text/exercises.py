@@ -7,7 +7,6 @@ from typing import NamedTuple
 from headlight.app.text.formats import escaped, signed, times
 from headlight.model.rounding import percent
 
-LISTED = 3  # tokens; if there are more, only the first is named
 CLEAR = 0.3  # a weaker rank correlation counts as none
 
 
