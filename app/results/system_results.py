@@ -60,8 +60,8 @@ def reference_of(shown: Shown) -> ReferenceTrace:
     """The same pass in torch.nn.Transformer. Raises CannotRead, and CannotChange for a change that
     it cannot be given."""
     if (reference := shown.view.reference) is None:
-        odd = listed(without_counterpart(shown.view.model)) or "shape"
-        raise CannotRead(f"torch.nn.Transformer has no counterpart for this model's {odd}.")
+        odd = listed(without_counterpart(shown.view.model)) or "this shape"
+        raise CannotRead(f"torch.nn.Transformer has no counterpart for {odd}.")
     return reference.trace(shown.view.model, shown.run, shown.view.checkpoint.means)
 
 

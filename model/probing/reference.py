@@ -208,7 +208,8 @@ def capture_reference(transformer: nn.Transformer):
 def without_counterpart(model: ProbedModel) -> list[str]:
     """The parts of a model that torch.nn.Transformer cannot express; empty if it has a twin."""
     if not isinstance(model, Transformer):
-        return [type(model).__name__]
+        is_alone = len(model.sides()) == 1
+        return ["an encoder or decoder alone" if is_alone else f"{type(model).__name__}’s layers"]
     parts = [part for stack in (model.encoder, model.decoder) for part in stack.modules()]
     kinds = {type(part) for part in parts}
     odd = sorted(kind.__name__ for kind in kinds - PARTS - POST_NORM - PRE_NORM)

@@ -40,5 +40,5 @@ def test_it_is_the_twins_weight_and_ours_beside_it(monkeypatch, cells):
 
 
 def test_a_model_that_pytorch_has_no_parts_for_is_said():
-    with pytest.raises(CannotRead, match="no counterpart for this model's DecoderOnly"):
+    with pytest.raises(CannotRead, match="no counterpart for an encoder or decoder alone"):
         reference_of(shown("english"))

@@ -249,7 +249,7 @@ def test_what_the_model_writes_lies_over_any_depth(visit):
 def test_pytorch_stands_beside_a_head(visit):
     visit.open(MA)
     page, picture = visit.page, visit.page.locator(f"{PLACE} canvas")
-    same = re.compile(r"gives the same weights: no head differs by more than 0.00000\d+\.$")
+    same = re.compile(r"agrees: no head differs by more than 0.00000\d+\.$")
     page.get_by_role("button", name="More").click()
     visit.settle().page.get_by_role("link", name="PyTorch").click()
     expect(finding(visit)).to_have_text(same)

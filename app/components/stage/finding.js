@@ -140,7 +140,7 @@ function ofPytorch(state) {
   if (heads.some((head) => Number.isNaN(head.value))) return [twin, " has no weights where a row may attend to no key: a softmax over nothing is undefined. Headlight's are 0."];
   if (value > WITHIN) return ["They differ: ", name(state.name(tile)), " by ", name(String(Number(value.toPrecision(2)))), `, where rounding explains at most ${tiny(WITHIN)}.`];
   if (logits.data[0] > WITHIN) return ["All weights agree, but the logits differ by ", name(String(Number(logits.data[0].toPrecision(2)))), " of the largest one."];
-  return [twin, " gives the same weights: no head differs ", ...(value ? ["by more than ", name(tiny(value))] : ["at all"]), "."];
+  return [twin, " agrees: no head differs ", ...(value ? ["by more than ", name(tiny(value))] : ["at all"]), "."];
 }
 
 /** What the order of the heads says of the selected one. */
