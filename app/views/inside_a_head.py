@@ -54,7 +54,8 @@ def walkthrough() -> None:
         with st.expander("The code that computes it"):
             st.code(step.code, language="python")
     with pictures:
-        matrices(step.pictures, "pictures", session.choose_tokens, False, session.palette())
+        fills = len(step.pictures) == 1
+        matrices(step.pictures, "pictures", session.choose_tokens, fills, session.palette())
     if not session.is_running():
         session.write_address()
 
