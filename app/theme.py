@@ -147,6 +147,10 @@ STYLE = f"""
 }}
 .st-key-printed img {{ max-height: calc(100vh - 19rem); object-fit: contain; }}
 .st-key-printed [data-testid="stCaptionContainer"] {{ color: #5d6068; opacity: 1; }}
+@media (max-width: {NARROW}px) {{ .st-key-printed img {{ max-height: 30vh; }}
+  .st-key-printed p {{
+    display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden;
+  }} }}
 .st-key-printed p {{ font-size: {SMALL}; line-height: 1.4; }}
 [class*="st-key-way_"] button {{ padding-inline: 0; min-height: 0; }}
 [class*="st-key-way_"] [data-variant]:last-child {{ margin-right: 0; }}

@@ -101,7 +101,9 @@ def _other() -> Effect:
     lead = findings.with_other(other_line, chosen["other_model"], chosen["other_step"])
     found = _moved(*both, lines)
     brief = findings.brief_swap(formats.differences(line, other_line or line), found.brief)
-    return Effect(findings.after_lead(lead, found.said), found.row, brief)
+    told = found.said, found.rest or found.said
+    said, rest = (findings.after_lead(lead, each) for each in told)
+    return Effect(said, found.row, brief, found.now, rest)
 
 
 def as_trained(run: Run) -> Run:

@@ -127,7 +127,7 @@ def _views(page: Page) -> list[tuple[str, str, str | None, bool]]:
         for number, name in enumerate(each.pictures):
             is_shown = each == page and shown in ((name,) if number else (name, "", None))
             views.append((name, each.path, name if number else "", is_shown))
-    return views if len(views) > 1 or page.group == OF_HEAD else []
+    return views if len(views) > 1 or page.group in (OF_HEAD, CHECK) else []
 
 
 def say(page: Page, places: frame.Frame) -> None:

@@ -50,7 +50,7 @@ def test_every_preset_reads_the_users_sentence(app, small_presets, preset):
     assert look["twin"] == (preset in ("paper", "pre_norm", "hyunwoongko", "window"))
     alone = {"bloem": ["encoder"], "decoder_only": ["decoder"]}
     kinds = alone.get(preset, ["encoder", "decoder", "cross"])
-    app.switch_page("inside").run()
+    app.switch_page("take-away").run()
     assert app.segmented_control(key="kind").options == kinds
 
 

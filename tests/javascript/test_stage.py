@@ -942,5 +942,6 @@ def test_the_mask_is_switched_where_the_selected_head_has_one(stage, trace):
       return state.masks.mask;
     })"""
     data = pack_trace(trace, Reading(), answers_of(trace, load("en-fr").outputs))
-    for is_off, mask in ((False, "let it see later tokens"), (True, "mask later tokens again")):
-        assert stage(code, data, cards={"causal": is_off}) == [mask, "", ""]
+    names = "let the decoder see later tokens", "mask later tokens again"
+    for is_off, mask in enumerate(names):
+        assert stage(code, data, cards={"causal": bool(is_off)}) == [mask, "", ""]

@@ -39,6 +39,10 @@ export function findingOf(state) {
   if (state.isCovered(part, state.tileOf(part), row)) return ["This row is covered until you answer."];
   if (state.depth === NUMBER) return ofNumber(state);
   if (state.depth === ROW) return ofRow(state);
+  if (state.token && state.second !== null) {
+    const found = state.linkingWords();
+    if (found) return [[state.name(found.place), "go", found.place], " links these two most: from ", query(found.from), " it attends to ", key(found.to), ` with ${percent(found.weight)}.`];
+  }
   const [best] = bestOf(state), weights = state.weights(), names = state.keyNames();
   if (best === undefined) return [...rowStart(state), name(state.name()), " may attend to no key: all its weights are 0."];
   const off = state.isOff(state.tile) ? [" But it is off: nothing of this is passed on."] : [];

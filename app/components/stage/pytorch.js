@@ -6,6 +6,7 @@ import { raised } from "./arithmetic.js";
 import { matrixPlace } from "./layout.js";
 import { drawRowNames } from "./matrix.js";
 
+const LOGITS = "logits, relative";
 export const WITHIN = 1e-5; // by which rounding may part two weights; two logits by so much of the largest
 const FIRST = -8, LAST = -4; // powers of ten at the first tick after 0, and at the last one, at least
 const SMALL = 9; // px, under which cells have no gaps between them
@@ -97,8 +98,8 @@ function drawLine(state, camera, found, place, alpha) {
     cx.stroke();
     cx.restore();
     if (dot.tile) continue;
-    const half = camera.width("logits", s) / 2, above = Math.min(...dots.filter(({ x }) => Math.abs(x - dot.x) <= half + radius).map(({ y }) => y));
-    camera.text("logits", Math.max(from + radius + half, dot.x), above - radius - s * 0.7, { align: "center", alpha });
+    const half = camera.width(LOGITS, s) / 2, above = Math.min(...dots.filter(({ x }) => Math.abs(x - dot.x) <= half + radius).map(({ y }) => y));
+    camera.text(LOGITS, Math.max(from + radius + half, dot.x), above - radius - s * 0.7, { align: "center", alpha });
   }
 }
 

@@ -10,6 +10,7 @@ import { matrixPlace, rowPlace } from "./layout.js";
 export const LITTLE = 0.03; // a weight whose bar has no colour
 export const SMALL = 0.005; // an effect that is hardly there
 const APART = 1e-3; // of the model's weights from the softmax of its scores
+const GAP = 6; // px between two numbers
 export const SPREAD = 3; // of a value, from which on its colour is that of the largest
 
 /** The row in numbers: {raw, scaled, weights, output, …} of arithmetic.js; null until they have come. */
@@ -101,13 +102,19 @@ export function drawBars(state, camera, u, near) {
 function drawPowers(state, camera, { place, columns, numbers, weights, foot, room, alpha }) {
   const { s, m, colours } = camera, [above, below] = [foot + m * 0.95, foot + m * 2.2], look = { colour: colours.soft, alpha, px: m };
   const chosen = state.column(), sum = power(numbers.logSum), { W } = camera;
+  /** [said, from, to, y]: a text in the middle of a column, within the stage. */
+  const stand = (at, said, y, weight = 400) => {
+    const half = camera.width(said, m, weight) / 2, middle = Math.max(half, Math.min(W - half, place.x + place.each * (columns.indexOf(at) + 0.5)));
+    return [said, middle - half, middle + half, y, weight];
+  };
+  const draw = ([said, from, , y, weight]) => camera.text(said, from, y, { ...look, weight });
+  const [score, text] = [(at) => two(numbers.scaled[at]), (at) => power(numbers.scaled[at])], own = stand(chosen, `${text(chosen)} ÷ ${sum}`, below, 650);
   columns.forEach((at, i) => {
-    const isOn = at === chosen, [score, text] = [two(numbers.scaled[at]), power(numbers.scaled[at])], middle = place.x + place.each * (i + 0.5);
-    if (weights[i] === null || (!isOn && camera.width(text, m) > room)) return;
-    [[score, above], [isOn ? `${text} ÷ ${sum}` : text, below]].forEach(([said, y]) => {
-      const half = camera.width(said, m, isOn ? 650 : 400) / 2;
-      camera.text(said, Math.max(half, Math.min(W - half, middle)), y, { ...look, align: "center", weight: isOn ? 650 : 400 });
-    });
+    const isOn = at === chosen, other = stand(at, text(at), below);
+    if (weights[i] === null || (!isOn && other[2] - other[1] > room)) return;
+    draw(stand(at, score(at), above, isOn ? 650 : 400));
+    if (isOn) draw(own);
+    else if (other[2] < own[1] - GAP || other[1] > own[2] + GAP) draw(other); // the chosen one's way is wider than its column
   });
   camera.text("score", place.x - s * 0.9, above, { ...look, align: "right" });
   camera.text("e^score", place.x - s * 0.9, below, { ...look, align: "right" });

@@ -709,7 +709,7 @@ export class Stage {
     if (dx && from.matches?.(".w, .views button, .rail button")) return this.beside(from, dx);
     if (state.isWriting) return isOurs && this.keyWrite(key, [dx, dy], isFree);
     if (key === " " && isFree && state.look.write) return (this.openWrite(0), true);
-    if (dx || dy) return isFree && isOurs && this.step(dx, dy, shiftKey);
+    if (dx || dy) return (isFree || from.matches?.(".views button, .rail button")) && isOurs && this.step(dx, dy, shiftKey);
     if (key === "Enter") return isFree && ((state.isAdding && this.toHead()) || this.go(state.depth + 1), true);
     if (key === "Escape") return this.back();
     if (DEPTHS[Number(key) - 1]) return (this.go(Number(key) - 1), true);
@@ -764,6 +764,7 @@ export class Stage {
 
   scale() {
     this.state.isScaled = !this.state.isScaled;
+    if (this.state.depth === ROW && this.state.stopped < MIX - 1) this.see(MIX - 1); // where one sees it
     this.all();
     this.keep();
     return true;
@@ -937,6 +938,16 @@ export class Stage {
     return isSaid;
   }
 
+  /** The name of a head, which leads to it. */
+  wayTo([name, , place]) {
+    const way = button(name, { class: "done", translate: "no" });
+    way.onclick = () => {
+      this.choose(place);
+      this.go(HEAD);
+    };
+    return way;
+  }
+
   drawFinding() {
     const { state, parts: { finding, canvas } } = this, { done } = state.look;
     const actOf = (text, undoes) => {
@@ -959,7 +970,7 @@ export class Stage {
     const isOfPaths = state.depth === MODEL && state.seen === PATHS;
     const isSaid = this.isAnswering && !isOfPaths && !state.isBeside && !state.isWriting && state.depth < ROW && state.mix > 0.5 && state.effect?.said.length;
     const parts = isSaid ? nodes(state.effect.said)
-      : (state.isWriting ? writeFinding : findingOf)(state).map((part) => (Array.isArray(part) ? element("b", { class: part[1], translate: "no" }, part[0]) : part));
+      : (state.isWriting ? writeFinding : findingOf)(state).map((part) => (!Array.isArray(part) ? part : part[1] === "go" ? this.wayTo(part) : element("b", { class: part[1], translate: "no" }, part[0])));
     finding.replaceChildren(...acts.flatMap((act) => [act, " "]), ...parts);
     canvas.setAttribute("aria-label", `${state.isWriting ? "" : `${state.name()}. `}${finding.textContent}`);
   }
@@ -981,7 +992,7 @@ export class Stage {
     if (hadFocus) views.children[now]?.focus();
     if (state.depth === HEAD && !state.isWriting && !state.isBare && !state.look.veil?.length && this.engine.hasPages !== false)
       views.append(leadsTo(element("a", {}, "All steps"), () => this.toPage("inside"), true));
-    if (isRow && !state.isAdding) {
+    if (isRow && state.stopped && !state.isAdding) {
       const scaling = button(state.isScaled ? `without ${root}` : `with ${root}`, { class: "scaling" }, " ", element("kbd", {}, "D"));
       scaling.onclick = () => this.scale();
       views.append(scaling);
@@ -1041,7 +1052,7 @@ export class Stage {
   }
 
   playButton() {
-    const player = button(PLAY, { class: "player", "aria-label": "What the model writes", title: "What the model writes (space)" });
+    const player = button(`${PLAY} write`, { class: "player", "aria-label": "What the model writes", title: "What the model writes (space)" });
     player.onclick = () => this.openWrite(this.state.isWriting ? -1 : 0);
     return player;
   }

@@ -274,7 +274,7 @@ export class StageState {
   get masks() {
     const { cards } = this.look, part = this.part();
     if (!cards || !("causal" in cards) || part.query !== part.key || part.query !== this.run.answers?.side) return { mask: "" };
-    return { mask: cards.causal ? "mask later tokens again" : this.hasMask ? "let it see later tokens" : "" };
+    return { mask: cards.causal ? "mask later tokens again" : this.hasMask ? "let the decoder see later tokens" : "" };
   }
 
   /** Whether the mask forbids any cell of the selected head, as far as they may be seen. */
@@ -294,6 +294,21 @@ export class StageState {
     });
     const best = weights.indexOf(Math.max(...weights));
     return { place: { kind: part.kind, layer: Math.floor(best / part.heads), head: best % part.heads }, weight: weights[best], count: weights.length };
+  }
+
+  /** Of the two chosen words of one text, the head that gives one of them most in a row of the other: its `place`,
+   * the `weight`, `from` and `to`; null where no head has both. */
+  linkingWords() {
+    const { token: { side, index }, second } = this, found = [];
+    for (const part of this.run.parts.filter(({ query, key }) => query === side && key === side))
+      for (let tile = 0; tile < part.layers * part.heads; tile++)
+        for (const [from, to] of [[index, second], [second, index]]) {
+          const [{ every, labels }] = this.sides(part), row = Math.floor((from - this.shift(part, tile)) / every), column = Math.floor(to / every);
+          if (row < 0 || row >= part.rows || this.isCovered(part, tile, row)) continue;
+          const place = { kind: part.kind, layer: Math.floor(tile / part.heads), head: tile % part.heads };
+          found.push({ place, weight: this.weight(part, tile, row, column), from: labels[from], to: labels[to] });
+        }
+    return found.toSorted((a, b) => b.weight - a.weight)[0] ?? null;
   }
 
   /** The row that is selected until one is chosen: over the same head and texts it stays. */
@@ -686,7 +701,7 @@ export class StageState {
     if (token?.side === first && this.second !== null && cards.swap === false)
       found.push({ key: "s", name: `Swap with “${this.run.sides[first].labels[this.second]}”`, act: { what: "exchange", index: token.index, beside: this.second }, isDone: false });
     if (token?.side === this.part().key && this.depth >= HEAD)
-      found.push({ key: "e", name: "Hide here", act: { what: "hide", ...token, head: { ...tile } }, isDone: false });
+      found.push({ key: "e", name: `Hide from ${this.name()}`, act: { what: "hide", ...token, head: { ...tile } }, isDone: false });
     const isOff = this.isOff(tile);
     found.push({ key: "o", name: isOff ? "on" : "off", act: { what: "off", ...tile }, isDone: isOff });
     if ("causal" in cards) found.push({ key: "k", name: "Let it peek", act: { what: "causal" }, isDone: cards.causal });
