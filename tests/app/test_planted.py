@@ -20,7 +20,9 @@ from headlight.app.export.view import permalink
 from headlight.app.state import catalog
 from headlight.app.state.pages import GROUPS, PAGES, check_modules
 from headlight.app.state.settings import SETTINGS, headers, shared
+from headlight.app.text import block_texts
 from headlight.model import commands, load
+from headlight.model.analysis.architecture import blocks
 from headlight.model.presets import FAMILIES
 from headlight.model.probing.changes import VERBS
 from headlight.model.probing.reference import Reference
@@ -90,7 +92,7 @@ PLANTS = {  # kind → file → what it holds, or a part of it → what comes be
     },
     "setting": {
         "app/state/settings.py": {"        *PAGE_SETTINGS,\n": NOTE},
-        "app/shell/bar.py": {'        widgets.draw("device")\n': '        widgets.draw("note")\n'},
+        "app/shell/drawer.py": {'    widgets.draw("device")\n': '    widgets.draw("note")\n'},
     },
     "change": {
         "model/probing/changes.py": {"VERBS = {\n": CHANGE, "        HeadOff, HeadMean,": "Twice,"},
@@ -101,12 +103,17 @@ PLANTS = {  # kind → file → what it holds, or a part of it → what comes be
 
 def opened(key: str = "", **chosen) -> AppTest:
     page = App(Path.cwd())
-    page.session_state["more"] = True  # a closed menu draws only what has a value
     page.query_params.update({"model": "en-de", "source": TEXT} | chosen)
     page.run()
     page = page.switch_page(key).run() if key else page
     assert not page.exception, page.exception
     return page
+
+
+def done(page: AppTest) -> list[str]:
+    """What the stage says that is not as trained."""
+    (look,) = components(page, "stage_look")
+    return [each["text"] for each in look["done"]]
 
 
 def check_page() -> None:
@@ -130,19 +137,19 @@ def check_page() -> None:
 
 
 def check_setting() -> None:
-    """Drawn, in the address, as a badge, and in the header of an exported file."""
+    """Drawn, in the address, undone where it is said, and in the header of an exported file."""
     for note in ("", "twice"):
         page = opened(note=note)
         assert page.text_input(key="note").value == note
-    assert page.button(key="badge_note").label == "Note: twice ×"
+    assert done(page) == ["Note: twice"]
     chosen = complete({"note": "twice"})
     assert "note: twice" in headers(chosen) and "note=twice" in permalink(chosen, "stage")
 
 
 def check_change() -> None:
-    """In the menu What if with its help, as a chip, in a trace, and in PyTorch's twin."""
+    """In the menu of changes with its help, in the sentence, in a trace, and in PyTorch's twin."""
     page = opened(changes="cross.1.2=twice")
-    assert page.button(key="change_0").label == "Cross 1.2 output doubled ×"
+    assert done(page) == ["Cross 1.2 output doubled"]
     page.session_state["what_if"] = True
     page.run()
     assert "twice" in page.selectbox(key="ready_made").options
@@ -156,20 +163,20 @@ def check_change() -> None:
 
 
 def check_family() -> None:
-    """From a folder in Hugging Face's layout, through the command, to its trace and its page."""
+    """From a folder in Hugging Face's layout, through the command, to its trace and the stage."""
     commands.main(["presets"])
     commands.main(["pretrained", "add", "theirs/tiny", "--into", "models"])
     commands.main(["pretrained", "add", "like-gpt2", "--into", "models"])
-    like, ours = (load(Path("models", name)).trace(TEXT) for name in ("like-gpt2", "tiny"))
-    assert ours.texts["tgt"].ids == like.texts["tgt"].ids
-    assert abs(ours.logits - like.logits).max() > 0.01
+    like, ours = (load(Path("models", name)) for name in ("like-gpt2", "tiny"))
+    traces = [each.trace(TEXT) for each in (like, ours)]
+    assert traces[0].texts["tgt"].ids == traces[1].texts["tgt"].ids
+    assert abs(traces[0].logits - traces[1].logits).max() > 0.01
     sys.argv[1:] = ["--models", "models"]
     forget_all()
     page = opened(model="tiny")
-    assert not page.error and page.session_state["model"] == "tiny"
-    block = "Decoder norm before self-attention"
-    page = opened("model", model="tiny", kind="decoder", layer="1", block=block)
-    told = " ".join(text.value for text in page.markdown)
+    assert not page.error and page.settings["model"] == "tiny"
+    found = {block.part: block for block in blocks(ours.model, {"tgt": 4})}
+    told = block_texts.explained(ours.model, traces[1], found["norm"])
     assert "The norm divides by the largest number." in told, told
     assert catalog.examples("tiny") == catalog.examples("like-gpt2") != []
 
