@@ -58,11 +58,6 @@ def next_column(q, d):
     return rows[int(weights_of(q, d)[:, j].argmax())] if j < len(columns) else None
 
 
-def same_row(q, d):
-    rows, columns = rows_by_name(d)
-    return dict(enumerate(rows)).get(columns.index(q.given["column"]))
-
-
 def same_column(q, d):
     return dict(enumerate(rows_by_name(d)[1])).get(d.chosen[-1])
 
@@ -96,10 +91,6 @@ def painted(change):
         return change(np.array([[may(i, j) for j in range(n)] for i in range(n)]))
 
     return paint
-
-
-def shares_of(q):
-    return truth.numbers(q.given["weights"])
 
 
 def most_attended(q, d):
