@@ -39,15 +39,29 @@ def percents(weights: np.ndarray, mask: np.ndarray | None = None) -> list[list[i
     ]
 
 
+def grid(rows, columns, cells, covered: int | None = None) -> Picture:
+    """Without the row that is covered."""
+    picture = {"kind": "map", "rows": rows, "columns": columns, "cells": cells}
+    if covered is not None:
+        cells[covered] = []
+        picture["covered"] = covered
+    return picture
+
+
+def without_future(weights: np.ndarray) -> Picture:
+    cells = percents(weights, np.tri(len(weights), dtype=bool))
+    return grid([], [], cells) | {"covered": "future"}
+
+
+def bars(*each: list, **more: Any) -> Picture:
+    return {"kind": "bars", "bars": [*each]} | more
+
+
 def shares(run: SentenceRun) -> Picture:
     head = run.head("best aligning")
     assert head is not None
     rows = run.queries(head)[:9]
-    cells, covered = percents(run.weights(head)[:9]), rows.index("Gruppe")
-    cells[covered] = []
-    return {
-        "kind": "map", "rows": rows, "columns": run.keys(head), "cells": cells, "covered": covered,
-    }  # fmt: skip
+    return grid(rows, run.keys(head), percents(run.weights(head)[:9]), rows.index("Gruppe"))
 
 
 def induction(run: SentenceRun) -> Picture:
@@ -57,10 +71,7 @@ def induction(run: SentenceRun) -> Picture:
     first = len(run.tgt) // 2
     weights = run.weights(head)[first:]
     cells = percents(weights, np.tri(len(run.tgt), dtype=bool)[first:])
-    cells[1] = []
-    return {
-        "kind": "map", "rows": run.tgt[first:], "columns": run.tgt, "cells": cells, "covered": 1,
-    }  # fmt: skip
+    return grid(run.tgt[first:], run.tgt, cells, 1)
 
 
 def scaled(run: SentenceRun) -> Picture:
@@ -69,19 +80,16 @@ def scaled(run: SentenceRun) -> Picture:
     assert head is not None
     weights = run.weights(head)
     row = weights[(weights * np.log(weights)).sum(axis=1).argmin()]
-    width = run.checkpoint.model.config.d_head
-    return {
-        "kind": "bars", "upright": True, "bars": [["", round(float(x), 2)] for x in row],
-        "named": f"÷ √{width}", "covered": "not divided",
-    }  # fmt: skip
+    named = {"named": f"÷ √{run.checkpoint.model.config.d_head}", "covered": "not divided"}
+    return {"kind": "bars", "upright": True} | bars(
+        *(["", round(float(x), 2)] for x in row), **named
+    )
 
 
 def masks(run: SentenceRun) -> Picture:
     head = run.head("most telling", "decoder")
     assert head is not None
-    mask = np.tri(len(run.tgt), dtype=bool)
-    cells = percents(run.weights(head), mask)
-    return {"kind": "map", "rows": [], "columns": [], "cells": cells, "covered": "future"}
+    return without_future(run.weights(head))
 
 
 def alignment(run: SentenceRun) -> Picture:
@@ -103,20 +111,16 @@ def decoding(run: SentenceRun) -> Picture:
     found = [run.generation(), run.generation(Beam(4))]
     texts = [run.checkpoint.decode(each.run.texts[1]).split() for each in found]
     first = next(i for i, (a, b) in enumerate(zip(*texts, strict=False)) if a != b)
-    bars = [
-        [f"… {' '.join(text[first:])}", round(math.exp(each.score), 3)]
-        for text, each in zip(texts, found, strict=True)
-    ]
-    bars[1][1] = None
-    return {"kind": "bars", "bars": bars}
+    labels = [f"… {' '.join(text[first:])}" for text in texts]
+    return bars([labels[0], round(math.exp(found[0].score), 3)], [labels[1], None])
 
 
 def explanation(run: SentenceRun, word: str = "") -> Picture:
     """Of a word of the translation, or of the first: the source words with the most attention."""
     needed = next(each for each in run.needed if word in ("", run.tgt[each.row + 1]))
     best = needed.attention.argsort()[::-1][:3]
-    bars = [[needed.words[i], round(float(needed.attention[i]), 2)] for i in best]
-    return {"kind": "bars", "bars": bars, "named": "by attention", "covered": "by removal"}
+    each = ([needed.words[i], round(float(needed.attention[i]), 2)] for i in best)
+    return bars(*each, named="by attention", covered="by removal")
 
 
 OF_LESSONS: dict[str, Callable[[SentenceRun], Picture]] = {
@@ -131,63 +135,36 @@ OF_LESSONS: dict[str, Callable[[SentenceRun], Picture]] = {
 
 
 def map_of(sentence: str, head: str, covered: int | None = None) -> Picture:
-    """The map of a head, without a row. A row of cross-attention has the name of the word that is
-    written there."""
+    """The map of a head. A row of cross-attention has the name of the word that is written
+    there."""
     weights, rows, columns = claims.head_values(sentence, head, "attention")
     if not head.startswith("encoder"):
         rows = [*rows[1:], "</s>"]
-    picture = {"kind": "map", "rows": rows, "columns": columns, "cells": percents(weights)}
-    if covered is not None:
-        picture["cells"][covered] = []
-        picture["covered"] = covered
-    return picture
+    return grid(rows, columns, percents(weights), covered)
 
 
 def row_of_scores() -> Picture:
     """The largest of a row by softmax; the first is what the class computes."""
     row = sorted(claims.row(claims.S, "cross.3.3", "de").items(), key=lambda share: -share[1])[:4]
-    return {
-        "kind": "bars",
-        "bars": [[row[0][0], None], *([key, round(x, 2)] for key, x in row[1:])],
-    }
-
-
-def future() -> Picture:
-    weights, rows, _ = claims.head_values(claims.S, "decoder.1.3", "attention")
-    cells = percents(weights, np.tri(len(rows), dtype=bool))
-    return {"kind": "map", "rows": [], "columns": [], "cells": cells, "covered": "future"}
-
-
-def without_head() -> Picture:
-    bars = [["all heads", round(claims.probability(claims.S), 2)], ["without 3.3", None]]
-    return {"kind": "bars", "bars": bars}
-
-
-def while_it_learns() -> Picture:
-    """What *red* gets in the row of *rouge*, by training step."""
-    return {"kind": "bars", "bars": [[f"step {step:,}", None] for step in (256, 1024, 4096)]}
-
-
-def beams() -> Picture:
-    found = round(claims.probability(claims.P, claims.french(claims.P)), 3)
-    return {"kind": "bars", "bars": [["greedy", found], ["5 beams", None]]}
+    return bars([row[0][0], None], *([key, round(x, 2)] for key, x in row[1:]))
 
 
 def of_plan() -> list[Picture | None]:
     """A picture a step, in the order of class_plan.yaml; None: the class's own sentences."""
-    both = ("A cat chases a dog.", "A dog chases a cat.")
+    probability = claims.probability
     return [
         map_of(claims.S, "cross.3.3", covered=8),
         row_of_scores(),
-        future(),
-        {"kind": "bars", "bars": [[sentence, None] for sentence in both]},
-        without_head(),
+        without_future(claims.head_values(claims.S, "decoder.1.3", "attention")[0]),
+        bars(["A cat chases a dog.", None], ["A dog chases a cat.", None]),
+        bars(["all heads", round(probability(claims.S), 2)], ["without 3.3", None]),
         map_of(claims.S, "encoder.2.4"),
-        beams(),
-        while_it_learns(),
+        bars(["greedy", round(probability(claims.P, claims.french(claims.P)), 3)],
+             ["5 beams", None]),
+        bars(*([f"step {step:,}", None] for step in (256, 1024, 4096))),  # of *red* for *rouge*
         explanation(SentenceRun(claims.en_fr(), "en-fr", "I saw an old house."), "une"),
         None,
-    ]
+    ]  # fmt: skip
 
 
 def pictures() -> dict[str, Any]:

@@ -92,16 +92,13 @@ def changes() -> str:
 
 def places() -> str:
     """What changes can be made to, in models that differ in it."""
-    rows = [
-        "| a change of | places of `en-fr` | of `reviews` | of `induction` |",
-        "|---|---|---|---|",
-    ]
-    of_models = []
-    for name in ("en-fr", "reviews", "induction"):
-        model, of_model = load(name).model, {}
+    names = ("en-fr", "reviews", "induction")
+    rows = ["| a change of | places of `en-fr` | of `reviews` | of `induction` |", "|---" * 4 + "|"]
+    of_models = [{} for _ in names]
+    for name, of_model in zip(names, of_models, strict=True):
+        model = load(name).model
         for part in parts_of(model.sites(), model.sides()):
             of_model.setdefault(part.what, {})[f"`{part.kind}`"] = None
-        of_models.append(of_model)
     for what in of_models[0]:
         cells = (", ".join(of_model.get(what, {"–"})) for of_model in of_models)
         rows.append(f"| {what} | {' | '.join(cells)} |")
@@ -251,18 +248,14 @@ def results() -> set[type]:
 
 def types_of(of: Callable) -> Iterator[type]:
     """Ours: what a function returns; the bases of a class, and what its members return."""
-    names = vars(import_module(of.__module__)) | {
-        "pandas": pandas,
-        "xarray": xarray,
-        "Figure": Figure,
-    }
+    names = vars(import_module(of.__module__)) | {"pandas": pandas, "xarray": xarray}
     functions = [of]
     if isinstance(of, type):
         yield from filter(is_ours, of.__bases__)
         members = [member for name, member in vars(of).items() if not name.startswith("_")]
         functions = [getattr(m, "fget", getattr(m, "func", m)) for m in members]
     for function in filter(isfunction, functions):
-        returned = get_type_hints(function, names).get("return")
+        returned = get_type_hints(function, names | {"Figure": Figure}).get("return")
         yield from filter(is_ours, (returned, *get_args(returned)))
 
 

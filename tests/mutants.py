@@ -82,11 +82,11 @@ def _edits(tree: ast.AST, source: str) -> Iterator[tuple]:
             return  # an assertion too: that zip's arguments are equally long
         if inside:
             match node:
-                case ast.BinOp(left=left, op=op, right=right) if type(op) in SWAPPED:
-                    yield *place(node), f"(({text(left)}) {SWAPPED[type(op)]} ({text(right)}))"
-                case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in SWAPPED:
-                    yield *place(node), f"(({text(left)}) {SWAPPED[type(op)]} ({text(right)}))"
-                case ast.BoolOp(op=op, values=[left, right]):
+                case (
+                    ast.BinOp(left=left, op=op, right=right)
+                    | ast.Compare(left=left, ops=[op], comparators=[right])
+                    | ast.BoolOp(op=op, values=[left, right])
+                ) if type(op) in SWAPPED:
                     yield *place(node), f"(({text(left)}) {SWAPPED[type(op)]} ({text(right)}))"
                 case ast.UnaryOp(op=ast.Not(), operand=operand):
                     yield *place(node), f"({text(operand)})"
@@ -162,9 +162,7 @@ def run_tests(tests: list[str], tree: Path, limit: float) -> str:
     """What the first test that failed says; empty where all pass."""
     command = [*PYTEST, "-x", *tests]
     try:
-        done = subprocess.run(
-            command, cwd=tree, capture_output=True, text=True, timeout=limit, check=False
-        )
+        done = subprocess.run(command, cwd=tree, capture_output=True, text=True, timeout=limit)
     except subprocess.TimeoutExpired:
         return HANGS
     if done.stderr.startswith(NO_START):
@@ -182,10 +180,8 @@ def noticed(fault: Fault, tree: Path, baseline: Coverage) -> str:
     lines[fault.number - 1] = fault.planted + "\n"
     path.write_text("".join(lines), encoding="utf-8")
     try:
-        messages = (
-            run_tests(tests, tree, baseline.limit(tests)) for tests in baseline.groups(fault)
-        )
-        return next(filter(None, messages), "")
+        tried = (run_tests(some, tree, baseline.limit(some)) for some in baseline.groups(fault))
+        return next(filter(None, tried), "")
     finally:
         path.write_text(original, encoding="utf-8")
 
@@ -203,12 +199,8 @@ def main() -> int:
     parser.add_argument("--each", type=int, default=EACH, help="faults of a file")
     parser.add_argument("--most", type=int, help="of them all, a sample of this many")
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument(
-        "--only",
-        default="",
-        metavar="PATH",
-        help="files whose path has this in it, as a regular expression",
-    )
+    about = "files whose path has this in it, as a regular expression"
+    parser.add_argument("--only", default="", metavar="PATH", help=about)
     args = parser.parse_args()
     chosen = sample(args.of, args.each, args.seed)
     chosen = [fault for fault in chosen if re.search(args.only, fault.file)]

@@ -5,8 +5,34 @@ import subprocess
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from tests.waiting import wait_until
+
+# Writes down every name that a server looks up and every address that it connects or binds to.
+HOOK = """
+import os, sys
+def write(event, args):
+    if event in ("socket.connect", "socket.getaddrinfo", "socket.bind", "socket.sendto"):
+        where = args[0] if event == "socket.getaddrinfo" else args[1]
+        host = where[0] if isinstance(where, tuple) else where
+        with open(os.environ["HEADLIGHT_AUDIT"], "a") as file:
+            file.write(f"{event} {host}\\n")
+sys.addaudithook(write)
+"""
+LOCAL = "127.0.0.1", "localhost", "::1", "None"
+
+
+def audited(folder: Path) -> dict[str, str]:
+    """The environment in which a Python process writes its socket calls to folder/audit."""
+    (folder / "sitecustomize.py").write_text(HOOK)
+    return {"PYTHONPATH": str(folder), "HEADLIGHT_AUDIT": str(folder / "audit")}
+
+
+def asked_outside(folder: Path) -> list[list[str]]:
+    """Of the calls that `audited` wrote, those that leave this machine or let others in."""
+    events = [line.split() for line in (folder / "audit").read_text().splitlines()]
+    return [event for event in events if event[-1] not in LOCAL]
 
 
 def free_port() -> int:

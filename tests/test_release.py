@@ -16,32 +16,26 @@ from headlight.model.extras import EXTRAS, missing
 from tests import release
 from tests.conftest import ROOT
 
+CITED = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
 
 def test_the_version_is_the_same_everywhere():
-    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     newest = re.search(r"^## (\S+?),? ", changes, flags=re.MULTILINE)
-    assert cited["version"] == newest[1] == headlight.__version__
+    assert CITED["version"] == newest[1] == headlight.__version__
     assert re.fullmatch(r"\d+\.\d+\.\d+", headlight.__version__)
 
 
-def test_the_citation_has_what_its_format_requires():
-    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert {"cff-version", "message", "title", "authors"} <= {*cited}
-    assert cited["license"] == "MIT" and (ROOT / "LICENSE").read_text().startswith("MIT License")
-
-
-def test_the_requirements_are_the_core_and_the_app():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = project["optional-dependencies"]
+def test_the_requirements_are_the_core_and_the_app_and_the_citation_is_the_project():
+    extras = PROJECT["optional-dependencies"]
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    of_app = [*project["dependencies"], *extras["app"], *extras["bertviz"]]
+    of_app = [*PROJECT["dependencies"], *extras["app"], *extras["bertviz"]]
     assert sorted(of_app) == [line for line in lines if not line.startswith("#")]
-    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert project["keywords"] == cited["keywords"]
-    assert [each["name"] for each in project["authors"]] == [
-        each["name"] for each in cited["authors"]
-    ]
+    assert PROJECT["keywords"] == CITED["keywords"] and CITED["license"] == "MIT"
+    named = ([each["name"] for each in of["authors"]] for of in (PROJECT, CITED))
+    assert len({*map(tuple, named)}) == 1
+    assert (ROOT / "LICENSE").read_text().startswith("MIT License")
 
 
 # What an extra brings by way of another package
@@ -49,10 +43,9 @@ BROUGHT = {"starlette": "streamlit", "uvicorn": "streamlit", "traitlets": "anywi
 
 
 def test_a_missing_package_is_in_the_extra_that_is_named():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     names = metadata.packages_distributions()
     for extra, packages in EXTRAS.items():
-        asked = {re.split("[<>=]", each)[0] for each in project["optional-dependencies"][extra]}
+        asked = {re.split("[<>=]", each)[0] for each in PROJECT["optional-dependencies"][extra]}
         for package in packages:
             assert {BROUGHT.get(package, package), *names.get(package, ())} & asked, package
             assert f'pip install "headlight-attention[{extra}]"' in missing(f"{package}.inside")
@@ -80,12 +73,9 @@ WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
     "told", [ROOT / "CONTRIBUTING.md", ROOT / "AGENTS.md", *WORKFLOWS], ids=lambda file: file.name
 )
 def test_what_is_told_to_be_run_exists(told):
-    text = told.read_text(encoding="utf-8")
+    text, made = told.read_text(encoding="utf-8"), (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = {*re.findall(r"\bmake ([\w-]+)", text)}
-    made = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert targets and all(
-        re.search(rf"^{target}:", made, flags=re.MULTILINE) for target in targets
-    )
+    assert targets and targets <= {*re.findall(r"^([\w-]+):", made, flags=re.MULTILINE)}
     named = re.findall(r"(?<![\w/.])(?:tests|docs|app|model|assets)/[\w./-]*\w", text)
     assert [name for name in named if not (ROOT / name).exists()] == []
 
@@ -103,9 +93,8 @@ FORMATS = {  # files → the schema of their format
 @pytest.mark.parametrize(("files", "schema"), FORMATS.items())
 def test_a_file_for_another_tool_has_its_format(files, schema):
     found = sorted(map(str, ROOT.glob(files)))
-    done = CliRunner().invoke(
-        check_jsonschema.main, ["--builtin-schema", f"vendor.{schema}", *found]
-    )
+    arguments = ["--builtin-schema", f"vendor.{schema}", *found]
+    done = CliRunner().invoke(check_jsonschema.main, arguments)
     assert found and done.exit_code == 0, done.output
 
 

@@ -216,7 +216,6 @@ def settle(page: str) -> None:
         if not (first or notes.obeys):
             moved = address.differences(notes.query, opens.query_string)
             decided = set() if address.stays() else moved
-            notes.drawer = ""  # its links lead elsewhere
         chosen = {
             key: value
             for key, value in chosen.items()

@@ -32,6 +32,7 @@ RAISED = (
     "KeyboardInterrupt()", "GeneratorExit()", "ExceptionGroup('x', [ValueError()])", "RuntimeError('size of tensor a (1')",
     "RuntimeError('shapes cannot be multiplied (1x2 and 3x4)')", "TypeError('positional argument')",
 )  # fmt: skip
+TAKES = "*inputs", "a, b=None, c=None, d=None, e=None, f=None", "x", ""
 HELPERS = """
 import numpy as np
 import torch
@@ -114,20 +115,11 @@ def files(count: int, seed: int = 0) -> Iterator[tuple[str, str, str]]:
         elif kind == "changed":
             yield kind, row.part, source_of(row, chance, changed)
         elif kind == "odd":
-            what = (
-                f"return {chance.choice(RETURNED)}"
-                if chance.random() < 0.6
-                else f"raise {chance.choice(RAISED)}"
-            )
-            takes = chance.choice(("*inputs", "a, b=None, c=None, d=None, e=None, f=None", "x", ""))
-            yield "broken", row.part, f"{HELPERS}\ndef {row.part}({takes}):\n    {what}\n"
+            returns = chance.random() < 0.6
+            what = f"{'return' if returns else 'raise'} {chance.choice(RETURNED if returns else RAISED)}"
+            text = f"{HELPERS}\ndef {row.part}({chance.choice(TAKES)}):\n    {what}\n"
+            yield "broken", row.part, text
         else:
             text = source_of(row)
-            at = chance.randrange(len(text))
-            yield (
-                "cut",
-                row.part,
-                text[:at]
-                + chance.choice(("", "\0", "((", "\t", "é", "\r"))
-                + text[at + chance.randrange(9) :],
-            )
+            at, odd = chance.randrange(len(text)), chance.choice(("", "\0", "((", "\t", "é", "\r"))
+            yield "cut", row.part, text[:at] + odd + text[at + chance.randrange(9) :]

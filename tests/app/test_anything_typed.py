@@ -186,8 +186,13 @@ def test_changes_are_made_or_refused_in_a_sentence(line, text):
 NUMBER = st.integers() | st.floats()
 VALUE = st.none() | st.booleans() | NUMBER | TEXT | st.lists(TEXT | NUMBER, max_size=3)
 CHOSEN = st.dictionaries(st.sampled_from([*SETTINGS, "x"]), VALUE, max_size=8)
+BEYOND = ["inf", "-inf", "1e400", "Infinity", "nan", "9" * 400, "-" + "9" * 400, "1e308", "5e-324",
+          "-0", "0x10", "٣", "1_0", "2.5", "1e0", " 3", ""]  # fmt: skip
+LIMITS = {limit + by for setting in SETTINGS.values() if type(setting.default) in (int, float)
+          for limit in (setting.least, setting.most) for by in (-1, 0, 1)}  # fmt: skip
+NUMBERS = NUMBER.map(str) | st.sampled_from([*BEYOND, *map(str, sorted(LIMITS))])
 ADDRESS = st.dictionaries(
-    st.sampled_from(list(SETTINGS)), st.lists(TEXT | NUMBER.map(str), max_size=3), max_size=8
+    st.sampled_from([*SETTINGS]), st.lists(TEXT | NUMBERS, max_size=3), max_size=8
 )
 
 

@@ -3,7 +3,6 @@
 import http.client
 import re
 from contextlib import contextmanager
-from pathlib import Path
 from threading import Thread
 from urllib.parse import urlsplit
 
@@ -16,7 +15,7 @@ from starlette.routing import Route
 from headlight.app.server import lan, replicas
 from headlight.app.server.rooms import LETTERS
 from tests.app.test_killed import serving
-from tests.app.test_serve import listens, needs_nginx, nginx
+from tests.app.test_serve import needs_nginx, nginx, running_nginx
 from tests.conftest import ROOT
 from tests.servers import free_port
 from tests.waiting import wait_until
@@ -36,19 +35,11 @@ server {{ listen 127.0.0.1:{port};
 @contextmanager
 def documented(behind: str):
     """The address of nginx with the lines of the documentation, before an app."""
-    port, folder = free_port(), replicas.folder_for_nginx()
-    file: Path = folder / "nginx.conf"
     lines = DOCUMENTED.replace("http://127.0.0.1:8501", behind)
     assert lines != DOCUMENTED
-    file.write_text(HEAD.format(folder=folder, port=port) + lines + "}}")
-    process = replicas.Child(["nginx", "-p", folder, "-e", "stderr", "-c", file], [folder])
-    try:
-        wait_until(listens, port)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait(10)
-        process.end_group()
+    head = lambda port, folder: HEAD.format(folder=folder, port=port) + lines + "}}"  # noqa: E731
+    with running_nginx(head) as (address, _):
+        yield address
 
 
 @contextmanager
@@ -86,14 +77,11 @@ def test_each_visitor_is_counted_by_their_own_address(processes, named, monkeypa
     monkeypatch.setenv(lan.PROXY, named)
     believed = replicas.Service(1, processes, []).environment[lan.BELIEVED]
     visitors = "127.0.0.5", "127.0.0.6", "127.0.0.1"
-    with (
-        counting(believed, monkeypatch) as port,
-        nginx({"replica1": port}) as inner,
-        documented(inner if processes > 1 else f"http://127.0.0.1:{port}") as outer,
-    ):
-        seen = [ask(outer, each)[1] for each in visitors]
-        assert seen == [*(visitors if named else ["127.0.0.1"] * 3)]
+    with counting(believed, monkeypatch) as port, nginx({"replica1": port}) as inner:
         direct = inner if processes > 1 else f"http://127.0.0.1:{port}"
+        with documented(direct) as outer:
+            seen = [ask(outer, each)[1] for each in visitors]
+        assert seen == [*(visitors if named else ["127.0.0.1"] * 3)]
         assert [ask(direct, each)[1] for each in visitors[:2]] == [*visitors[:2]]
 
 

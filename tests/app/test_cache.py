@@ -23,21 +23,13 @@ from headlight.model.probing.trace import Pass
 def test_cache_holds_no_more_bytes_than_it_may():
     cache, made = ByteBoundedCache(limit=10), []
 
-    def get(key):
-        return cache.get(key, lambda: made.append(key) or key, lambda value: 4)
+    def get(key, size=4):
+        return cache.get(key, lambda: made.append(key) or key, lambda value: size)
 
-    assert [get(k) for k in "aba"] == ["a", "b", "a"] and made == ["a", "b"]
-    get("c")  # 12 bytes: b, least recently used, goes
-    assert list(cache.entries) == ["a", "c"]
-    get("b")
-    assert made == ["a", "b", "c", "b"]
-
-
-def test_a_result_larger_than_the_limit_is_still_given():
-    cache = ByteBoundedCache(limit=10)
-    assert cache.get("huge", lambda: "huge", lambda value: 99) == "huge"
-    cache.get("small", lambda: "small", lambda value: 1)
-    assert list(cache.entries) == ["small"]
+    assert [get(k) for k in "abacb"] == [*"abacb"] and made == ["a", "b", "c", "b"]
+    assert list(cache.entries) == ["c", "b"]  # the least recently used goes
+    assert get("huge", 99) == "huge" and get("small", 1) == "small"
+    assert list(cache.entries) == ["small"]  # what is larger than the limit is still given
 
 
 def test_cache_holds_no_more_results_than_it_may_and_tells_which_went():
@@ -67,12 +59,8 @@ def test_the_two_used_last_stay_however_large():
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_what_all_ask_for_at_once_is_made_once_and_anew_where_that_failed(fails):
-    cache, begun, release, made = (
-        ByteBoundedCache(limit=10),
-        threading.Event(),
-        threading.Event(),
-        [],
-    )
+    cache, made = ByteBoundedCache(limit=10), []
+    begun, release = threading.Event(), threading.Event()
 
     def make():
         made.append(threading.current_thread())

@@ -64,6 +64,10 @@ BROKEN = {
     "weights that lead nowhere": leads_nowhere,
     "no tokenizer": lambda folder: (folder / "tokenizer.json").unlink(),
 }
+OTHERS = {
+    "it opens on a head": carded(opens={"kind": "encoder", "layer": 0, "head": 2}),
+    "its tokenizer fails": fails_on_pairs,
+}
 ODD = {  # what is odd, and no reason not to read the model
     "the title is a list": carded(title=["a"], look_for={"a": 1}),
     "half a character in the title": carded(title="\ud800"),
@@ -74,12 +78,6 @@ ODD = {  # what is odd, and no reason not to read the model
     "it opens on a head it lacks": carded(opens={"kind": "cross", "layer": 9, "head": 0}),
     "a snapshot that is none": with_bytes("snapshots/step-000010.safetensors", b"not weights"),
     "a snapshot of no step": with_bytes("snapshots/step-last.safetensors", b"not weights"),
-}
-
-
-OTHERS = {
-    "it opens on a head": carded(opens={"kind": "encoder", "layer": 0, "head": 2}),
-    "its tokenizer fails": fails_on_pairs,
 }
 
 
@@ -169,12 +167,11 @@ def test_how_much_of_a_large_model_is_read_is_said(page, monkeypatch, tmp_path):
     monkeypatch.setattr(DeltaGenerator, "progress", lambda self, *told: said.append(told))
     write(tmp_path, "gpt2")
     monkeypatch.setattr(catalog, "folders", lambda: {"theirs": tmp_path})
-    with catalog._progress("theirs") as progress:
-        catalog._read("theirs", "final", "cpu", progress)
-    assert not said
-    monkeypatch.setattr(catalog, "LARGE", 1)
-    with catalog._progress("theirs") as progress:
-        catalog._read("theirs", "final", "cpu", progress)
+    for large in (catalog.LARGE, 1):
+        assert not said
+        monkeypatch.setattr(catalog, "LARGE", large)
+        with catalog._progress("theirs") as progress:
+            catalog._read("theirs", "final", "cpu", progress)
     percents = [percent for percent, _ in said]
     assert percents == sorted({*percents}) and percents[-1] == 100 and 0 < percents[0] < 100
     assert said[-1][1] == "Loading theirs: 0 of 0 million parameters"

@@ -94,10 +94,9 @@ def test_a_file_runs_in_a_process_of_its_own(file, name, code, said):
 
 def test_the_command_says_why_a_file_does_not_run(here, capsys, tmp_path):
     (tmp_path / "mine.py").write_text("import torch\nx = 1 / 0\n")
-    code, said = run(capsys, f"{tmp_path / 'mine.py'}:model")
-    assert code == 2 and said.startswith("Line 2: ")
-    code, _ = run(capsys, f"{tmp_path / 'nothing.py'}:model")
-    assert code == 2
+    for name, said in (("mine", "Line 2: "), ("nothing", "")):
+        code, told = run(capsys, f"{tmp_path / name}.py:model")
+        assert code == 2 and told.startswith(said)
 
 
 class Leaks(nn.Module):
@@ -138,9 +137,6 @@ def test_red_is_what_breaks_the_law_and_mended_nothing_does(name):
 
 
 def test_loss_and_decoding_have_the_same_form():
-    assert checkup.loss(lambda model, src, tgt: model(src, tgt).sum() * 0, size=20) is not None
-    found = (
-        checkup.loss(lambda model, src, tgt: model(src, tgt).sum() * 0, size=20),
-        checkup.decoding(lambda model, src: []),
-    )
-    assert all(each._repr_html_().startswith("<iframe") for each in found)
+    loss = checkup.loss(lambda model, src, tgt: model(src, tgt).sum() * 0, size=20)
+    for each in (loss, checkup.decoding(lambda model, src: [])):
+        assert each is not None and each._repr_html_().startswith("<iframe")

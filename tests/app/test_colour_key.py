@@ -51,17 +51,12 @@ def test_a_page_names_its_scale(page, name):
 
 def test_matrices_of_one_scale_share_it():
     score = np.array([[3.0, -44.6], [np.nan, 1.0]])
-    matrix = {"row_name": "query", "column_name": "key"}
-    shown = [
-        Matrix("q·kᵀ", score, **matrix),
-        Matrix("weights", np.eye(2), weights=True, **matrix),
-        Matrix("masked", score, **matrix),
-    ]
-    both, weights = scales(shown)
+    matrices = (("q·kᵀ", score, False), ("weights", np.eye(2), True), ("masked", score, False))
+    both, weights = scales([Matrix(n, x, "query", "key", weights=w) for n, x, w in matrices])
     assert both == Scale("q·kᵀ, masked", theme.DIFFERENCES, "value −45", "45")
     assert weights == Scale("weights", theme.INKED, "0", "1")
 
 
 def test_a_name_is_shown_as_text():
-    assert "&lt;b&gt;" in Swatch("<b>", theme.FOCUS).html()
-    assert "&lt;b&gt;" in Scale("<b>", theme.INKED, "0", "1").html()
+    for each in (Swatch("<b>", theme.FOCUS), Scale("<b>", theme.INKED, "0", "1")):
+        assert "&lt;b&gt;" in each.html()

@@ -21,9 +21,10 @@ from headlight.model.probing.changes import CannotChange, parse, written
 from headlight.model.probing.run import FINAL, Run
 
 NAMES = sorted(folder.name for folder in SHIPPED.iterdir())
-CHANGES = ("off", "mean", "uniform", "skip", "hide", "mask", "forbid", "temperature", "weight",
-           "positions")  # fmt: skip
-ACTS = (*CHANGES, "causal", "src_padding", "tgt_padding", "padding", "step", "comparison")
+ACTS = (
+    "off", "mean", "uniform", "skip", "hide", "mask", "forbid", "temperature", "weight",
+    "positions", "causal", "src_padding", "tgt_padding", "padding", "step", "comparison",
+)  # fmt: skip
 SENTENCES = 4  # of each model
 EACH = 30  # acts of one test
 SHORT, LONG = [0], [*range(1, 10)]
@@ -93,14 +94,12 @@ def drawn(seed):
     return runs
 
 
-def effect_of(act, line, plain, after, monkeypatch, shows=THIS) -> Effect:
+def effect_of(act, line, plain, after, monkeypatch) -> Effect:
     """What the app says and marks, for settings that select these runs."""
-    other = own(plain.checkpoint).decode(after.texts[0])
+    other, is_other = own(plain.checkpoint).decode(after.texts[0]), act == "comparison"
     values = {"line": line, "target": "", "other": other, "other_model": "", "other_step": ""}
-    values["shows"] = shows
-    is_other = act == "comparison"
     shown = plain if is_other else after
-    monkeypatch.setattr(effect.session, "values", lambda: values)
+    monkeypatch.setattr(effect.session, "values", lambda: values | {"shows": THIS})
     monkeypatch.setattr(effect.session, "context", lambda: SimpleNamespace(has_other=is_other))
     monkeypatch.setattr(effect.selection, "view", lambda run=shown: view_of(run))
     monkeypatch.setattr(effect.selection, "run", lambda changed=None: shown)

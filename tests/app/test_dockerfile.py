@@ -45,14 +45,11 @@ def image(tmp_path):
     for source, target in map(str.split, of("COPY")):
         for file in [ROOT / source, *(ROOT / source).rglob("*")]:
             name = file.relative_to(ROOT)
-            if (
-                any(name.match(one) for path in (name, *name.parents) for one in patterns)
-                or file.is_dir()
-            ):
-                continue
-            copied = tmp_path / target / file.relative_to(ROOT / source)
-            copied.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(file, copied)
+            ignored = any(path.match(one) for path in (name, *name.parents) for one in patterns)
+            if not ignored and not file.is_dir():
+                copied = tmp_path / target / file.relative_to(ROOT / source)
+                copied.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(file, copied)
     folders = [path for path in [tmp_path, *tmp_path.rglob("*")] if path.is_dir()]
     for folder in folders:
         folder.chmod(0o555)

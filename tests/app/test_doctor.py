@@ -34,38 +34,29 @@ def test_a_machine_that_runs_the_tests_is_well(capsys):
     assert f"PyTorch    {torch.__version__}" in lines[2]
 
 
-def no_packages(monkeypatch):
-    def version(name):
-        raise importlib.metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(importlib.metadata, "version", version)
+def absent(name):
+    raise importlib.metadata.PackageNotFoundError(name)
 
 
-def no_psutil(monkeypatch):
-    monkeypatch.setitem(sys.modules, "psutil", None)
+def memory():
+    return SimpleNamespace(available=3e8, total=2e9)
 
 
-@pytest.mark.parametrize(
-    ("spoil", "line", "says"),
-    [
-        (lambda m: m.setattr(sys, "version_info", (3, 10)), 1, "Python 3.11 or newer"),
-        (lambda m: m.setattr(torch, "__version__", "2.5.1+cpu"), 2, "2.5.1.*too old.*>=2.6"),
-        (no_packages, 3, "streamlit, plotly.*missing.*attention.app"),
-        (
-            lambda m: m.setattr(
-                psutil, "virtual_memory", lambda: SimpleNamespace(available=3e8, total=2e9)
-            ),
-            6,
-            "0.3 GB free",
-        ),
-        (no_psutil, 6, "psutil.*pip install"),
-        (
-            lambda m: m.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1e8)),
-            7,
-            "0.1 GB free",
-        ),
-    ],
-)
+def disk(_):
+    return SimpleNamespace(free=1e8)
+
+
+SPOILT = [  # what is replaced, the line that says so, and what it says
+    (lambda m: m.setattr(sys, "version_info", (3, 10)), 1, "Python 3.11 or newer"),
+    (lambda m: m.setattr(torch, "__version__", "2.5.1+cpu"), 2, "2.5.1.*too old.*>=2.6"),
+    (lambda m: m.setattr(importlib.metadata, "version", absent), 3, "streamlit, plotly.*missing"),
+    (lambda m: m.setattr(psutil, "virtual_memory", memory), 6, "0.3 GB free"),
+    (lambda m: m.setitem(sys.modules, "psutil", None), 6, "psutil.*pip install"),
+    (lambda m: m.setattr(shutil, "disk_usage", disk), 7, "0.1 GB free"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "line", "says"), SPOILT)
 def test_what_is_wrong_is_named_and_the_rest_is_still_checked(
     monkeypatch, capsys, spoil, line, says
 ):

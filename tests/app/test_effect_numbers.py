@@ -29,28 +29,23 @@ def probability(model, text, changes="", row=None, token=None):
 @pytest.mark.parametrize("row", [None, 2])
 def test_what_is_needed_most_is_that_of_passes_of_our_own(opened, en_de, row):
     more = {} if row is None else {"score_at": str(row + 1)}
-    page = finished(unfold(opened(**more), "all_effects"))
-    heads = [
-        (kind, site.layer, head)
-        for kind, sites in en_de.trace(TEXT).kinds.items()
-        for site in sites
-        for head in range(site.n_heads)
-    ]
-    token = None if row is None else int(en_de.trace(TEXT).logits[row].argmax())
+    page, trace = finished(unfold(opened(**more), "all_effects")), en_de.trace(TEXT)
+    token = None if row is None else int(trace.logits[row].argmax())
     left = {
-        head: probability(en_de, TEXT, f"{head[0]}.{head[1] + 1}.{head[2] + 1}=off", row, token)
-        for head in heads
+        (site.kind, site.layer + 1, head + 1): probability(
+            en_de, TEXT, f"{site.kind}.{site.layer + 1}.{head + 1}=off", row, token
+        )
+        for site in trace.sites
+        for head in range(site.n_heads)
     }
-    kind, layer, head = min(left, key=left.get)
+    kind, layer, head = place = min(left, key=left.get)
     name = {"cross": "cross-attention"}.get(kind, f"{kind} self-attention")
     before = findings.percent(probability(en_de, TEXT, "", row, token))
-    after = findings.percent(left[kind, layer, head])
     what = "the output" if row is None else f"“{en_de.outputs([token])[0]}”"
-    expected = f"probability of {what} falls from {before} to {after}, more than without any other"
     assert (
-        f"In this text, without *{name}, layer {layer + 1}, head {head + 1}*, the {expected}"
-        in said(page)
-    )
+        f"In this text, without *{name}, layer {layer}, head {head}*, the probability of {what} "
+        f"falls from {before} to {findings.percent(left[place])}, more than without any other"
+    ) in said(page)
 
 
 @pytest.mark.parametrize("view", ["stage", "take-away"])
@@ -83,24 +78,6 @@ def test_the_table_names_a_part_before_its_effect(opened, en_de):
     assert "Source: 2 dog" in set(finished(page).dataframe[0].value["part"])
 
 
-def test_nothing_is_said_to_be_needed_where_nothing_is():
-    said = findings.most_needed("a", "head", "the output", 0.5, 0.4995)
-    assert said == [("Almost nothing is lost without any single head.", "")]
-    assert findings.most_needed("a", "head", "the output", 0.5, 0.6)[0][0].startswith("No prob")
-
-
-def test_where_all_is_improbable_log_probabilities_are_compared():
-    before, after = 1e-5, 1e-5 * np.exp(-3.18)
-    said = findings.most_needed("a", "head", "the output", before, after)
-    assert "".join(text for text, _ in said) == (
-        "In this text, without a, the log-probability of the output falls by 3.18, more than "
-        "without any other head."
-    )
-    (sentence,) = findings.without_head("A head", "the output", after, before)
-    assert sentence[0].endswith("stays below 0.1%; the log-probability rises by 3.18.")
-    assert findings.most_needed("a", "head", "the output", 0, 0)[0][0].startswith("No prob")
-
-
 def test_the_selected_head_is_told_and_a_row_selects_another(opened, en_de):
     page = unfold(opened(kind="cross", layer="2", head="3"), "all_effects")
     page = finished(page)
@@ -118,10 +95,26 @@ def test_the_selected_head_is_told_and_a_row_selects_another(opened, en_de):
     assert f"{name} is off." in said(finished(page.run()))
 
 
-def test_without_a_head_its_probability_may_stay():
-    (sentence,) = findings.without_head("A head", "the output", 0.5, 0.4995)
-    assert sentence[0] == "A head: without it, the probability of the output stays the same."
-    (sentence,) = findings.without_head("A head", "the output", 0.101, 0.103)
-    assert sentence[0].endswith("stays at 10%.")
-    (sentence,) = findings.without_head("A head", "the output", 0.1, 0.3)
-    assert sentence[0].endswith("rises from 10% to 30%.")
+SMALL, FAR = 1e-5, 1e-5 * np.exp(-3.18)
+NEEDED = {  # before, after → what is said of the part that is needed most
+    (0.5, 0.4995): "Almost nothing is lost without any single head.",
+    (0.5, 0.6): "No prob",
+    (0, 0): "No prob",
+    (SMALL, FAR): "In this text, without a, the log-probability of the output falls by 3.18, more "
+    "than without any other head.",
+}
+WITHOUT = {  # … of the selected head
+    (0.5, 0.4995): "A head: without it, the probability of the output stays the same.",
+    (0.101, 0.103): "stays at 10%.",
+    (0.1, 0.3): "rises from 10% to 30%.",
+    (FAR, SMALL): "stays below 0.1%; the log-probability rises by 3.18.",
+}
+
+
+def test_small_changes_are_none_and_small_probabilities_are_compared_by_their_logarithms():
+    for both, said in NEEDED.items():
+        found = findings.most_needed("a", "head", "the output", *both)
+        assert "".join(text for text, _ in found).startswith(said)
+    for both, said in WITHOUT.items():
+        ((found, _),) = findings.without_head("A head", "the output", *both)
+        assert found.endswith(said)

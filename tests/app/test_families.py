@@ -17,7 +17,7 @@ from headlight.model.analysis.architecture import blocks
 from headlight.model.checkpoint import load
 from headlight.model.families.rotary import Rotation
 from headlight.model.pretrained.contents import ROUNDED
-from tests.app.common import plain_text
+from headlight.model.probing.head_steps import head_steps
 from tests.model.pretrained.folders import FAMILIES, in_doubles, write
 from tests.model.pretrained.test_sentence_encoders import DENSE, encoder
 
@@ -39,15 +39,6 @@ def models(folders):
 
 
 @pytest.fixture
-def opened(page):
-    def open_with(name, key="", **more):
-        page.query_params.update(dict(model=name, source=TEXT) | more)
-        return page.switch_page(key or HOME).run()
-
-    return open_with
-
-
-@pytest.fixture
 def double(models):
     write(models / "double", "qwen3")
     in_doubles(models / "double")
@@ -66,12 +57,7 @@ def test_the_figure_says_where_the_parameters_are_and_whether_they_are_rounded(d
         assert (ROUNDED in said) == (name == double)
 
 
-EXAMPLES = {
-    "bert": "[MASK]",
-    "gpt2": "the capital of",
-    "qwen3": "the capital of",
-    "marian": "apples",
-}
+EXAMPLES = dict(bert="[MASK]", gpt2="the capital of", qwen3="the capital of", marian="apples")
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -112,34 +98,30 @@ def test_blocks_say_what_such_a_model_has(folders, name):
 @pytest.mark.parametrize("pooling", ["mean", "max", "cls", "lasttoken"])
 def test_a_sentence_encoder_says_how_it_makes_its_vector(page, folders, pooling):
     """In the figure of the model: what its pooling takes, its linear maps and the length."""
-    name = f"encoder-{pooling}"
-    maps = encoder(
-        folders / "minilm", folders / name, {"pooling_mode": pooling}, DENSE["two"], True
-    )
+    name, modes = f"encoder-{pooling}", {"pooling_mode": pooling}
+    maps = encoder(folders / "minilm", folders / name, modes, DENSE["two"], True)
     page.query_params.update(dict(model=name, source=TEXT))
-    well(page.switch_page("stage").run())
+    page.switch_page("stage").run()
+    assert not page.exception and not page.error
     checkpoint = load(folders / name)
     run = checkpoint.run(TEXT)
-    told = output_texts.output(checkpoint, run, lambda: checkpoint.trace_run(run))
+    trace = checkpoint.trace_run(run)
+    told = output_texts.output(checkpoint, run, lambda: trace)
     assert told == ("Output", "an embedding of 7 numbers")
-    trace = checkpoint.trace(TEXT)
     shown = {block.part: block for block in blocks(checkpoint.model, {"src": 5})}
-    said = {
-        part: block_texts.explained(checkpoint.model, trace, shown[part])
-        for part in ("pooling", "dense")
-    }
+    pooled, dense = (
+        block_texts.explained(checkpoint.model, trace, shown[part]) for part in ("pooling", "dense")
+    )
     takes = dict(mean="the mean", max="the maximum", cls="its first token", lasttoken="its last")
-    assert takes[pooling] in said["pooling"] and "length" not in said["pooling"]
-    assert "24 → 40" in said["dense"] and "40 → 7 and a GELU" in said["dense"]
-    assert "divided by its length" in said["dense"] and shown["dense"].shape == (1, 7)
+    assert takes[pooling] in pooled and "length" not in pooled
+    assert "24 → 40" in dense and "40 → 7 and a GELU" in dense
+    assert "divided by its length" in dense and shown["dense"].shape == (1, 7)
     numbers = sum(p.numel() for linear, _ in maps for p in linear.parameters())
     assert shown["dense"].parameters == numbers
 
 
 def test_queries_and_keys_are_those_that_are_compared(folders):
     """Turned ones, of the shared key head: their product over √d_head is the model's score."""
-    from headlight.model.probing.head_steps import head_steps
-
     checkpoint = load(folders / "llama-groups")
     run = checkpoint.run(TEXT)
     trace = checkpoint.trace_run(run)
@@ -164,19 +146,11 @@ def test_angles_stand_in_the_place_of_a_table(folders):
     assert np.allclose(np.sin(found), sine, atol=1e-5)
 
 
-def well(page, *allowed):
-    """Whether nothing is wrong but what may be said."""
-    assert not page.exception, [one.value for one in page.exception]
-    said = [plain_text(error.value) for error in page.error]
-    assert all(any(part in text for part in allowed) for text in said), said
-    return True
-
-
-def test_a_text_that_does_not_fit_into_memory_is_told(opened, monkeypatch):
+def test_a_text_that_does_not_fit_into_memory_is_told(page, monkeypatch):
     """In a sentence with both numbers, where a page needs the weights."""
     monkeypatch.setattr("headlight.model.probing.trace.available", lambda: 10)
-    page = opened("gpt2", source="A text that no other test has traced.")
-    page.run()
+    page.query_params.update(model="gpt2", source="A text that no other test has traced.")
+    page.switch_page(HOME).run()
     assert not page.exception
     said = [one.value for one in (*page.error, *page.warning, *page.info)]
     assert any("Use a shorter text" in one for one in said), said

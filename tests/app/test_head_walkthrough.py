@@ -1,17 +1,16 @@
 """The walk through one head: its pictures are the trace's numbers, its sums come out by hand, its
 code is the code that ran."""
 
-import importlib.util
-import json
+import importlib
 import math
 import re
+import sys
 import textwrap
 
 import numpy as np
 import pytest
 import torch
 
-from headlight.app.components.matrix import Matrix, pack
 from headlight.app.state.options import STEPS
 from headlight.app.views._by_hand import by_hand
 from headlight.app.views._head_walkthrough import MOST_TERMS, Walkthrough
@@ -191,52 +190,30 @@ def test_masks_and_padding_are_those_of_the_trace():
             assert np.array_equal(inside.mask, whole.attention[kind][1, 2] > 0)
 
 
-def test_the_code_shown_is_the_code_that_ran(tmp_path):
+def test_the_code_shown_is_the_code_that_ran(tmp_path, monkeypatch):
     """A line changed in a copy is seen on the page, and in what it computes."""
     source = (SHIPPED.parent.parent / "model" / "transformer.py").read_text(encoding="utf-8")
     changed = source.replace("heads = self.dropout(weights) @ v", "heads = weights @ (2 * v)")
     assert changed != source
-    path = tmp_path / "changed.py"
-    path.write_text(changed, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("changed", path)
-    module = importlib.util.module_from_spec(spec)
-    import sys
-
-    sys.modules["changed"] = module
-    try:
-        spec.loader.exec_module(module)
-        assert code_lines(module.MultiHeadAttention.forward, "@ v", "(2 * v)").endswith(
-            "heads = weights @ (2 * v)  # (batch, heads, query, d_head)"
-        )
-        ours = code_lines(MultiHeadAttention.forward, "@ v", "(2 * v)")
-        assert "(2 * v)" not in ours and "@ v" in ours
-        model = random_model("paper")
-        attention = model.encoder.layers[0].self_attn
-        theirs = module.MultiHeadAttention(24, 4)
-        theirs.load_state_dict(attention.state_dict())
-        x = torch.randn(1, 5, 24)
-        with torch.no_grad():
-            doubled = theirs(x, x, x) - theirs.output.bias
-            assert torch.allclose(
-                doubled, 2 * (attention(x, x, x) - attention.output.bias), atol=1e-5
-            )
-    finally:
-        del sys.modules["changed"]
+    (tmp_path / "changed.py").write_text(changed, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("changed")
+    monkeypatch.setitem(sys.modules, "changed", sys.modules.pop("changed"))  # gone at the end
+    assert code_lines(module.MultiHeadAttention.forward, "@ v", "(2 * v)").endswith(
+        "heads = weights @ (2 * v)  # (batch, heads, query, d_head)"
+    )
+    ours = code_lines(MultiHeadAttention.forward, "@ v", "(2 * v)")
+    assert "(2 * v)" not in ours and "@ v" in ours
+    attention = random_model("paper").encoder.layers[0].self_attn
+    theirs, x = module.MultiHeadAttention(24, 4), torch.randn(1, 5, 24)
+    theirs.load_state_dict(attention.state_dict())
+    with torch.no_grad():
+        doubled = theirs(x, x, x) - theirs.output.bias
+        once = attention(x, x, x) - attention.output.bias
+    assert torch.allclose(doubled, 2 * once, atol=1e-5)
 
 
 def test_digits_are_as_few_as_come_out():
     assert by_hand(sum, [[0.14, 0.84]]) == (["0.14", "0.84"], "0.98")
     texts, total = by_hand(sum, [[0.004, 0.004]])  # 0.00 + 0.00 would not be 0.01
     assert texts == ["0.004", "0.004"] and total == "0.01"
-
-
-def test_a_packed_matrix_can_be_read_back():
-    values = np.arange(6, dtype=np.float32).reshape(2, 3)
-    packed = pack(
-        [Matrix("a", values, "rows", "columns", ["<x>", "ü"]), Matrix("b", values, "", "")]
-    )
-    size = int.from_bytes(packed[:4], "little")
-    header = json.loads(packed[4 : 4 + size])
-    assert header["matrices"][0]["rows"] == ["<x>", "ü"]
-    cells = np.frombuffer(packed[4 + size :], np.float32)
-    assert np.array_equal(cells, np.concatenate([values.ravel()] * 2))

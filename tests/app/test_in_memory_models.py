@@ -73,25 +73,20 @@ def test_a_shipped_name_stays_the_shipped_models(mine, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
+    ("arguments", "says"),
     [
-        ("absent", "has nothing called absent"),
-        ("number", "int is not a model of transformers"),
-        ("not a name", "--live takes a script"),
+        (["--live", "FILE:absent"], "has nothing called absent"),
+        (["--live", "FILE:number"], "int is not a model of transformers"),
+        (["--live", "FILE:not a name"], "--live takes a script"),
+        (["--live", "absent.py:model"], "There is no script absent.py.\n"),
+        (["--serve", "--live", "script.py:model"], "this machine alone"),
     ],
 )
-def test_what_a_script_does_not_hold_is_a_sentence(name, says, tmp_path, capsys):
+def test_what_cannot_be_served_is_a_sentence(arguments, says, tmp_path, capsys):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT.format(folder=tmp_path / "model"))
-    assert main(["--live", f"{script}:{name}"]) == 2
+    assert main([each.replace("FILE", str(script)) for each in arguments]) == 2
     assert says in capsys.readouterr().err
-
-
-def test_live_is_for_this_machine_alone(capsys):
-    assert main(["--serve", "--live", "script.py:model"]) == 2
-    assert "this machine alone" in capsys.readouterr().err
-    assert main(["--live", "absent.py:model"]) == 2
-    assert capsys.readouterr().err == "There is no script absent.py.\n"
 
 
 @pytest.mark.parametrize("name", ["model", "pair", "made"])

@@ -86,10 +86,10 @@ def wrong_answer(question):
     if question.kind == CHOOSE:
         return next(choice for choice in question.choices if choice != question.answer)
     if question.kind == NUMBER:
-        return "98765"
+        return 98765
     if question.answer.ndim == 2:
-        return (~question.answer).tolist()
-    return np.eye(len(question.answer))[question.answer.argmin()].tolist()
+        return ~question.answer
+    return np.eye(len(question.answer))[question.answer.argmin()]
 
 
 def give(page, right=True):
@@ -98,22 +98,21 @@ def give(page, right=True):
     question, step = now.question, f"{now.lesson.name} {now.step.number} {now.attempt}"
     if question.kind in (DO, FIND) and not right:
         return click(page, "show_answer")
+    answer = question.answer if right or question.kind in (DO, FIND) else wrong_answer(question)
     if question.kind == CHOOSE:
-        answer = question.answer if right else wrong_answer(question)
         click(page, f"choice {question.choices.index(answer)} {step}")
     elif question.kind == NUMBER:
-        answer = repr(float(question.answer)) if right else wrong_answer(question)
-        page.text_input(key=f"number {step}").set_value(answer)
+        page.text_input(key=f"number {step}").set_value(repr(float(answer)))
         page.button(key=f"FormSubmitter:form {step}-Answer").click().run()
     elif question.kind == FIND:
-        kind, layer, head = min(question.answer)
-        site = now.run.base.kinds[kind][layer]
-        page.session_state["kind"] = kind
-        page.session_state["layer"], page.session_state["head"] = site.layer + 1, head + 1
+        kind, layer, head = min(answer)
+        chosen = kind, now.run.base.kinds[kind][layer].layer + 1, head + 1
+        for key, value in zip(("kind", "layer", "head"), chosen, strict=True):
+            page.session_state[key] = value
         page.run()
         click(page, f"find {step}")
     elif question.kind == DO:
-        act = dict(question.answer)
+        act = dict(answer)
         if "query" in act:
             memo(page).lesson.query = act.pop("query")
         for key, value in act.items():
@@ -123,12 +122,10 @@ def give(page, right=True):
             page.session_state["seed"] = 1
             page.run()
     elif question.kind == PAINT:
-        answer = question.answer.tolist() if right else wrong_answer(question)
-        memo(page).lesson.progress.answers.setdefault(now.lesson.name, []).append(
-            running_lesson.answer_of(
-                now.step, now.run, memo(page).lesson.progress.seed, answer, now.attempt
-            )
-        )
+        progress = memo(page).lesson.progress
+        painted = answer.tolist() if isinstance(answer, np.ndarray) else answer
+        given = running_lesson.answer_of(now.step, now.run, progress.seed, painted, now.attempt)
+        progress.answers.setdefault(now.lesson.name, []).append(given)
         page.run()
     assert not page.exception
     return None
@@ -243,6 +240,7 @@ def test_back_and_leave(page):
     page.run()
     before = settings_of(page)
     begin(page, FIRST)
+    assert not {"causal": False, "pad_to": 12}.items() & settings_of(page).items()
     for _ in range(3):
         click(page, "step_on")
     assert running(page).step.number == 4
@@ -260,30 +258,19 @@ def test_back_and_leave(page):
     assert running(page).step.number == 5  # after the last answer
 
 
-def is_covered(page):
-    (look,) = components(page, "stage_look")
-    return look["covered"]
-
-
 def test_nothing_is_given_away_while_a_question_is_open(page, monkeypatch):
     sent = []
     monkeypatch.setattr(component, "_mount_more", lambda data, **other: sent.append(data))
     begin(page, FIRST)
     click(page, "step_on")
     click(page, "step_on")
-    now = running(page)
-    ((veil),) = now.question.veil
+    ((veil),) = running(page).question.veil
     (look,) = components(page, "stage_look")
     assert look["veil"][0] == vars(veil) and not look["covered"]
     assert not components(page, "stage_said") and not page.dataframe
-    place = {
-        "kind": veil.kind,
-        "layer": veil.layer,
-        "head": veil.head,
-        "query": veil.place,
-        "key": 1,
-    }
-    memo(page).asked = [{"what": what, "row": veil.place, **place} for what in stage.ANSWERS]
+    place = {"kind": veil.kind, "layer": veil.layer, "head": veil.head, "query": veil.place}
+    place |= {"key": 1, "row": veil.place}
+    memo(page).asked = [{"what": what, **place} for what in stage.ANSWERS]
     memo(page).drawer = "stage"
     page.run()
     told = json.loads(sent[-1][4 : 4 + int.from_bytes(sent[-1][:4], "little")])["answers"]
@@ -291,22 +278,19 @@ def test_nothing_is_given_away_while_a_question_is_open(page, monkeypatch):
     assert all(answer["value"] == {"isMissing": True} for answer in told)
     assert "Numbers" not in " ".join(text.value for text in page.markdown)
     memo(page).drawer = ""
-    for key, entry in PAGES.items():
-        if key in ("stage", "learn"):
-            continue
-        page.switch_page(entry.key).run()
+    for key in {*PAGES} - {"stage", "learn"}:
+        page.switch_page(key).run()
         assert not page.exception
         (box,) = (box.value for box in page.info)
         assert "question" in box and not page.get("download_button"), key
     page.switch_page("stage").run()
     for key, value in {"source": "Oh, a girl reads.", "target": "Ein Buch", "pad_to": 30}.items():
         before = page.settings[key]
-        page.session_state[key] = value  # the row would come to another place
-        page.run()
-        assert is_covered(page), key
-        page.session_state[key] = before
-        page.run()
-        assert not is_covered(page), key
+        for chosen in (value, before):  # the row would come to another place
+            page.session_state[key] = chosen
+            page.run()
+            (look,) = components(page, "stage_look")
+            assert look["covered"] == (chosen == value), key
     click(page, "show_answer")
     (look,) = components(page, "stage_look")
     assert vars(veil) not in look["veil"]

@@ -1,6 +1,7 @@
 """`headlight page`: the file that it writes, and what it refuses, in words."""
 
 import json
+import shutil
 
 import pytest
 from safetensors.torch import save_file
@@ -20,25 +21,23 @@ def test_the_command_writes_a_page(tmp_path, capsys):
     assert out.stat().st_size <= 1.4 * stored + 1e6
 
 
-def test_what_no_page_can_hold_is_refused(tmp_path, monkeypatch):
+def test_what_no_page_can_hold_is_refused(tmp_path):
     with pytest.raises(CannotHold, match=r"en-de take 5\.4 MB\. A live page holds at most 3 MB"):
         page("en-de", 3)
-    with pytest.raises(SystemExit, match="A live page holds at most 3 MB"):
-        main(["page", "en-de", "--out", str(tmp_path / "no.html"), "--most", "3"])
-    with pytest.raises(SystemExit, match="There is no checkpoint nothing"):
-        main(["page", "nothing", "--out", str(tmp_path / "no.html")])
-    with pytest.raises(SystemExit):
-        main(["page", "copy", "--out", str(tmp_path / "no.html"), "--most", "-1"])
-    folder = tmp_path / "other"
+    out = ["--out", str(tmp_path / "no.html")]
+    for arguments, said in (
+        (["en-de", "--most", "3"], "A live page holds at most 3 MB"),
+        (["nothing"], "There is no checkpoint nothing"),
+        (["copy", "--most", "-1"], "2"),
+    ):
+        with pytest.raises(SystemExit, match=said):
+            main(["page", *arguments, *out])
+    folder, pruned = tmp_path / "other", {"card": {"pruned": {"encoder": [[0, 1]]}}}
     folder.mkdir()
     config = json.loads((SHIPPED / "copy" / "config.json").read_text("utf-8"))
-    for change, message in (
-        (
-            {"preset": "annotated"},
-            r"other is built as annotated\. A live page can only run paper",
-        ),
-        ({"card": {"pruned": {"encoder": [[0, 1]]}}}, "other has pruned heads"),
-    ):
+    annotated = r"other is built as annotated\. A live page can only run paper"
+    refused = (({"preset": "annotated"}, annotated), (pruned, "other has pruned heads"))
+    for change, message in refused:
         (folder / "config.json").write_text(json.dumps(config | change), encoding="utf-8")
         with pytest.raises(CannotHold, match=message):
             page(folder)
@@ -52,25 +51,19 @@ def test_what_no_page_can_hold_is_refused(tmp_path, monkeypatch):
 
 
 def test_the_command_names_what_is_left_out(tmp_path, capsys):
-    out = tmp_path / "masks.html"
+    out, own, no = tmp_path / "masks.html", tmp_path / "own.md", str(tmp_path / "no.html")
     main(["page", "en-de", "--lesson", "4-masks", "--out", str(out)])
-    assert (
-        "Left out, because only the app can show these steps: Count what is"
-        in capsys.readouterr().out
-    )
-    own = tmp_path / "own.md"
-    own.write_text(
-        (live_lesson.SHIPPED_LESSONS / "1-shares.md").read_text("utf-8"), encoding="utf-8"
-    )
+    left_out = "Left out, because only the app can show these steps: Count what is"
+    assert left_out in capsys.readouterr().out
+    shutil.copy(live_lesson.SHIPPED_LESSONS / "1-shares.md", own)
     main(["page", "en-de", "--lesson", str(own), "--out", str(out)])
-    for name, message in {
-        "score": "cannot ask any question of the lesson “The score",
-        "nothing": "There is no lesson “nothing”. Choose from shares, ",
-        str(tmp_path / "none.md"): "cannot be read",
-    }.items():
-        with pytest.raises(SystemExit, match=message):
-            main(["page", "en-de", "--lesson", name, "--out", str(tmp_path / "no.html")])
-    with pytest.raises(SystemExit, match="is about en-de, not copy") as refused:
-        main(["page", "copy", "--lesson", "shares", "--out", str(tmp_path / "no.html")])
+    for model, name, message in (
+        ("en-de", "score", "cannot ask any question of the lesson “The score"),
+        ("en-de", "nothing", "There is no lesson “nothing”. Choose from shares, "),
+        ("en-de", str(tmp_path / "none.md"), "cannot be read"),
+        ("copy", "shares", "is about en-de, not copy"),
+    ):
+        with pytest.raises(SystemExit, match=message) as refused:
+            main(["page", model, "--lesson", name, "--out", no])
     for name, model in live_lesson.CARRIED.items():
         assert f"\n  headlight page {model} --lesson {name} --out " in str(refused.value)

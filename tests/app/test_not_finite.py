@@ -16,13 +16,10 @@ FILE = "model.safetensors"
 QUERY = "encoder.layers.1.self_attn.query.weight"
 SPOILT = {  # folder → weight, where, what → what is said, a part of it
     "nan": (QUERY, (0, 0), float("nan"), f"of encoder self-attention, layer 2.*{QUERY}"),
-    "infinite": (
-        "decoder.layers.2.norm1.bias", 0, float("inf"), "decoder self-attention, layer 3.*norm1",
-    ),
-    "overflow": (
-        "encoder.layers.0.feed_forward.linear2.bias", 0, 3e38,
-        "layer 2 on.*finite, but so large",
-    ),
+    "infinite": ("decoder.layers.2.norm1.bias", 0, float("inf"),
+                 "decoder self-attention, layer 3.*norm1"),
+    "overflow": ("encoder.layers.0.feed_forward.linear2.bias", 0, 3e38,
+                 "layer 2 on.*finite, but so large"),
 }  # fmt: skip
 
 
@@ -61,10 +58,11 @@ def test_it_is_said_where_it_begins(page, name):
 
 def test_every_page_says_it(page):
     opened(page, "nan")
-    for key, entry in PAGES.items():
-        page.switch_page(entry.key).run()
+    for key in PAGES:
+        page.switch_page(key).run()
         assert not page.exception, key
-        assert len(said(page)) == 1 and "layer 2" in said(page)[0], key
+        (sentence,) = said(page)
+        assert "layer 2" in sentence, key
 
 
 def test_numbers_that_the_sentence_does_not_meet_are_told_too(page, models):

@@ -63,14 +63,6 @@ def well(page):
     return True
 
 
-def test_every_layer_of_every_kind_of_attention(page):
-    opened(page, "bertviz", "odd")
-    for kind, layers in SHAPES["odd"][1].items():
-        page.segmented_control(key="kind").set_value(kind).run()
-        assert well(page)
-        assert page.segmented_control(key="layer").options == [str(n) for n in layers]
-
-
 @every_model
 def test_every_step(page, name):
     opened(page, "inside", name)

@@ -52,15 +52,14 @@ def test_what_does_not_fit_is_refused_on_every_page(page):
 
 
 def test_a_classifier_gives_probabilities_and_asks_for_no_target(page):
-    page.query_params["model"] = "classifier"
-    page.query_params["source"] = "the dog"
-    page.run()
+    page.query_params.update(model="classifier", source="the dog")
+    for padding, masks in ((0, set()), (9, {"src_padding"})):  # something to mask once padded
+        page.run()
+        if padding:
+            page.number_input(key="pad_to").set_value(padding).run()
+        assert {toggle.key for toggle in page.toggle} & set(MASKS) == masks
     assert any("bad\\," in text.value or "good\\," in text.value for text in page.markdown)
     assert "target" not in [box.key for box in page.text_input]
-    masks = [{toggle.key for toggle in page.toggle} & set(MASKS)]
-    page.number_input(key="pad_to").set_value(9).run()
-    masks.append({toggle.key for toggle in page.toggle} & set(MASKS))
-    assert masks == [set(), {"src_padding"}]  # whose one text has something to mask once padded
     page.switch_page("bertviz").run()
     assert page.segmented_control(key="kind").options == ["encoder"]
 

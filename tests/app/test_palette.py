@@ -52,28 +52,22 @@ def drawn(seed):
     kind = str(random.choice(sorted(trace.attention)))
     layers, heads, _, keys = trace.attention[kind].shape
     layer, head, key = (int(random.integers(most)) for most in (layers, heads, keys))
-    key_side = trace.sides_of(kind)[1]
-    hides = [each for each in trace.kinds if trace.sides_of(each)[1] == key_side]
+    side, first = trace.sides_of(kind)[1], checkpoint.model.sides()[0]
+    hidden = [f"{each}=hide:{key + 1}" for each in trace.kinds if trace.sides_of(each)[1] == side]
     before = str(random.choice(["", f"{kind}.1.1=off", f"{kind}=uniform"]))
-    switched = f"{kind}.{layer + 1}.{head + 1}=off"
+    at = {"kind": kind, "layer": layer, "head": head, "scope": "head"}
+    changed = [
+        ({"what": "hide", "side": side.title, "index": key}, "; ".join(hidden)),
+        ({"what": "off", **at}, f"{kind}.{layer + 1}.{head + 1}=off"),
+        ({"what": "temperature"}, "all=temperature:4.0"),
+        *[({"what": "positions"}, f"{first.title}=positions:none")] * bool(first.table),
+    ]
     cards = [
-        ({"what": "hide", "side": key_side.title, "index": key},
-         {"changes": "; ".join(f"{each}=hide:{key + 1}" for each in hides)}),
-        ({"what": "off", "kind": kind, "layer": layer, "head": head, "scope": "head"},
-         {"changes": switched}),
-        ({"what": "temperature"}, {"changes": "all=temperature:4.0"}),
-    ]  # fmt: skip
-    first = checkpoint.model.sides()[0]
-    if first.table:
-        cards.append(({"what": "positions"}, {"changes": f"{first.title}=positions:none"}))
+        (act, {"changes": "" if new == before else "; ".join(filter(None, (before, new)))})
+        for act, new in changed
+    ]
     if any("causal" in site.masks for site in checkpoint.model.sites()):
         cards.append(({"what": "causal"}, {"causal": "false"}))
-    for _, chosen in cards:
-        line_of = chosen.get("changes", "")
-        if before and line_of == before:
-            chosen["changes"] = ""
-        elif before and line_of:
-            chosen["changes"] = f"{before}; {line_of}"
     return name, line, before, cards
 
 

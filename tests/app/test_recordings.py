@@ -26,23 +26,19 @@ NAMES = ["bert", "gpt2", "bart", "marian", "clip", "gpt_oss"]
 
 def recordings_of(name):
     """Two of one model."""
+    torch.manual_seed(0)
     if name == "marian":
-        torch.manual_seed(0)
         model = tf.MarianMTModel(tf.MarianConfig(**B)).eval()
     elif name == "clip":
-        torch.manual_seed(0)
-        sizes = dict(
-            hidden_size=32, num_hidden_layers=3, num_attention_heads=4, intermediate_size=48
-        )
+        sizes = dict(hidden_size=32, num_hidden_layers=3, num_attention_heads=4)
+        sizes |= dict(intermediate_size=48)
         text = sizes | dict(vocab_size=V, max_position_embeddings=70, eos_token_id=2)
         pixels = sizes | dict(image_size=16, patch_size=8)
         model = tf.CLIPModel(tf.CLIPConfig(text_config=text, vision_config=pixels)).eval()
     else:
         model = model_of(name)
     for length in (7, 9):
-        inputs = inputs_of(
-            "bart" if name == "marian" else "bert" if name == "clip" else name, length
-        )
+        inputs = inputs_of({"marian": "bart", "clip": "bert"}.get(name, name), length)
         if name == "clip":
             inputs["pixel_values"] = torch.randn(1, 3, 16, 16)
         yield record(model, inputs=inputs)
@@ -155,9 +151,8 @@ def test_each_file_of_export_is_made_and_a_pack_is_the_same_again(new_page, mode
 
 def test_a_dropped_recording_is_one_sessions_own(new_page, models, monkeypatch):
     app, other = (new_page().switch_page("take-away").run() for _ in range(2))
-    content = (models / "bart.safetensors").read_bytes()
+    content, name = (models / "bart.safetensors").read_bytes(), "my file (yours)"
     assert drop(app, ("../my file.safetensors", content)) == []
-    name = "my file (yours)"
     assert app.settings["model"] == name and name in plain_text(app.success[0].value)
     assert name in options(app) and options(app)[0] == options(other.run())[0]
     assert name not in options(other) and other.settings["model"] != name
@@ -167,14 +162,10 @@ def test_a_dropped_recording_is_one_sessions_own(new_page, models, monkeypatch):
         app.switch_page(key).run()
         assert not app.exception and not app.error and app.settings["model"] == name
     pack = export_of(app, monkeypatch)["Evidence pack"]()
-    assert (
-        json.loads(files_of(pack)["evidence.json"])["model"]["sha256"]
-        == hashlib.sha256(content).hexdigest()
-    )
-    assert any(
-        "Drop that file here first" in said
-        for said in drop(other.switch_page("take-away").run(), ("pack.zip", pack))
-    )
+    made_of = json.loads(files_of(pack)["evidence.json"])["model"]
+    assert made_of["sha256"] == hashlib.sha256(content).hexdigest()
+    said = drop(other.switch_page("take-away").run(), ("pack.zip", pack))
+    assert any("Drop that file here first" in each for each in said)
     # another file in its place
     bert = (models / "bert.safetensors").read_bytes()
     assert drop(app, ("my file.safetensors", bert)) == []

@@ -7,6 +7,7 @@ import sys
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from types import SimpleNamespace
@@ -54,19 +55,26 @@ def named(name):
 
 @contextmanager
 def nginx(replicas):
-    port = free_port()
-    folder = replicas_module.folder_for_nginx()
+    written = partial(replicas_module.configuration, replicas)
+    with running_nginx(written) as (address, folder):
+        yield address
+    assert not folder.exists()
+
+
+@contextmanager
+def running_nginx(configuration):
+    """The address of nginx with what a function of its port and folder writes, and that folder."""
+    port, folder = free_port(), replicas_module.folder_for_nginx()
     file = folder / "nginx.conf"
-    file.write_text(replicas_module.configuration(replicas, port, folder))
+    file.write_text(configuration(port, folder))
     process = replicas_module.Child(["nginx", "-p", folder, "-e", "stderr", "-c", file], [folder])
     try:
         wait_until(listens, port)
-        yield f"http://127.0.0.1:{port}"
+        yield f"http://127.0.0.1:{port}", folder
     finally:
         process.terminate()
         process.wait(10)
         process.end_group()
-        assert not folder.exists()
 
 
 def visit(address, cookie=""):
@@ -141,22 +149,32 @@ def test_the_qr_code_is_a_picture_of_its_text():
     assert first != other
 
 
-def test_the_process_that_stands_ready_takes_the_place_of_one_that_died(monkeypatch):
-    """At once; those who still have theirs keep it, and another one is started to stand ready."""
+@pytest.fixture
+def started(monkeypatch):
+    """A service that leads and starts in name alone, and whom it led visitors to."""
     led = []
-    monkeypatch.setattr(replicas_module.Service, "_lead", lambda self, ready: led.append([*ready]))
 
     def start(service):
         service.started += 1
         process = SimpleNamespace(poll=lambda: None, returncode=-9, end_group=lambda: None)
-        name = f"replica{service.started}"
-        service.replicas.append(
-            replicas_module.Replica(name, service.started, process, service.started < 4)
-        )
+        number = service.started
+        replica = replicas_module.Replica(f"replica{number}", number, process, number < 4)
+        service.replicas.append(replica)
 
+    monkeypatch.setattr(replicas_module.Service, "_lead", lambda self, ready: led.append([*ready]))
     monkeypatch.setattr(replicas_module.Service, "start", start)
-    service = replicas_module.Service(1, 2, [])
-    service.until_ready()
+
+    def made(count):
+        service = replicas_module.Service(1, count, [])
+        service.until_ready()
+        return service, led
+
+    return made
+
+
+def test_the_process_that_stands_ready_takes_the_place_of_one_that_died(started):
+    """At once; those who still have theirs keep it, and another one is started to stand ready."""
+    service, led = started(2)
     assert len(service.replicas) == 3 and led == [["replica1", "replica2"]]
     service.replicas[0].process.poll = lambda: -9
     service.look()
@@ -168,6 +186,7 @@ def test_the_process_that_stands_ready_takes_the_place_of_one_that_died(monkeypa
     service.replicas[1].is_ready = True
     service.look()
     assert led[-1] == ["replica3", "replica4"]
+    assert len(started(1)[0].replicas) == 1  # one alone has no other beside it
 
 
 def test_the_folder_of_a_process_goes_with_it_even_if_we_are_killed(tmp_path):
@@ -183,14 +202,6 @@ os.kill(os.getpid(), 9)
     done = subprocess.run([sys.executable, "-c", code, folder], cwd=tmp_path, check=False)
     assert done.returncode == -9
     wait_until(lambda: not folder.exists())
-
-
-def test_one_process_alone_has_no_other_beside_it(monkeypatch):
-    service = replicas_module.Service(1, 1, [])
-    ready = replicas_module.Replica("replica1", 1, SimpleNamespace(poll=lambda: None), True)
-    monkeypatch.setattr(replicas_module.Service, "start", lambda self: self.replicas.append(ready))
-    service.until_ready()
-    assert len(service.replicas) == 1
 
 
 def test_without_nginx_several_processes_are_refused(monkeypatch, capsys):

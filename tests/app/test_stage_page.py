@@ -75,17 +75,15 @@ def test_a_question_beside_an_act_is_answered_after_the_act(opened, monkeypatch)
     ],
 )
 def test_what_cannot_be_shown_is_covered_and_leaves_a_box_to_type(opened, sent, settings):
-    page = opened(**settings)
-    assert look_of(page)["covered"] and look_of(page)["run"] is None and look_of(page)["types"]
-    assert not sent and not page.exception and [*page.error, *page.info]
-
-
-def test_a_cover_after_a_run_names_none(opened, sent):
+    """Also after a run."""
     page = opened()
-    before = len(sent)
-    page.session_state["changes"] = "nonsense"
+    sent.clear()
+    for key, value in settings.items():
+        page.session_state[key] = value
     page.run()
-    assert look_of(page)["run"] is None and len(sent) == before
+    look = look_of(page)
+    assert look["covered"] and look["run"] is None and look["types"]
+    assert not sent and not page.exception and [*page.error, *page.info]
 
 
 def test_what_is_done_has_what_undoes_it(opened, sent):
@@ -107,8 +105,8 @@ def answered(opened, monkeypatch):
     sent = []
     monkeypatch.setattr(component, "_mount_more", lambda data, **other: sent.append(data))
 
-    def ask(question, name="en-fr", text=TEXT):
-        page = opened(name, text)
+    def ask(what, name="en-fr", text=TEXT, **more):
+        page, question = opened(name, text), {"what": what, "of": ""} | more
         page.session_state["_memo"].asked = [question]
         page.run()
         assert not page.exception
@@ -118,37 +116,46 @@ def answered(opened, monkeypatch):
         assert answer["of"] == question
         if "value" in answer:
             return answer["value"]
-        numbers = iter(np.split(np.frombuffer(data[start:], "<f4"), sizes(answer["shapes"])))
+        sizes = np.cumsum([np.prod(shape) for shape in answer["shapes"].values()])[:-1]
+        numbers = iter(np.split(np.frombuffer(data[start:], "<f4"), sizes))
         return {name: next(numbers).reshape(shape) for name, shape in answer["shapes"].items()}
-
-    def sizes(shapes):
-        return np.cumsum([np.prod(shape) for shape in shapes.values()])[:-1]
 
     return ask
 
 
+ABSENT = {"isMissing": True}
+HEAD = {"kind": "cross", "layer": 2, "head": 1}
+
+
+@pytest.mark.parametrize(
+    ("what", "more", "wrong"),
+    [
+        ("scores", HEAD, [{"layer": 9}, {"head": 9}, {"kind": "other"}, {"what": "nothing"}]),
+        ("carries", HEAD | {"row": 1}, [{"kind": "encoder"}, {"layer": 9}, {"head": 9}]),
+        ("adds", {"row": 1}, [{"row": 999}]),
+        ("needs", {"row": 1}, [{"row": 999}]),
+        ("positions", {"side": "source", "from": 0}, [{"side": "none"}]),
+    ],
+)
+def test_what_is_not_there_is_missing(answered, what, more, wrong):
+    asked = {"what": what} | more
+    assert [answered(**asked | each) for each in wrong] == [ABSENT] * len(wrong)
+    assert answered(**asked) != ABSENT
+
+
 def test_scores_of_a_head_are_those_of_its_steps(answered):
-    found = answered({"what": "scores", "kind": "cross", "layer": 2, "head": 1, "of": ""})
     model = load("en-fr")
     steps = head_steps(model.model, model.run(TEXT), model.model.sites()[-2], 1)
-    for name, array in found.items():
+    for name, array in answered("scores", **HEAD).items():
         assert np.allclose(array, getattr(steps, name), atol=1e-5), name
-    for name, array in answered(
-        {"what": "vectors", "kind": "cross", "layer": 2, "head": 1}
-    ).items():
+    for name, array in answered("vectors", **HEAD).items():
         assert np.array_equal(array, getattr(steps, name)), name
-    for wrong in ({"layer": 9}, {"head": 9}, {"kind": "other"}, {"what": "nothing"}):
-        question = {"what": "scores", "kind": "cross", "layer": 2, "head": 1} | wrong
-        assert answered(question) == {"isMissing": True}
 
 
 def test_the_reasons_of_a_weight_are_those_of_the_model(answered):
-    asked = {"what": "why", "kind": "cross", "layer": 2, "head": 2, "of": ""}
-    model = load("en-fr")
-    found, why = (
-        answered(asked | {"query": 2, "key": 2}),
-        model.why(model.run(TEXT), "cross.3.3=3>3"),
-    )
+    head, model = {"kind": "cross", "layer": 2, "head": 2}, load("en-fr")
+    found = answered("why", **head, query=2, key=2)
+    why = model.why(model.run(TEXT), "cross.3.3=3>3")
     assert np.sum(found["pairs"]) == pytest.approx(why.margin, abs=1e-4)
     assert np.max(np.array(found["pairs"])[:-1, :-1]) == pytest.approx(why.pairs.max())
     for axis, name in ((1, "rows"), (0, "columns")):
@@ -158,13 +165,12 @@ def test_the_reasons_of_a_weight_are_those_of_the_model(answered):
     named = [one["without"] for name in ("rows", "columns") for one in found[name]]
     for without in why.without.values():
         assert any(one == pytest.approx(without.weight, abs=1e-6) for one in named if one)
-    masked = answered(asked | {"kind": "decoder", "query": 0, "key": 3})
+    masked = answered("why", **head | {"kind": "decoder"}, query=0, key=3)
     assert masked == {"cannot": "This key is masked, so there is nothing to explain."}
 
 
 def test_what_it_would_write_after_each_layer_is_the_lens(answered):
-    model = load("en-fr")
-    found = answered({"what": "after", "of": ""})
+    model, found = load("en-fr"), answered("after")
     lens = residual.lens(model.model, model.trace(TEXT))
     assert np.allclose(found["probability"], lens.probability, atol=1e-6)
     assert found["settled"] == lens.settled.tolist()
@@ -195,19 +201,18 @@ def test_the_look_tells_how_a_model_writes(opened, sent):
 
 @pytest.mark.parametrize("name", ["english", "reviews"])
 def test_only_a_model_that_writes_is_asked_what_it_writes(answered, name):
-    found = answered({"what": "write", "how": "one", "of": ""}, name, TEXT)
+    found = answered("write", name, how="one")
     if name == "reviews":
         assert found == {"cannot": "This model predicts a class; it writes no text."}
     else:
-        written = load(name).generate(TEXT)
-        assert [step["id"] for step in found["steps"]] == list(written.path)
+        assert [step["id"] for step in found["steps"]] == list(load(name).generate(TEXT).path)
 
 
 @pytest.mark.parametrize("name", ["en-fr", "english", "reverse"])
 def test_the_logit_of_a_word_is_the_sum_of_its_parts(answered, name):
     model, text = load(name), "a b c" if name == "reverse" else TEXT
     trace, row = model.trace(text), 1
-    found = answered({"what": "adds", "row": row, "of": ""}, name, text)
+    found = answered("adds", name, text, row=row)
     best = int(trace.most_probable(1)[0][row, 0])
     wanted = model.decomposition(model.run(text), row, best)
     assert [term["value"] for term in found["terms"]] == pytest.approx(wanted.values, abs=1e-5)
@@ -220,23 +225,19 @@ def test_the_logit_of_a_word_is_the_sum_of_its_parts(answered, name):
     ]
     own = [site for site in trace.sites if site.query_side == trace.predicted.name]
     assert len({*heads}) == sum(site.n_heads for site in own)
-    assert answered({"what": "adds", "row": 999, "of": ""}, name, text) == {"isMissing": True}
 
 
 def test_what_each_key_brings_to_a_word_is_what_the_head_carries(answered):
     model, row = load("en-fr"), 1
-    found = answered({"what": "carries", "kind": "cross", "layer": 2, "head": 2, "row": row})
     best = int(model.trace(TEXT).most_probable(1)[0][row, 0])
-    wanted = model.carried(model.run(TEXT), row, best, Term("head", "cross", 2, 2))
+    wanted = model.carried(model.run(TEXT), row, best, Term("head", "cross", 2, 1))
+    found = answered("carries", **HEAD, row=row)
     assert found["values"][0] == pytest.approx(wanted.values, abs=1e-5)
-    for head in ({"kind": "encoder"}, {"layer": 9}, {"head": 9}):
-        asked = {"what": "carries", "kind": "cross", "layer": 2, "head": 2, "row": row} | head
-        assert answered(asked) == {"isMissing": True}
 
 
 def test_what_a_word_needs_is_what_attention_and_removal_say(answered):
     model, row = load("en-fr"), 1
-    found = answered({"what": "needs", "row": row, "of": ""})
+    found = answered("needs", row=row)
     run = model.run(TEXT)
     trace = model.trace_run(run)
     best, share = (some[row, 0] for some in trace.most_probable(1))
@@ -246,7 +247,6 @@ def test_what_a_word_needs_is_what_attention_and_removal_say(answered):
     # All words of this text are one token.
     lost = np.log(found["all"]) - np.log(found["probability"])
     assert np.allclose(lost, given.values["removal"], atol=1e-4)
-    assert answered({"what": "needs", "row": 999, "of": ""}) == {"isMissing": True}
 
 
 @pytest.mark.parametrize(("name", "side"), [("en-fr", "target"), ("reviews", "source")])
@@ -255,23 +255,17 @@ def test_what_places_add_is_the_models_own_table(answered, name, side):
     model, run = checkpoint.model, checkpoint.run(TEXT)
     (own,) = [one for one in model.sides() if one.title == side]
     embedding, ids = model.get_submodule(own.embedding), read_of(model, run)[own.name].ids
-    found = answered({"what": "positions", "side": side, "from": 1, "of": ""}, name)
-    wanted = {
-        "table": embedding.position(len(ids)),
-        "token": embedding.token(torch.tensor([ids]))[0],
-        "embedded": embedding(torch.tensor([ids]))[0],
-    }
+    found = answered("positions", name, **{"side": side, "from": 1})
+    wanted = {"table": embedding.position(len(ids)), "token": embedding.token(torch.tensor(ids))}
+    wanted["embedded"] = embedding(torch.tensor([ids]))[0]
     for part, vectors in wanted.items():
         assert np.allclose(found[part], vectors.detach()[1:], atol=1e-5), part
-    assert answered({"what": "positions", "side": "none", "from": 0, "of": ""}) == {
-        "isMissing": True
-    }
 
 
 def test_orders_of_the_heads_are_those_of_survey_and_sweep(answered):
     model = load("en-fr")
     swept = model.swept(model.run(TEXT))
-    told = answered({"what": "effect", "of": ""})
+    told = answered("effect")
     effects, survey = told["effects"], Survey.load(SHIPPED / "en-fr")
     assert told["sentences"] == 500
     kind, layer, head = told["needed"]
@@ -283,7 +277,7 @@ def test_orders_of_the_heads_are_those_of_survey_and_sweep(answered):
     assert lost[kind, layer, head] == max(lost.values())
     for kind, wanted in swept.by_head(model.trace(TEXT).kinds).items():
         assert np.allclose(np.array(effects[kind], float), wanted, atol=1e-4, equal_nan=True)
-    habits = answered({"what": "habit", "of": ""})
+    habits = answered("habit")
     heads = {(head["kind"], head["layer"], head["head"]) for head in habits["heads"]}
     assert len(heads) == len(habits["heads"]) == 48 and habits["sentences"] == 500
     assert {head["habit"] for head in habits["heads"]} == {habit for habit, _ in habits["groups"]}

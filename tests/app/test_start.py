@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,33 +21,18 @@ from headlight.app.server import lan, limits, security
 from headlight.app.server.inject_style import InjectStyle
 from headlight.app.server.security import SecurityMiddleware, is_own
 from tests.conftest import ROOT, run_apart, serve
+from tests.servers import asked_outside, audited
 
-UPGRADE = {
-    "Connection": "Upgrade",
-    "Upgrade": "websocket",
-    "Sec-WebSocket-Version": "13",
-    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
-}
-HOOK = """
-import os, sys
-def write(event, args):
-    if event in ("socket.connect", "socket.getaddrinfo", "socket.sendto"):
-        with open(os.environ["HEADLIGHT_AUDIT"], "a") as file:
-            file.write(f"{event} {args}\\n")
-sys.addaudithook(write)
-"""
+UPGRADE = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+           "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory):
-    """A server that was started from another folder, and a file that says whom it asked."""
+    """A server that was started from another folder, and what says whom it asked."""
     folder = tmp_path_factory.mktemp("audit")
-    (folder / "sitecustomize.py").write_text(HOOK)
-    audit = folder / "asked"
-    audit.touch()
-    environment = {"PYTHONPATH": str(folder), "HEADLIGHT_AUDIT": str(audit)}
-    with serve(ROOT, cwd=Path("/"), **environment) as address:
-        yield address.removeprefix("http://"), audit
+    with serve(ROOT, cwd=Path("/"), **audited(folder)) as address:
+        yield address.removeprefix("http://"), lambda: asked_outside(folder)
 
 
 def answer(host: str, method: str, path: str, **headers: str) -> http.client.HTTPResponse:
@@ -76,21 +62,17 @@ def test_started_from_another_folder_it_listens_to_this_machine_alone(elsewhere)
 
 def test_a_page_of_another_site_may_not_speak_to_the_server(elsewhere):
     """It is refused at once, and nobody is asked who the server is."""
-    host, audit = elsewhere
+    host, asked = elsewhere
     own = answer(host, "GET", "/_stcore/stream", Origin=f"http://{host}", **UPGRADE)
     assert own.status == 101
-    for origin in (
-        "http://evil.example",
-        "null",
-        f"http://{host}.evil.example",
-        "http://127.0.0.1",
-    ):
+    for origin in ("evil.example", "", f"{host}.evil.example", "127.0.0.1"):
+        origin = f"http://{origin}" if origin else "null"
         refused = answer(host, "GET", "/_stcore/stream", Origin=origin, **UPGRADE)
         assert refused.status == 403, origin
         upload = answer(host, "PUT", "/_stcore/upload_file/a/b", Origin=origin)
         assert upload.status == 403 and b"other sites" in upload.read()
         assert "default-src" in upload.headers["Content-Security-Policy"]
-    assert audit.read_text() == ""
+    assert asked() == []
 
 
 def test_a_refusal_is_a_line_in_the_log_once(capsys):
@@ -143,19 +125,14 @@ def test_what_is_no_site_is_refused_in_a_sentence(text, capsys):
 
 
 def test_a_browser_is_told_how_to_install_the_app(elsewhere):
-    page = (
-        answer(elsewhere[0], "GET", "/heads", Accept="text/html")
-        .read()
-        .decode()
-        .partition("<body")[0]
-    )
+    host, _ = elsewhere
+    page = answer(host, "GET", "/heads", Accept="text/html").read().decode().partition("<body")[0]
     (path,) = re.findall('<link rel="manifest" href="([^"]+)">', page)
-    told = json.loads(answer(elsewhere[0], "GET", path).read())
+    told = json.loads(answer(host, "GET", path).read())
     (icon,) = told["icons"]
-    found = answer(elsewhere[0], "GET", icon["src"])
-    assert found.headers["Content-Type"].startswith(icon["type"]) and found.read().startswith(
-        b"<svg"
-    )
+    found = answer(host, "GET", icon["src"])
+    assert found.headers["Content-Type"].startswith(icon["type"])
+    assert found.read().startswith(b"<svg")
     assert "default-src" in found.headers["Content-Security-Policy"]
     assert told["start_url"] == "/" and told["display"] == "standalone"
 
@@ -178,40 +155,42 @@ def test_a_document_has_our_style_whoever_packs_it_or_kept_another(elsewhere):
     assert script.read() == b"ok"
 
 
+@pytest.fixture
+def asgi():
+    """What a middleware sends around an app that answers with these chunks."""
+
+    def through(middleware, scope, headers=(), chunks=(b"",)):
+        sent = []
+
+        async def app(scope, receive, send):
+            await send({"type": "http.response.start", "status": 200, "headers": [*headers]})
+            for i, chunk in enumerate(chunks, 1):
+                more = i < len(chunks)
+                await send({"type": "http.response.body", "body": chunk, "more_body": more})
+
+        async def send(message):
+            sent.append(message)
+
+        scope = {"type": "http", "method": "GET", "path": "/"} | scope
+        run_apart(middleware(app)(scope, None, send))
+        return dict(sent[0]["headers"]), [message["body"] for message in sent[1:]]
+
+    return through
+
+
 @pytest.mark.parametrize("kind", ["text/html", "application/zip"])
-def test_what_is_no_document_of_ours_is_left_as_it_is(kind):
+def test_what_is_no_document_of_ours_is_left_as_it_is(asgi, kind):
     """An exported page, and a file, which goes on as it comes."""
-    sent, chunks = [], [b"<body>a page", b" of one's own</body>"]
-
-    async def app(scope, receive, send):
-        headers = [(b"content-type", kind.encode()), (b"etag", b"1")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        for more, chunk in ((True, chunks[0]), (False, chunks[1])):
-            await send({"type": "http.response.body", "body": chunk, "more_body": more})
-
-    async def send(message):
-        sent.append(message)
-
-    scope = {"type": "http", "method": "GET", "headers": [(b"accept", b"text/html")]}
-    run_apart(InjectStyle(app)(scope, None, send))
-    assert dict(sent[0]["headers"])[b"etag"] == b"1"
-    bodies = [message["body"] for message in sent[1:]]
+    chunks = [b"<body>a page", b" of one's own</body>"]
+    asks, given = [(b"accept", b"text/html")], [(b"content-type", kind.encode()), (b"etag", b"1")]
+    headers, bodies = asgi(InjectStyle, {"headers": asks}, given, chunks)
+    assert headers[b"etag"] == b"1"
     assert bodies == ([b"".join(chunks)] if kind == "text/html" else chunks)
 
 
-def test_a_host_that_is_none_stays_out_of_the_policy():
-    sent = []
-
-    async def app(scope, receive, send):
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-
-    async def send(message):
-        sent.append(message)
-
-    headers = [(b"host", b"x; script-src *")]
-    scope = {"type": "http", "method": "GET", "path": "/", "headers": headers}
-    run_apart(SecurityMiddleware(app)(scope, None, send))
-    policy = dict(sent[0]["headers"])[b"content-security-policy"].decode()
+def test_a_host_that_is_none_stays_out_of_the_policy(asgi):
+    headers, _ = asgi(SecurityMiddleware, {"headers": [(b"host", b"x; script-src *")]})
+    policy = headers[b"content-security-policy"].decode()
     assert "x;" not in policy and policy.count("script-src") == 1
 
 
@@ -223,37 +202,26 @@ def test_uploads_are_bounded_over_all_sessions(monkeypatch):
     monkeypatch.setattr(security, "uploaded", lambda: held)
     guarded = SecurityMiddleware(lambda *asked: upload(*asked))
 
-    def put(**headers):
+    async def put(size):
         statuses = []
 
         async def send(message):
             statuses.append(message.get("status"))
 
-        given = [(name.replace("_", "-").encode(), str(value).encode())
-                 for name, value in headers.items()]  # fmt: skip
-        scope = {"type": "http", "method": "PUT", "path": "/", "headers": given}
-        return guarded(scope, None, send), statuses
+        headers = [] if size is None else [(b"content-length", str(size).encode())]
+        scope = {"type": "http", "method": "PUT", "path": "/", "headers": headers}
+        await guarded(scope, None, send)
+        return statuses[0]
 
     async def upload(scope, receive, send):
         taken.append(dict(scope["headers"]).get(b"content-length"))
         if len(taken) == 1:  # another one while this is on its way
-            again, statuses = put(content_length=60)
-            await again
-            assert statuses[0] == 413
+            assert await put(60) == 413
         await send({"type": "http.response.start", "status": 204, "headers": []})
 
-    for size, expected in ((60, 204), (60, 204), (101, 413)):
-        asked, statuses = put(content_length=size)
-        run_apart(asked)
-        assert statuses[0] == expected, size
-    asked, statuses = put()
-    run_apart(asked)
-    assert statuses[0] == 413
+    found = [run_apart(put(size)) for size in (60, 60, 101, None)]
     held["other"] = 50
-    for size, expected in ((50, 204), (51, 413)):
-        asked, statuses = put(content_length=size)
-        run_apart(asked)
-        assert statuses[0] == expected, size
+    assert found + [run_apart(put(size)) for size in (50, 51)] == [204, 204, 413, 413, 204, 413]
     assert taken == [b"60", b"60", b"50"]
 
 
@@ -292,10 +260,8 @@ def test_a_class_is_answered_once_the_first_page_is_drawn(monkeypatch, ends):
         async with startup.lifespan(None):
             assert not left
 
-    if ends == "error":
-        with pytest.raises(RuntimeError, match="first page"):
-            run_apart(served())
-    else:
+    fails = pytest.raises(RuntimeError, match="first page")
+    with fails if ends == "error" else nullcontext():
         run_apart(served())
     assert not left
 

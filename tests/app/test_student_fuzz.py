@@ -30,18 +30,14 @@ def distance(text: str, name: str) -> float | None:
         if isinstance(function, torch.nn.Module):
             function.eval()
         arrays = "np" in vars(module) and "torch" not in vars(module) and "attend" not in part.takes
+        of_tensor = torch.Tensor.numpy if arrays else torch.Tensor.clone
+        code = getattr(function, "__code__", None)
         for case, right in zip(part.drawn, part.right(), strict=True):
             if case.edge:
                 continue
-            inputs = {key: case.inputs[key] for key in part.takes}
-            inputs = {
-                key: x.clone() if isinstance(x, torch.Tensor) else x for key, x in inputs.items()
-            }
-            if arrays:
-                inputs = {
-                    k: x.numpy() if isinstance(x, torch.Tensor) else x for k, x in inputs.items()
-                }
-            code = getattr(function, "__code__", None)
+            inputs = {k: case.inputs[k] for k in part.takes}
+            tensors = {k: of_tensor(x) for k, x in inputs.items() if isinstance(x, torch.Tensor)}
+            inputs |= tensors
             by_name = {k: inputs.pop(k) for k in ["mask"] if code and code.co_kwonlyargcount}
             with torch.no_grad():
                 found = function(*inputs.values(), **by_name)
@@ -49,9 +45,8 @@ def distance(text: str, name: str) -> float | None:
             ours = right[part.result]
             if part.loose:
                 found = found.reshape(found.shape[-2:]) if found.dim() > 2 else found
-            if found.shape != ours.shape or (found.dtype == torch.bool) != (
-                ours.dtype == torch.bool
-            ):
+            same = (found.dtype == torch.bool) == (ours.dtype == torch.bool)
+            if found.shape != ours.shape or not same:
                 return torch.inf
             found, ours = found.double(), ours.double()
             apart = (found - ours).abs().max() / max(1.0, float(ours.abs().max()))

@@ -56,6 +56,10 @@ def replaced(rows, number, name, value):
     return [row | {name: value} if i == number else row for i, row in enumerate(rows)]
 
 
+def without(name, value):
+    return lambda rows, card: ([row for row in rows if row[name] != value], card)
+
+
 def show(survey, checkpoint, trace):
     """Everything that is told of a survey."""
     kinds = survey.measured(checkpoint.model.sites())
@@ -108,24 +112,15 @@ def test_mutated_files_are_shown_or_refused_in_a_sentence(copy, whole, tmp_path)
 FAULTS = {  # what is wrong → rows and card of it, and what is said
     "score": (lambda rows, card: (rows, card | {"score": "beauty"}), "“beauty” and not one of"),
     "sentences": (lambda rows, card: (rows, card | {"sentences": "many"}), "“sentences” of its"),
-    "fewer rows": (
-        lambda rows, card: ([row for row in rows if row["measure"] != "loss"], card),
-        "encoder 1.1 has no row of “loss”",
-    ),
+    "fewer rows": (without("measure", "loss"), "encoder 1.1 has no row of “loss”"),
     "no number": (
         lambda rows, card: (replaced(rows, 5, "value", float("nan")), card),
         "in its row 6, “value” is not a finite number",
     ),
-    "no metrics": (
-        lambda rows, card: ([row for row in rows if row["measure"] != "distance"], card),
-        "the rows of what encoder heads attend to are missing",
-    ),
-    "a head too few": (
-        lambda rows, card: ([row for row in rows if row["head"] != 2], card),
-        "with other heads",
-    ),
+    "no metrics": (without("measure", "distance"), "of what encoder heads attend to are missing"),
+    "a head too few": (without("head", 2), "with other heads"),
     "markdown": (lambda rows, card: (rows, card | {"score": "[a](http://x.example)"}), "score"),
-}  # fmt: skip
+}
 
 
 @pytest.fixture

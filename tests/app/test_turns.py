@@ -38,6 +38,17 @@ def come(turns, pool, names, block):
     return asked
 
 
+def wait_for(asked):
+    assert [one.exception(60) for one in asked] == [None] * len(asked)
+
+
+@contextmanager
+def ended(turns):
+    """Thereafter nobody computes, and nobody waits."""
+    yield
+    assert not turns.computing and not turns.waiting
+
+
 def test_turns_come_in_the_order_of_asking_and_a_few_at_once():
     turns, release, came, together = FairQueue(2), threading.Event(), [], []
 
@@ -48,12 +59,11 @@ def test_turns_come_in_the_order_of_asking_and_a_few_at_once():
             with turns.turn(name):  # it has its turn already
                 release.wait(10)
 
-    with ThreadPoolExecutor(8) as pool, turns.turn(None):
+    with ended(turns), ThreadPoolExecutor(8) as pool, turns.turn(None):
         asked = come(turns, pool, "abcdef", block)
         release.set()
-        assert [one.exception(10) for one in asked] == [None] * 6
+        wait_for(asked)
     assert "".join(came) == "abcdef" and max(together) <= 2
-    assert not turns.computing and not turns.waiting
 
 
 def test_two_never_compute_with_the_same_thing():
@@ -66,14 +76,13 @@ def test_two_never_compute_with_the_same_thing():
             together.append([work.resource for work in turns.computing.values()])
             release.wait(10)
 
-    with ThreadPoolExecutor(8) as pool:
+    with ended(turns), ThreadPoolExecutor(8) as pool:
         asked = come(turns, pool, ["a1", "a2", "b1", "a3", "b2"], block)
         assert came == ["a1", "b1"]
         release.set()
-        assert [one.exception(10) for one in asked] == [None] * 5
+        wait_for(asked)
     assert [name for name in came if name[0] == "a"] == ["a1", "a2", "a3"]
     assert all(len(things) == len(set(things)) for things in together)
-    assert not turns.computing and not turns.waiting
 
 
 def test_passes_over_one_view_never_overlap(monkeypatch):
@@ -110,29 +119,25 @@ def test_passes_over_one_view_never_overlap(monkeypatch):
 def test_who_waits_is_told_how_many_are_ahead_and_may_give_up():
     turns, heard = FairQueue(1), []
 
-    class Stopped(BaseException):
-        pass
-
     def told(ahead):
         heard.append(ahead)
         if len(heard) == 3:
-            raise Stopped
+            raise Left
 
     def waits(name):
         with turns.turn(name), turns.turn(name):
             pass
 
     def gives_up(name):
-        with pytest.raises(Stopped), turns.turn(name, told, interval=0.01):
+        with pytest.raises(Left), turns.turn(name, told, interval=0.01):
             pytest.fail("its turn never came")
 
-    with ThreadPoolExecutor(3) as pool:
+    with ended(turns), ThreadPoolExecutor(3) as pool:
         with turns.turn(None):
-            first, *_ = come(turns, pool, "a", waits)
+            asked = come(turns, pool, "a", waits)
             pool.submit(gives_up, "b").result(10)
             assert heard == [2, 2, 2]  # who computes, and one that waits
-        assert first.exception(10) is None
-    assert not turns.computing and not turns.waiting
+        wait_for(asked)
 
 
 def test_the_wait_in_words():
@@ -149,13 +154,15 @@ def always(monkeypatch):
     return memoize.QUEUE
 
 
+class Left(BaseException):
+    """Nobody waits for the work any more."""
+
+
 STEP = queue.LONG / 50  # of a long work, in seconds
 
 
-def test_short_work_goes_before_long_between_its_steps(monkeypatch):
+def test_short_work_goes_before_long_between_its_steps(clock):
     turns, came, release = FairQueue(1), [], threading.Event()
-    clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
-    monkeypatch.setattr(queue, "time", clock)
 
     def long(name):
         with turns.turn(name):
@@ -179,7 +186,7 @@ def test_short_work_goes_before_long_between_its_steps(monkeypatch):
             pool.submit(short, name).result(60)
             before = len(came)
             wait_until(lambda before=before: len(came) > before + 100)
-    assert [one.exception(60) for one in asked] == [None] * 2
+    wait_for(asked)
     for name in "cdefgh":  # a turn lasts fifty steps
         assert sum(name in waiting for _, waiting in came) <= 1
     assert len(by_turns()) < len(came) / 10
@@ -272,7 +279,7 @@ def test_long_work_stands_still_while_short_work_computes(clock):
         wait_until(lambda: computing() == {"later", "short"})
         ends.set()
         steps.release()
-        assert [one.exception(10) for one in asked] == [None] * 3
+        wait_for(asked)
     assert came == ["long"] * 4
     assert not turns.computing and not turns.waiting
 
@@ -300,7 +307,7 @@ def test_nobody_has_what_one_computes_with_while_it_has_given_its_turn_up(always
         goes_on.set()
         wait_until(lambda: "other" in came)
         ends.set()
-        assert [one.exception(10) for one in asked] == [None] * 3
+        wait_for(asked)
     assert came == ["begins", "other", "goes on", "view"]
 
 
@@ -323,14 +330,11 @@ def test_of_large_works_few_are_under_way(always):
     with ThreadPoolExecutor(8) as pool, releasing(release):
         asked = come(always, pool, "abc", large)
         assert [pool.submit(small, name).result(10) for name in "de"] == [1, 1]
-    assert [one.exception(10) for one in asked] == [None] * 3
+    wait_for(asked)
     assert set(most) == {1}
 
 
 def test_work_ends_at_a_pause_and_leaves_nothing_behind(always):
-    class Left(BaseException):
-        pass
-
     def leaves(ahead):
         raise Left
 
@@ -346,10 +350,9 @@ def test_work_ends_at_a_pause_and_leaves_nothing_behind(always):
             always.pause(leaves, interval=0.01)
             pytest.fail("it went on")
 
-    with ThreadPoolExecutor(4) as pool, releasing(release):
+    with ended(always), ThreadPoolExecutor(4) as pool, releasing(release):
         pool.submit(ends, "a").result(10)
         assert [work.resource for work in always.computing.values()] == ["b"] and not always.waiting
-    assert not always.computing and not always.waiting
 
 
 def test_each_turn_has_its_own_cores_again(always):
@@ -434,10 +437,6 @@ def test_what_is_left_half_made_leaves_no_trace(name, monkeypatch):
     monkeypatch.setattr(memoize, "LONG_PASS", 0)
     cache = memoize.ByteBoundedCache()
     monkeypatch.setattr(memoize, "results_cache", lambda: cache)
-
-    class Left(BaseException):
-        pass
-
     pauses = 0
 
     def leaves():

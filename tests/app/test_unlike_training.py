@@ -21,23 +21,16 @@ def test_a_foreign_sentence_is_answered_in_the_card_s_words(page):
 
 
 def test_it_is_about_the_sentence_and_not_about_what_was_changed(page):
-    page.query_params["source"] = CAPTION
-    page.query_params["target"] = "Quark Quark Quark"
-    page.query_params["causal"] = "false"
-    page.query_params["pad_to"] = "40"
-    page.query_params["step"] = "16"
-    page.run()
-    assert notices(page) == []
-    page.text_area(key="source").set_value(NEWS).run()
-    assert len(notices(page)) == 1
+    chosen = {"target": "Quark Quark Quark", "causal": "false", "pad_to": "40", "step": "16"}
+    page.query_params.update(source=CAPTION, **chosen)
+    assert notices(page.run()) == []
+    assert len(notices(page.text_area(key="source").set_value(NEWS).run())) == 1
 
 
 def test_a_sentence_kept_for_a_letters_model_is_answered(page):
     page.query_params["source"] = "The boy throws the ball."
-    page.run()
-    assert notices(page) == []
+    assert notices(page.run()) == []
     page.selectbox(key="model").set_value("sort").run()
     assert page.text_area(key="source").value == "The boy throws the ball."
     assert ["lower\\-case letters" in one for one in notices(page)] == [True]
-    page.text_area(key="source").set_value("d a c").run()
-    assert notices(page) == []
+    assert notices(page.text_area(key="source").set_value("d a c").run()) == []

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -32,16 +33,12 @@ RIGHT = "def scores(q, k):\n    return q @ k.transpose(-2, -1) / q.shape[-1] ** 
 WRONG = "def scores(q, k):\n    return q @ k.transpose(-2, -1)\n"
 FILES = PLAIN | CRASHES | ESCAPES | ENDLESS
 SAMPLE = ["it exits", "a segmentation fault", "PyTorch broken", "it leaves a process"]
-PATIENCE = 60
 
 
 def answered(judge: FileJudge, text: str) -> FileAnswer:
     judge.file.write_text(text, encoding="utf-8")
     time.sleep(2 * file_judge.INTERVAL)
-    until = time.monotonic() + PATIENCE
-    while judge.since or not judge.answer.is_done:
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    wait_until(lambda: not judge.since and judge.answer.is_done)
     return judge.answer
 
 
@@ -68,15 +65,21 @@ def left_behind(folder: Path) -> list[psutil.Process]:
     return found
 
 
+def expect_sentences(answer: FileAnswer, folder: Path, name: str) -> None:
+    """Of what is not right, and nothing is left running."""
+    told = [each for each in (*answer.trials, *answer.parts) if not each.ok]
+    sentences = [answer.error, *(line for each in told for line in each.said)]
+    assert any(sentences) and "Traceback" not in "".join(sentences), name
+    assert all(len(line) <= 600 and "\n" not in line for line in sentences), name
+    wait_until(lambda: not left_behind(folder))
+
+
 def check_all(folder: Path, names) -> None:
     with judging(folder) as judge:
         for name in names:
             answer = answered(judge, FILES[name])
-            sentences = [answer.error, *(line for p in answer.parts for line in p.said)]
             assert not answer.parts or not all(part.ok for part in answer.parts), name
-            assert any(sentences) and "Traceback" not in "".join(sentences), name
-            assert all(len(line) <= 600 and "\n" not in line for line in sentences), name
-            wait_until(lambda: not left_behind(folder))
+            expect_sentences(answer, folder, name)
         assert all(part.ok for part in answered(judge, f"{RIGHT}# again").parts)
     assert not left_behind(folder)
 
@@ -120,10 +123,7 @@ def test_a_child_that_was_killed_is_replaced(tmp_path):
         psutil.Process(judge.child.pid).kill()
         assert answered(judge, RIGHT).parts[0].ok
         judge.file.unlink()
-        until = time.monotonic() + PATIENCE
-        while "not there any more" not in judge.answer.error:
-            assert time.monotonic() < until
-            time.sleep(0.01)
+        wait_until(lambda: "not there any more" in judge.answer.error)
 
 
 @pytest.mark.long
@@ -165,13 +165,8 @@ HOSTILE_MODELS = {
     "all memory": "x = [torch.ones(10**8)]\n        while True: x.append(x[-1] + 1)",
     "an endless loop": "while True: pass",
     "endless recursion": "return self.forward(ids)",
-    "it writes into the answer": "\n        ".join(
-        [
-            "for i in range(3, 64):",
-            "    try: os.write(i, b'{\"trials\": 5}\\n')",
-            "    except OSError: pass",
-        ]
-    ),
+    "it writes into the answer": "for i in range(3, 64):\n            try: "
+    "os.write(i, b'{\"trials\": 5}\\n')\n            except OSError: pass",
     "it leaves a process": "os.fork() or time.sleep(100)",
 }
 
@@ -182,12 +177,7 @@ def test_hostile_models_end_in_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(file_judge, "_start", start_with("SECONDS_OF_MODEL", 8))
     with judging(tmp_path, name="model") as judge:
         for name, line in HOSTILE_MODELS.items():
-            answer = answered(judge, SMALL.format(line))
-            told = [t for t in (*answer.trials, *answer.parts) if not t.ok]
-            sentences = [answer.error, *(line for each in told for line in each.said)]
-            assert any(sentences) and "Traceback" not in "".join(sentences), name
-            assert all(len(line) <= 600 and "\n" not in line for line in sentences), name
-            wait_until(lambda: not left_behind(tmp_path))
+            expect_sentences(answered(judge, SMALL.format(line)), tmp_path, name)
         assert answered(judge, SMALL.format("")).trials
     assert not left_behind(tmp_path)
 
@@ -283,32 +273,15 @@ def test_the_translator_runs_with_them(tmp_path):
 
 def test_what_the_child_may_have_been_made_to_say_is_no_error():
     """Code that is judged can write into the answer."""
-    for forged in (
-        {"part": "x", "state": "right", "said": 5, "line": 0, "matrices": []},
-        {
-            "part": "x",
-            "state": "right",
-            "said": [],
-            "line": 0,
-            "matrices": [{"values": [[1] * 99] * 99}],
-        },
-        {"part": "x", "state": "right", "said": [], "line": "<b>", "matrices": []},
-        {"part": "x", "state": "<b>", "said": [], "line": 0, "matrices": []},
-        {"end": "x"},
-        {"trials": 5, "seconds": 1},
-        {"trials": [{"part": "x", "state": "<b>"}], "seconds": 1},
-        {"trials": [], "seconds": "<b>"},
-    ):
+    part = {"part": "x", "state": "right", "said": [], "line": 0, "matrices": []}
+    odd = {"said": 5, "line": "<b>", "state": "<b>", "matrices": [{"values": [[1] * 99] * 99}]}
+    forged = [part | {name: value} for name, value in odd.items()]
+    forged += [{"end": "x"}, {"trials": 5, "seconds": 1}, {"trials": [], "seconds": "<b>"}]
+    for each in [*forged, {"trials": [{"part": "x", "state": "<b>"}], "seconds": 1}]:
         with pytest.raises((ValueError, TypeError, KeyError)):
-            file_judge._with(FileAnswer(), forged)
-    part = {
-        "part": "<b>\ud800",
-        "state": "right",
-        "said": ["x" * 999] * 99,
-        "line": 1,
-        "matrices": [],
-    }
-    (shown,) = file_judge._with(FileAnswer(), part).parts
+            file_judge._with(FileAnswer(), each)
+    long = part | {"part": "<b>\ud800", "said": ["x" * 999] * 99, "line": 1}
+    (shown,) = file_judge._with(FileAnswer(), long).parts
     assert len(shown.said) == 6 and len(shown.said[0]) == 500 and shown.name == "<b>?"
 
 
@@ -340,9 +313,16 @@ def test_the_page_exists_only_if_the_app_was_started_with_a_file(monkeypatch):
 
 @pytest.fixture
 def started(monkeypatch):
-    """As `headlight check mine.py` starts it."""
+    """The page as `headlight check mine.py` starts it, with an answer."""
     monkeypatch.setattr("sys.argv", ["main.py", "--check", "mine.py"])
     monkeypatch.setattr("streamlit.get_option", lambda name: "127.0.0.1")
+
+    def draw(answer=None):
+        judged = SimpleNamespace(since=0.0, answer=answer or FileAnswer())
+        monkeypatch.setattr("headlight.app.views.yours._judge", lambda *_: judged)
+        return AppTest.from_function(draw_page).run()
+
+    return draw
 
 
 def draw_page() -> None:
@@ -353,13 +333,6 @@ def draw_page() -> None:
 
     with frame.of_page(frame.make(st.container())):
         yours.page()
-
-
-class Judged:
-    since = 0.0
-
-    def __init__(self, answer: FileAnswer):
-        self.answer = answer
 
 
 SQRT = escaped("Divide it by √d.")
@@ -376,9 +349,8 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("text", ANSWERS)
-def test_the_page_shows_an_answer(started, monkeypatch, text):
-    monkeypatch.setattr("headlight.app.views.yours._judge", lambda *_: Judged(ANSWERS[text]))
-    page = AppTest.from_function(draw_page).run()
+def test_the_page_shows_an_answer(started, text):
+    page = started(ANSWERS[text])
     assert not page.exception
     kinds = (page.markdown, page.caption, page.info, page.error, page.code)
     assert any(text in shown.value for kind in kinds for shown in kind)
@@ -399,10 +371,8 @@ def test_trials_stand_worst_first_and_those_that_hold_as_one():
     assert f"{one.name}: {one.said[0]}" == "Nothing wrong: all 2 trials hold, in 1.5 s."
 
 
-def test_the_page_shows_a_trial_and_its_parts_behind_a_view(started, monkeypatch):
-    answer = FileAnswer((PART,), trials=TRIALS, is_done=True)
-    monkeypatch.setattr("headlight.app.views.yours._judge", lambda *_: Judged(answer))
-    page = AppTest.from_function(draw_page).run()
+def test_the_page_shows_a_trial_and_its_parts_behind_a_view(started):
+    page = started(FileAnswer((PART,), trials=TRIALS, is_done=True))
 
     def verdict():
         return next(each.value for each in page.markdown if each.value.startswith("**"))
@@ -416,16 +386,13 @@ def test_the_page_shows_a_trial_and_its_parts_behind_a_view(started, monkeypatch
 
 def test_the_page_is_for_this_machine_alone(started, monkeypatch):
     monkeypatch.setattr("streamlit.get_option", lambda name: "0.0.0.0")
-    page = AppTest.from_function(draw_page).run()
-    assert "listen to this machine alone" in page.error[0].value
+    assert "listen to this machine alone" in started().error[0].value
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="as it is there")
 def test_without_a_fork_it_is_said(started, monkeypatch):
-    monkeypatch.setattr("headlight.app.views.yours._judge", lambda *_: Judged(FileAnswer()))
     monkeypatch.setattr("headlight.app.views.yours.CAN_FORK", False)
-    page = AppTest.from_function(draw_page).run()
-    assert "without limits on memory" in page.warning[0].value
+    assert "without limits on memory" in started().warning[0].value
 
 
 def test_the_terminal_shows_the_verdict_and_moves_no_cursor():

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from functools import partial
 from io import BytesIO
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -19,6 +18,7 @@ from pypdf import PdfReader
 from headlight.app import theme
 from headlight.app.state import pages
 from tests.conftest import serve
+from tests.servers import asked_outside, audited
 
 expect.set_options(timeout=30_000)
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -157,32 +157,6 @@ def alone(chromium, file):
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(file.as_uri())
     return page, asked, errors
-
-
-# Writes down every name that a server looks up and every address that it connects or binds to.
-HOOK = """
-import os, sys
-def write(event, args):
-    if event in ("socket.connect", "socket.getaddrinfo", "socket.bind", "socket.sendto"):
-        where = args[0] if event == "socket.getaddrinfo" else args[1]
-        host = where[0] if isinstance(where, tuple) else where
-        with open(os.environ["HEADLIGHT_AUDIT"], "a") as file:
-            file.write(f"{event} {host}\\n")
-sys.addaudithook(write)
-"""
-LOCAL = "127.0.0.1", "localhost", "::1", "None"
-
-
-def audited(folder: Path) -> dict[str, str]:
-    """The environment in which a Python process writes its socket calls to folder/audit."""
-    (folder / "sitecustomize.py").write_text(HOOK)
-    return {"PYTHONPATH": str(folder), "HEADLIGHT_AUDIT": str(folder / "audit")}
-
-
-def asked_outside(folder: Path) -> list[list[str]]:
-    """Of the calls that `audited` wrote, those that leave this machine or let others in."""
-    events = [line.split() for line in (folder / "audit").read_text().splitlines()]
-    return [event for event in events if event[-1] not in LOCAL]
 
 
 @pytest.fixture(scope="session")

@@ -57,52 +57,48 @@ def rest(page: BrowserPage) -> None:
     page.wait_for_timeout(1200)
 
 
+@contextmanager
+def taken(browser, address: str, name: str, *options) -> Iterator[Visit]:
+    """A visit, of which a picture is taken in the end."""
+    with visiting(browser, address, *options) as visit:
+        yield visit
+        rest(visit.page)
+        save(visit.page.screenshot(), name)
+
+
 def of_pages(browser, address: str) -> None:
-    for page in PAGES.values():
-        with visiting(browser, address) as visit:
-            visit.open(page.path)
-            rest(visit.page)
-            save(visit.page.screenshot(), page.key)
-    for name, (path, size, scheme) in MORE.items():
-        with visiting(browser, address, size, scheme) as visit:
+    every = {page.key: (page.path, SIZE, "light") for page in PAGES.values()}
+    for name, (path, *options) in (every | MORE).items():
+        with taken(browser, address, name, *options) as visit:
             visit.open(path)
-            rest(visit.page)
-            save(visit.page.screenshot(), name)
 
 
 def of_a_lesson(browser, address: str) -> None:
-    with visiting(browser, address) as visit:
+    with taken(browser, address, "lesson") as visit:
         visit.open("learn")
         visit.page.locator(".st-key-lesson_cards button").first.click()
         visit.settle()
         for _ in range(2):
             visit.page.get_by_role("button", name="Next").first.click()
             visit.settle()
-        rest(visit.page)
-        save(visit.page.screenshot(), "lesson")
 
 
 def of_a_file(browser) -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "my_attention.py")
         file.write_text(MINE, encoding="utf-8")
-        check = ["--check", str(file)]
         picture = next(page.picture for page in MENU if page.key == YOURS_PATH)
-        with serve(ROOT, arguments=check) as address, visiting(browser, address) as visit:
+        check = ["--check", str(file)]
+        with serve(ROOT, arguments=check) as at, taken(browser, at, YOURS_PATH) as visit:
             visit.open(YOURS_PATH)
             visit.page.locator(picture).wait_for(timeout=60_000)
-            rest(visit.page)
-            save(visit.page.screenshot(), YOURS_PATH)
 
 
 def of_the_live_page(browser) -> None:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, taken(browser, "", "live-page") as visit:
         file = Path(folder, "en-de.html")
         build_page(["en-de", "--out", str(file)])
-        with visiting(browser, "") as visit:
-            visit.page.goto(file.as_uri())
-            rest(visit.page)
-            save(visit.page.screenshot(), "live-page")
+        visit.page.goto(file.as_uri())
 
 
 class Film:
@@ -148,16 +144,8 @@ class Film:
 
     def save(self, file: Path) -> None:
         first, *others = self.frames
-        first.save(
-            file,
-            save_all=True,
-            append_images=others,
-            duration=self.milliseconds,
-            loop=0,
-            quality=80,
-            method=6,
-            minimize_size=True,
-        )
+        how = dict(duration=self.milliseconds, loop=0, quality=80, method=6, minimize_size=True)
+        first.save(file, save_all=True, append_images=others, **how)
 
 
 def film(browser, address: str) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from headlight.app.state.pages import ALIASES, PAGES
+from headlight.app.state.pages import PAGES
 from headlight.app.text.keys import BY_PAGE, EVERYWHERE
 from tests.browser.conftest import CLOSE, HEADER
 
@@ -26,14 +26,6 @@ def test_out_of_range_link_falls_back_and_is_written_back(visit):
     visit.page.wait_for_function(
         "() => !/(kind|layer|head|pad_to|causal|model)=/.test(location.search)"
     )
-
-
-def test_the_address_of_a_page_that_is_gone_opens_the_one_in_its_place(visit):
-    visit.open("export?source=A+dog+runs.&picture=One+system")
-    page = PAGES[ALIASES["export"]]
-    visit.page.wait_for_url(f"**/{page.path}?*")
-    expect(visit.page.locator(page.picture)).to_be_visible()
-    assert "source=A+dog+runs." in visit.page.url
 
 
 def test_the_drawer_takes_the_focus_and_gives_it_back(visit):

@@ -12,14 +12,6 @@ from headlight.app.state.options import STEPS
 from headlight.model import checkpoint
 
 pytestmark = pytest.mark.browser
-NOTE_TEXTS = """() => {
-  window.written = [];
-  const write = CanvasRenderingContext2D.prototype.fillText;
-  CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
-    written.push(text);
-    return write.call(this, text, ...at);
-  };
-}"""  # what is drawn on canvases from then on
 TEXTS = "the dog sees a cat", "ein Hund sieht"  # no token twice: cells are told apart by them
 LINK = (
     "inside?model=uneven&kind=cross&layer=3&head=2&source=the+dog+sees+a+cat&target=ein+Hund+sieht"
@@ -116,85 +108,78 @@ def test_hidden_pictures_wait_for_room_and_another_ink_is_drawn(mounted):
     )
 
 
-def test_a_click_chooses_a_row_and_a_column_where_they_are_followed(mounted):
-    values = np.ones((3, 4), np.float32)
-    scores = Matrix("scores", values, "query", "key", "ABC", "abcd", follow=1, chooses="follow",
-                    chooses_column="to")  # fmt: skip
-    page = mounted(matrices, [scores, Matrix("x", values, "row", "number")],
-                   key="pictures", on_choose=None, fills=False).page  # fmt: skip
-    for title in ("scores", "x"):
-        canvas = page.get_by_role("img", name=f"{title}: 3 rows")
-        box = canvas.bounding_box()
-        canvas.click(position={"x": box["width"] - 20, "y": box["height"] - 10})
-    assert mounted.sent("pictures") == [("chosen", {"follow": 2, "to": 3})]
-
-
-def test_the_label_of_a_row_chooses_it_and_the_pointer_says_where(mounted):
-    values = np.ones((3, 4), np.float32)
-    scores = Matrix("scores", values, "query", "key", "ABC", "abcd", follow=1, chooses="follow")
+def test_a_cell_or_the_label_of_a_row_chooses_and_the_pointer_says_where(mounted):
+    """Where rows are followed; the label of a column never does."""
+    values, ways = np.ones((3, 4), np.float32), {"chooses": "follow", "chooses_column": "to"}
+    scores = Matrix("scores", values, "query", "key", "ABC", "abcd", follow=1, **ways)
     plain = Matrix("x", values, "row", "number", "ABC")
     page = mounted(matrices, [scores, plain], key="pictures", on_choose=None, fills=False).page
     cursor = "(canvas) => getComputedStyle(canvas).cursor"
     for title, over_row in (("scores", "pointer"), ("x", "auto")):
         canvas = page.get_by_role("img", name=f"{title}: 3 rows")
-        height = canvas.bounding_box()["height"]
-        label, column_label = {"x": 4, "y": height - 10}, {"x": 40, "y": 3}
+        box = canvas.bounding_box()
+        label, column_label = {"x": 4, "y": box["height"] - 10}, {"x": 40, "y": 3}
         for place, shape in ((label, over_row), (column_label, "auto")):
             canvas.hover(position=place)
             assert canvas.evaluate(cursor) == shape
             canvas.click(position=place)
-    assert mounted.sent("pictures") == [("chosen", {"follow": 2})]
+        canvas.click(position={"x": box["width"] - 20, "y": box["height"] - 10})
+    chosen = [("chosen", {"follow": 2}), ("chosen", {"follow": 2, "to": 3})]
+    assert mounted.sent("pictures") == chosen
+
+
+WRITTEN = """() => {
+  window.written = [];
+  const write = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+    written.push([text, this.textAlign, ...at]);
+    return write.call(this, text, ...at);
+  };
+}"""
+
+
+@pytest.fixture
+def written(mounted):
+    """What is drawn of matrices on their canvases: text, alignment, x and y."""
+
+    def drawn(*shown):
+        mounted.page.evaluate(WRITTEN)
+        mounted(matrices, [*shown], key="pictures", on_choose=None, fills=False)
+        mounted.page.wait_for_function("written.length > 0")
+        return mounted.page.evaluate("written")
+
+    return drawn
 
 
 @pytest.mark.parametrize(("width", "numbers"), [(440, 14 * 12), (262, 0)])
-def test_no_label_is_dropped_and_numbers_shrink(mounted, width, numbers):
+def test_no_label_is_dropped_and_numbers_shrink(mounted, written, width, numbers):
     columns = [f"key{i}" for i in range(12)]
+    mounted.page.evaluate("(width) => (document.body.style.width = `${width}px`)", width)
     named = Matrix("scores", np.ones((14, 12), np.float32), "query", "key", columns * 2, columns)
-    page = mounted.page
-    page.evaluate("(width) => (document.body.style.width = `${width}px`)", width)
-    page.evaluate(NOTE_TEXTS)
-    mounted(matrices, [named], key="pictures", on_choose=None, fills=False)
-    page.wait_for_function("written.length > 0")
-    written = page.evaluate("written")
-    assert written[-26:] == [*(columns * 2)[:14], *columns]
-    assert [text in columns for text in written[-26 - 14 * 12 : -26]].count(False) == numbers
+    texts = [text for text, *_ in written(named)]
+    assert texts[-26:] == [*(columns * 2)[:14], *columns]
+    assert [text in columns for text in texts[-26 - 14 * 12 : -26]].count(False) == numbers
 
 
-def test_of_many_rows_the_one_that_is_followed_is_in_view_and_has_its_label(mounted):
+def test_of_many_rows_the_one_that_is_followed_is_in_view_and_has_its_label(mounted, written):
     words = [f"word{i}" for i in range(55)]
+    mounted.page.set_viewport_size({"width": 1280, "height": 720})
     many = Matrix("scores", np.ones((55, 55), np.float32), "query", "key", words, words,
                   follow=50, column=51)  # fmt: skip
-    page = mounted.page
-    page.set_viewport_size({"width": 1280, "height": 720})
-    page.evaluate(NOTE_TEXTS)
-    mounted(matrices, [many], key="pictures", on_choose=None, fills=False)
-    page.wait_for_function("written.length > 0")
-    written = page.evaluate("written")
-    rows = written[: written.index("word0", 1)]  # then the columns
-    assert "word50" in rows and len(rows) < 40 and "word51" in written
-    expect(page.get_by_role("img", name="scores: 55 rows")).to_be_in_viewport(ratio=1)
+    texts = [text for text, *_ in written(many)]
+    rows = texts[: texts.index("word0", 1)]  # then the columns
+    assert "word50" in rows and len(rows) < 40 and "word51" in texts
+    expect(mounted.page.get_by_role("img", name="scores: 55 rows")).to_be_in_viewport(ratio=1)
 
 
-def test_what_numbered_columns_count_stands_before_them(mounted):
-    values = np.ones((3, 4), np.float32)
-    mounted.page.evaluate("""() => {
-      window.written = [];
-      const write = CanvasRenderingContext2D.prototype.fillText;
-      CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
-        written.push([text, this.textAlign, ...at]);
-        return write.call(this, text, ...at);
-      };
-    }""")
-    numbered = Matrix(
-        "table", values, "position", "dimension", ["0 A", "1 B", "2 C"], numbers=False
-    )
+def test_what_numbered_columns_count_stands_before_them(written):
+    values, rows = np.ones((3, 4), np.float32), ["0 A", "1 B", "2 C"]
+    numbered = Matrix("table", values, "position", "dimension", rows, numbers=False)
     named = Matrix("scores", values, "query", "key", "ABC", "abcd", numbers=False)
-    mounted(matrices, [numbered, named], key="pictures", on_choose=None, fills=False)
-    mounted.page.wait_for_function("written.length > 0")
-    written = {text: place for text, *place in mounted.page.evaluate("written")}
-    assert "key" not in written
-    (_, right, height, room), (_, first, *_) = written["dimension"], written["1"]
-    assert 40 < room == right < first and height == pytest.approx(written["1"][2])
+    at = {text: place for text, *place in written(numbered, named)}
+    assert "key" not in at
+    (_, right, height, room), (_, first, *_) = at["dimension"], at["1"]
+    assert 40 < room == right < first and height == pytest.approx(at["1"][2])
 
 
 # In the app

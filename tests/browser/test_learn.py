@@ -3,7 +3,6 @@ shows it with the picture. Whole lessons are taken in test_lessons.py."""
 
 import re
 from itertools import pairwise
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
@@ -74,29 +73,6 @@ def test_on_a_phone_question_and_picture_are_in_view_together(visit, number):
         if not choices.count():
             break  # it has been answered, or is painted
         choices.first.click()
-    page.evaluate("localStorage.clear()")
-
-
-def test_a_lesson_leads_from_page_to_page_with_none_of_the_settings_before(visit):
-    page = visit.page
-    visit.open()
-    page.evaluate("localStorage.clear()")
-    visit.open("?model=en-de&source=A+dog+runs.&causal=false&pad_to=12")
-    visit.go("Learn")
-    page.get_by_role("button", name="Query, key, value").first.click()
-    paths = "/lookup", "/lookup", "/", "/", "/lookup", "/inside"
-    for number, path in enumerate(paths, 1):
-        page.wait_for_url(f"**{path}?**step_of_lesson={number}**" if number > 1 else f"**{path}?**")
-        visit.idle()
-        assert step(visit) == number
-        settings = parse_qs(urlsplit(page.url).query)
-        assert settings["lesson"] == ["2-query-key-value"]
-        assert settings["model"] == ["induction"]
-        assert not {"causal", "pad_to"} & settings.keys()
-        press(visit, "step_on")
-    press(visit, "leave_lesson")
-    settings = parse_qs(urlsplit(page.url).query)
-    assert settings["pad_to"] == ["12"] and settings["causal"] == ["false"]
     page.evaluate("localStorage.clear()")
 
 

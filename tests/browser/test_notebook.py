@@ -95,23 +95,12 @@ def test_a_file_of_its_own_has_every_depth_that_it_has_numbers_for(page, tmp_pat
         expect(page.locator(gone).filter(visible=True)).to_have_count(0)
 
 
-def test_a_head_without_numbers_has_its_weights_as_bars(page, tmp_path, trace):
-    opened(page, tmp_path, show(trace).page)
-    expect(depth(page)).to_have_text("Heads")
-    page.locator("canvas").click(position={"x": 80, "y": 90})
-    expect(depth(page)).to_have_text("encoder 1.1")
-    page.keyboard.press("5")
-    expect(page.locator(".finding")).to_contain_text("this file has those of cross 1.1.")
-    expect(page.locator(".rail button")).to_have_count(3)
-    expect(page.locator(".views button")).to_have_count(0)
-
-
 def test_what_was_before_a_change_is_a_slide_away(page, tmp_path, model, trace):
     line = "cross.2.3=temperature:9"
     after = model.trace("the dog <b>sees</b> the cat", TARGET, changes=line)
     opened(page, tmp_path, show(after, "cross", 2, 3, minus=trace).page)
-    expect(page.locator(".finding")).to_contain_text("With cross.2.3=temperature:9.0.")
-    expect(page.locator(".finding")).to_contain_text("cross 2.3 changes most")
+    said = re.compile(r"With cross\.2\.3=temperature:9\.0\..*cross 2\.3 changes most")
+    expect(page.locator(".finding")).to_have_text(said)
     page.locator(".words").get_by_role("button", name="dog").click()
     for key, one in (("0", trace), ("1", after)):
         page.get_by_label("Before to after").fill(key)

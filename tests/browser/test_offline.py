@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.browser.conftest import asked_outside, audited
+from tests.servers import asked_outside, audited
 
 pytestmark = pytest.mark.browser
 

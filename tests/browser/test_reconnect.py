@@ -5,7 +5,6 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import DRAWN, Visit
-from tests.conftest import serve
 
 pytestmark = pytest.mark.browser
 # Keeps every socket of the page, so that a test can close it as a bad network would.
@@ -88,29 +87,6 @@ def test_back_is_the_act_before_and_forward_the_one_after(visit):
     expect_after(page.go_back, 1)
     expect_after(page.go_back, 0)
     expect_after(page.go_forward, 1)
-
-
-@pytest.mark.long
-def test_a_page_outlives_its_server(models, context):
-    """The view comes back by its address, and the next action works."""
-    with serve(models) as address:
-        visit = Visit(context.new_page(), address).open("inside?kind=encoder&layer=2&causal=false")
-        visit.type("A dog runs on the beach.")
-        port = int(address.rpartition(":")[2])
-    with serve(models, port=port):
-        page = visit.page
-        page.wait_for_function("() => window.traffic.ended > 0 && !document.querySelector("
-                               "'[data-testid=stConnectionStatus]')", timeout=60_000)  # fmt: skip
-        page.wait_for_timeout(2000)
-        visit.settle()
-        assert page.evaluate(LINE) == "A dog runs on the beach."
-        assert "layer=2" in page.url and "causal=false" in page.url
-        visit.type("A woman sleeps.")
-        expect(page.locator(".stage .words")).to_contain_text("Une femme")
-        assert "A+woman+sleeps." in page.url
-        expect(page.get_by_test_id("stException")).to_have_count(0)
-        assert visit.errors == []
-        page.close()
 
 
 @pytest.mark.long

@@ -1,7 +1,5 @@
 """A lesson in a room: a teacher at the projector, students on laptops, and one with a phone."""
 
-import csv
-import io
 import re
 import socket
 import time
@@ -32,13 +30,8 @@ SHOWS = """(text) => {
 
 
 @pytest.fixture(scope="module")
-def room_file(tmp_path_factory):
-    return tmp_path_factory.mktemp("rooms") / "rooms.sqlite"
-
-
-@pytest.fixture(scope="module")
-def served(models, room_file):
-    with serve(models, HEADLIGHT_ROOMS=str(room_file)) as address:
+def served(models, tmp_path_factory):
+    with serve(models, HEADLIGHT_ROOMS=str(tmp_path_factory.mktemp("rooms") / "x")) as address:
         yield address
 
 
@@ -94,7 +87,7 @@ def download(visit: Visit) -> Download:
     return downloading.value
 
 
-def test_a_lesson_in_a_room(chromium, served, room_file):
+def test_a_lesson_in_a_room(chromium, served):
     with (
         member(chromium, served) as teacher,
         member(chromium, served) as first,
@@ -166,11 +159,7 @@ def test_a_lesson_in_a_room(chromium, served, room_file):
             teacher.idle()
             expect(line(first)).to_contain_text(state)
 
-        press(teacher, "Ask", line)
-        teacher.page.get_by_label("Question").fill("What <b>next</b>?")
-        teacher.page.get_by_label("Choices, one per line").fill("red\n<i>car</i>\n")
-        teacher.page.get_by_role("button", name="Ask everyone").click()
-        teacher.idle()
+        ask(teacher, "What <b>next</b>?", "red\n<i>car</i>\n")
         for student, choice in zip(students, ("red", "<i>car</i>", "<i>car</i>"), strict=True):
             expect(asked(student)).to_contain_text("What <b>next</b>?")
             press(student, choice)
@@ -200,12 +189,8 @@ def test_a_lesson_in_a_room(chromium, served, room_file):
         expect_accessible(teacher, ".st-key-room_line")
         teacher.page.keyboard.press("Escape")
 
-        rows = [*csv.reader(io.StringIO(download(teacher).path().read_text()))]
-        assert rows[0] == ["question", "round", "student", "text", "answer", "model"]
-        assert sorted(row[:2] + row[4:] for row in rows[1:]) == sorted([
-            ["1", "1", "red", "<i>car</i>"], ["1", "1", "<i>car</i>", "<i>car</i>"],
-            ["1", "1", "<i>car</i>", "<i>car</i>"], ["1", "2", "<i>car</i>", "<i>car</i>"],
-        ])  # fmt: skip
+        # What is in it, tests/app/test_room_acts.py asks.
+        assert download(teacher).path().read_text().count("\n") == 1 + 4
 
         press(teacher, "End", line)
         teacher.page.get_by_role("button", name="End the room").click()
@@ -215,8 +200,6 @@ def test_a_lesson_in_a_room(chromium, served, room_file):
             expect(line(student)).to_contain_text(f"Room {code} has ended")
         press(first, "Leave", line)
         expect(line(first)).to_have_count(0)
-        stored = b"".join(file.read_bytes() for file in room_file.parent.iterdir())
-        assert b"<i>car" not in stored
 
 
 class Wire:
@@ -259,10 +242,10 @@ class Wire:
         self.is_cut = False
 
 
-def ask(teacher: Visit, text: str) -> None:
+def ask(teacher: Visit, text: str, choices: str = "red\ncar") -> None:
     press(teacher, "Ask", line)
     teacher.page.get_by_label("Question").fill(text)
-    teacher.page.get_by_label("Choices, one per line").fill("red\ncar")
+    teacher.page.get_by_label("Choices, one per line").fill(choices)
     teacher.page.get_by_role("button", name="Ask everyone").click()
     teacher.idle()
 

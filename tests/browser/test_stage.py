@@ -98,13 +98,12 @@ def test_it_is_mounted_once_and_depths_take_no_message(visit):
 
 
 def test_a_bar_opens_into_the_numbers_behind_it(visit):
+    """What is said of them: tests/javascript/test_stage.py."""
     visit.open(f"lookup{MA}&vectors=Query%E2%80%93key+plane")  # a former picture
     expect(finding(visit)).to_contain_text("ma · my is 32.3")
     visit.open(f"{MA}&depth=row")
     page, picture = visit.page, visit.page.locator(f"{PLACE} canvas")
-    current, spoken = (
-        page.locator(f"{PLACE} {part}") for part in (".rail [aria-current]", ".spoken")
-    )
+    current = page.locator(f"{PLACE} .rail [aria-current]")
     expect(finding(visit)).to_contain_text("q · k is 32.3")
     of = {"x": 717, "y": 440}  # the bar of the word before
     picture.click(position=of)
@@ -116,18 +115,14 @@ def test_a_bar_opens_into_the_numbers_behind_it(visit):
     visit.settle()
     before = asked(visit)
     press(visit, "Shift+ArrowRight")
-    expect(finding(visit)).to_contain_text(
-        "ma · my is 32.3, a sum of 32 products; the largest is 9.9."
-    )
+    expect(finding(visit)).to_contain_text("ma · my is 32.3, a sum of 32 products")
     press(visit, "ArrowLeft")
-    expect(spoken.last).to_contain_text("number 25: −0.4 × −3.0 = 1.2, the sum so far ")
+    expect(page.locator(f"{PLACE} .spoken").last).to_contain_text("the sum so far ")
     page.get_by_role("button", name="Largest first").click()
-    expect(finding(visit)).to_contain_text("32.3: 22 products add 42.1, 10 subtract 9.8.")
+    expect(finding(visit)).to_contain_text("products add ")
     assert "depth=number" in page.url and "number=largest" in page.url
     press(visit, "Escape", "y")
-    expect(finding(visit)).to_contain_text(
-        "Why my? It scores 5.7 above the other keys: 25% is of meeting my, 21% my meeting my."
-    )
+    expect(finding(visit)).to_contain_text("Why my? It scores 5.7 above the other keys")
     press(visit, "Escape")
     before = asked(visit)
     expect(current).to_have_text("ma")
@@ -158,10 +153,9 @@ def test_the_model_stands_above_its_heads(visit):
     expect(page.locator(f"{PLACE} .rail [aria-current]")).to_have_text("cross 1.1")
     assert asked(visit) == before
     press(visit, "1")
-    page.get_by_role("button", name="After each layer").click()
-    expect(finding(visit)).to_contain_text("it would write 12 of 14 words already; n and la settle")
-    page.get_by_role("button", name="Needs").click()
-    expect(finding(visit)).to_contain_text("ma needs my, which has 50% of the attention")
+    for view, said in (("After each layer", "it would write 12 of 14"), ("Needs", "ma needs my")):
+        page.get_by_role("button", name=view).click()
+        expect(finding(visit)).to_contain_text(said)
     picture.focus()
     press(visit, "ArrowRight")  # another word, another question
     expect(finding(visit)).to_contain_text("sœur needs sister")
@@ -169,17 +163,14 @@ def test_the_model_stands_above_its_heads(visit):
     press(visit, "1")
     page.get_by_role("button", name="Maps").click()
     picture.click(position=EMBEDDING)
-    alike = "at place {}, is most like its neighbour"
-    expect(finding(visit)).to_contain_text(f"She, {alike.format(1)}: 97%")
+    expect(finding(visit)).to_contain_text("She, at place 1, is most like its neighbour: 97%")
     press(visit, "ArrowDown", "ArrowRight")
-    expect(finding(visit)).to_contain_text(f"has, {alike.format(2)}s: 97%")
     expect(page.locator(f"{PLACE} .legend")).to_contain_text("Place 2, number 1: table 0.841")
     page.get_by_role("button", name="+ word").click()
     expect(finding(visit)).to_contain_text("has enters layer 1 as word + place 2")
-    visit.open(f"attribution{MA}" + "&picture=Source+words")
-    expect(finding(visit)).to_contain_text("ma needs my")
-    visit.open(f"residual{MA}")
-    expect(finding(visit)).to_contain_text("If it stopped after layer 3")
+    for former, said in (("attribution", "ma needs my"), ("residual", "If it stopped after")):
+        visit.open(f"{former}{MA}" + "&picture=Source+words" * (former == "attribution"))
+        expect(finding(visit)).to_contain_text(said)
     press(visit, "Enter")
     expect(page.locator(f"{PLACE} .rail [aria-current]")).to_have_text("Heads")
     visit.expect_well()
@@ -204,18 +195,14 @@ def test_a_row_leads_to_the_logit_of_its_word(visit):
 
 
 def test_what_the_model_writes_lies_over_any_depth(visit):
+    """What is said of it: tests/javascript/test_stage.py."""
     visit.open(f"generate{MA}")  # a former page
-    writes = "Having read n, en-fr writes ' (92%). Next best: ᵉ"
     page, current = visit.page, visit.page.locator(f"{PLACE} .rail [aria-current]")
     expect(finding(visit)).to_contain_text("en-fr writes Elle (77%)")
     visit.settle()
     before = asked(visit)
-    press(visit, "ArrowRight", "ArrowRight")
-    expect(finding(visit)).to_contain_text(writes.split(".")[0])
-    for _ in range(8):
-        press(visit, "ArrowRight")
-    expect(finding(visit)).to_have_text("Having read de, en-fr writes ma (88%). Next best: m 1.5%, "
-                                        "mon 1.1%.")  # fmt: skip
+    press(visit, *["ArrowRight"] * 10)
+    expect(finding(visit)).to_contain_text("Having read de, en-fr writes ma (88%)")
     expect(page.locator(f"{PLACE} .written")).to_contain_text("Elle n'a jamais vu la voiture")
     press(visit, "ArrowDown", "ArrowDown")
     expect(page.locator(f"{PLACE} .spoken").last).to_have_text("mon, 1.1%")
@@ -228,15 +215,14 @@ def test_what_the_model_writes_lies_over_any_depth(visit):
     page.get_by_role("button", name="Undo: ma → mon").click()
     expect(finding(visit)).to_contain_text("en-fr writes Elle (77%)")
     page.get_by_role("button", name="5 beams").click()
-    expect(finding(visit)).to_have_text("Five beams find the same text as greedy decoding (14.9%).")
+    expect(finding(visit)).to_contain_text("Five beams find the same text")
     visit.open(f"generate{MA}&how=Sampling")
     expect(finding(visit)).to_contain_text("At temperature 1, ")
     page.get_by_role("spinbutton", name="temperature").fill("0.1")
     page.keyboard.press("Enter")
-    expect(finding(visit)).to_have_text("At temperature 0.1, all 8 texts are the greedy one.")
+    expect(finding(visit)).to_contain_text("At temperature 0.1, all 8 texts")
     page.locator(f"{PLACE} canvas").focus()
     press(visit, "Escape")
-    expect(finding(visit)).to_contain_text("cross 3.3 attends most to my")
     expect(current).to_have_text("cross 3.3")
     assert "write=" not in page.url
     press(visit, "4", " ", " ")  # and there it plays

@@ -22,18 +22,9 @@ from tests.servers import free_port, serving
 pytestmark = pytest.mark.long
 LARGEST = 75 * 2**20  # bytes
 LARGEST_CORE = 50 * 2**20  # of what the core needs beside PyTorch and NumPy, installed
+ENDS = "py", "conf", "css", "html", "js", "json", "md", "yaml"
 SHIPPED = {  # folder → patterns of the files in it that are installed
-    "app": (
-        "**/*.py",
-        ".streamlit/*",
-        "**/*.conf",
-        "**/*.css",
-        "**/*.html",
-        "**/*.js",
-        "**/*.json",
-        "**/*.md",
-        "**/*.yaml",
-    ),
+    "app": (".streamlit/*", *(f"**/*.{end}" for end in ENDS)),
     "model": ("**/*.py",),
     "assets": ("*.svg", "checkpoints/**/*", "examples/*", "vendor/*"),
     "docs": ("commands.md",),
@@ -49,14 +40,20 @@ def tracked() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory) -> Path:
-    """Built from a copy: setuptools writes into the folder that it builds from."""
-    copy, built = tmp_path_factory.mktemp("checkout"), tmp_path_factory.mktemp("wheel")
+def checkout(tmp_path_factory) -> Path:
+    """A copy: setuptools writes into the folder that it builds from."""
+    copy = tmp_path_factory.mktemp("checkout")
     for name in tracked():
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, copy / name, follow_symlinks=False)
+    return copy
+
+
+@pytest.fixture(scope="module")
+def wheel(checkout, tmp_path_factory) -> Path:
+    built = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*command, "-w", built, copy], check=True, capture_output=True)
+    subprocess.run([*command, "-w", built, checkout], check=True, capture_output=True)
     (file,) = built.glob("headlight_attention-*.whl")
     return file
 
@@ -86,16 +83,12 @@ def _environment(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def editable(tmp_path_factory) -> Path:
+def editable(checkout, tmp_path_factory) -> Path:
     """An environment into which a checkout is installed with `pip install -e`, which shares what it
     depends on with ours."""
-    copy, folder = tmp_path_factory.mktemp("checkout"), tmp_path_factory.mktemp("editable")
-    for name in tracked():
-        (copy / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, copy / name, follow_symlinks=False)
-    python = _environment(folder)
+    python = _environment(tmp_path_factory.mktemp("editable"))
     command = [sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-deps"]
-    command += ["--no-build-isolation", "-e", copy]
+    command += ["--no-build-isolation", "-e", checkout]
     subprocess.run(command, check=True, capture_output=True)
     return python
 
@@ -111,29 +104,21 @@ def desk(tmp_path) -> Path:
 def test_it_holds_what_the_checkout_holds(wheel):
     with zipfile.ZipFile(wheel) as archive:
         inside = {name for name in archive.namelist() if ".dist-info/" not in name}
-    tracked_files = {*tracked()}
     expected = {
         file.relative_to(ROOT).as_posix()
         for folder, patterns in SHIPPED.items()
         for pattern in patterns
         for file in (ROOT / folder).glob(pattern)
-        if file.relative_to(ROOT).as_posix() in tracked_files
-    }
-    assert inside == {
-        f"headlight/{name}" for name in ("__init__.py", "__main__.py", "py.typed", *expected)
-    }
+    } & {*tracked()}
+    own = ("__init__.py", "__main__.py", "py.typed")
+    assert inside == {f"headlight/{name}" for name in (*own, *expected)}
     assert wheel.stat().st_size <= LARGEST
 
 
 @pytest.mark.parametrize("installed", ["python", "editable"])
 def test_it_is_imported_beside_a_users_own_files(request, installed, desk):
     python = request.getfixturevalue(installed)
-    code = (
-        "import headlight\n"
-        "from headlight import load\n"
-        "load('copy').trace('a b c')\n"
-        "print(headlight.__file__)"
-    )
+    code = "import headlight as h; h.load('copy').trace('a b c'); print(h.__file__)"
     done = subprocess.run([python, "-c", code], cwd=desk, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     file = Path(done.stdout.strip())
@@ -145,51 +130,6 @@ def test_its_command_writes_a_file(python, desk):
     done = subprocess.run(command, cwd=desk, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert (desk / "weights.csv").read_text("utf-8-sig").startswith("sentence,attention,layer,head")
-
-
-def test_the_other_package_of_this_name_is_said_whichever_came_first(wheel, tmp_path):
-    """Whose command `headlight` is depends on it; ours by its long name says what to do."""
-    other = _other_package(tmp_path)
-    install, uninstall = ("install", "-q", "--no-deps"), ("uninstall", "-q", "-y")
-    for first, second, owner in ((other, wheel, "0.1.0"), (wheel, other, "the other")):
-        folder = tmp_path / f"{first.stem} first"
-        python = _environment(folder)
-
-        def pip(*arguments: str | Path, python: Path = python) -> None:
-            command = [sys.executable, "-m", "pip", "--python", python, *arguments]
-            subprocess.run(command, check=True, capture_output=True)
-
-        def says(*command: str, scripts: Path = python.parent) -> str:
-            done = subprocess.run([scripts / command[0], *command[1:]], capture_output=True)
-            return (done.stdout + done.stderr).decode()
-
-        pip(*install, first)
-        pip(*install, second)
-        assert says("headlight", "--version").strip() == owner
-        assert "Run: pip uninstall headlight headlight-" in says("headlight-attention", "doctor")
-        pip(*uninstall, "headlight")
-        assert "Run: pip uninstall headlight headlight-" in says("headlight-attention", "doctor")
-        pip(*uninstall, "headlight-attention")
-        pip(*install, wheel)
-        assert says("headlight", "doctor").startswith("ok  Headlight ")
-
-
-def _other_package(folder: Path) -> Path:
-    """A wheel that has the name, the command and the files of the other package."""
-    file, info = folder / "headlight-0.1.14-py3-none-any.whl", "headlight-0.1.14.dist-info"
-    files = {
-        "headlight/__init__.py": "",
-        "headlight/__main__.py": "",
-        "headlight/console.py": "def main(): print('the other')",
-        f"{info}/METADATA": "Metadata-Version: 2.1\nName: headlight\nVersion: 0.1.14\n",
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        f"{info}/entry_points.txt": "[console_scripts]\nheadlight = headlight.console:main\n",
-    }
-    files[f"{info}/RECORD"] = "".join(f"{name},,\n" for name in [*files, f"{info}/RECORD"])
-    with zipfile.ZipFile(file, "w") as archive:
-        for name, text in files.items():
-            archive.writestr(name, text)
-    return file
 
 
 def test_its_command_opens_the_app(python, desk, context):

@@ -1,4 +1,4 @@
-"""The page Check › Yours in a browser: a save is seen, and an error is a sentence."""
+"""The page Check › Yours in a browser: a save is seen at once, and nothing stays behind."""
 
 import statistics
 import time
@@ -53,23 +53,10 @@ def save(page: Page, file, text: str, sentence: str) -> float:
 
 def test_a_save_is_seen_at_once(page, file):
     seconds = []
-    for divisor, sentence in (
-        ("q.shape[-1] ** 0.5", "scores: right."),
-        ("1", "That is the dot product"),
-        ("8", "You divided by 8"),
-        ("q.shape[-1]", "You divided by d."),
-        ("q.shape[-1] ** 0.5", "scores: right."),
-        ("q.shape[-1] ** -0.5", "large sums should become smaller"),
-    ):
+    right = "q.shape[-1] ** 0.5"
+    for divisor in ("1", right, "8", right, "q.shape[-1]", right):
+        sentence = "scores: right." if divisor == right else "scores: not yet."
         seconds.append(save(page, file, PROGRAM.format(divisor), sentence))
         expect(page.locator(".st-key-yours_matrices canvas").first).to_be_visible()
     assert statistics.median(seconds) < SLOWEST and max(seconds) < SLOWEST_BUSY, seconds
     expect(page.locator(".st-key-yours")).to_contain_text("In en-fr.")
-
-
-def test_an_error_is_a_sentence_and_the_next_save_is_judged(page, file):
-    save(page, file, "def scores(q, k:", "Line 1: '(' was never closed.")
-    save(page, file, "import os\nos._exit(1)", "ended the program before it was judged")
-    save(page, file, "while True: pass", "longer than 10 seconds")
-    save(page, file, PROGRAM.format("q.shape[-1] ** 0.5"), "scores: right.")
-    assert not page.locator("[data-testid=stException]").count()

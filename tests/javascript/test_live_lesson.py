@@ -1,5 +1,6 @@
 """A lesson in a live page: its questions and marks against the app's."""
 
+import itertools
 import re
 from functools import cache, partial
 
@@ -37,6 +38,11 @@ def answers_to(question, run):
             for x, y in np.ndindex(w.shape[:2])]  # fmt: skip
 
 
+def used(*texts):
+    """Placeholders of the lesson's texts."""
+    return {name for text in texts for name in re.findall(r"\{([^{}]+)\}", text)}
+
+
 @pytest.mark.parametrize("name", LESSONS)
 def test_questions_and_marks_are_those_of_the_app(node, tmp_path, name):
     """Over the lesson's sentences and others, and seeds: in these lessons a seed only shuffles."""
@@ -49,55 +55,47 @@ def test_questions_and_marks_are_those_of_the_app(node, tmp_path, name):
     compared = marks = 0
     if name == "shares":  # in others the head depends on the sentence
         texts = [text for _, text in lesson.runs()] + sentences(model, 3)
-    for text in texts:
-        run = SentenceRun(checkpoint, model, text)
-        for number, (step, carried) in enumerate(zip(lesson.steps, steps, strict=True), 1):
-            if not carried["carried"]:
+    runs = [SentenceRun(checkpoint, model, text) for text in texts]
+    pairs = [*enumerate(zip(lesson.steps, steps, strict=True), 1)]
+    for run, (number, (step, carried)) in itertools.product(runs, pairs):
+        if not carried["carried"]:
+            continue
+        got = answer("question", source=run.sentence, step=number, **TRAINED)
+        expected, where = asked(step, run), (run.sentence, number)
+        if isinstance(expected, dict) or "problem" in got:
+            assert got == expected, where
+            continue
+        assert got["kind"] == expected.kind
+        theirs, mine = run.common | dict(expected.given), {**run.common, **got["given"]}
+        known = used(step.source.text, step.source.parts.get("Hint", ""))
+        assert {k: theirs[k] for k in known} == {k: mine[k] for k in known}, where
+        theirs, mine = theirs | dict(expected.shown), mine | got["shown"]
+        known = used(step.source.parts.get("Reveal", ""))
+        assert {k: theirs[k] for k in known} == {k: mine[k] for k in known}, where
+        compared += 1
+        if expected.kind in (READ, DO):
+            continue
+        if expected.kind == CHOOSE:
+            for again in (asked(step, run, seed) for seed in range(3)):
+                assert (again.answer, {*again.choices}) == (got["answer"], {*got["choices"]})
+        elif expected.kind == NUMBER:
+            assert got["answer"] == pytest.approx(expected.answer, abs=1e-5)
+        elif expected.kind == FIND:
+            assert set(got["answer"]) == {f"{k} {x} {y}" for k, x, y in expected.answer}
+        (veil,) = expected.veil
+        if expected.kind != FIND:
+            place = {k: v for k, v in vars(veil).items() if k != "what"}
+            assert place.items() <= got["veil"][0].items()
+        for given, typed in answers_to(expected, run):
+            marked = answer("mark", question=got, answer=typed)
+            try:
+                mark = expected.mark(given)
+            except ValueError:
+                assert "error" in marked, typed
                 continue
-            got = answer("question", source=text, step=number, **TRAINED)
-            expected = asked(step, run)
-            if isinstance(expected, dict) or "problem" in got:
-                assert got == expected, (text, number)
-                continue
-            assert got["kind"] == expected.kind
-            values = run.common | dict(expected.given)
-            told = {k: v for k, v in {**run.common, **got["given"]}.items() if k in values}
-            known = set(
-                re.findall(r"\{([^{}]+)\}", step.source.text + step.source.parts.get("Hint", ""))
-            )
-            assert {k: values[k] for k in known} == {k: told[k] for k in known}, (text, number)
-            shown = values | dict(expected.shown)
-            known = set(re.findall(r"\{([^{}]+)\}", step.source.parts.get("Reveal", "")))
-            mine = {**run.common, **got["given"], **got["shown"]}
-            assert {k: shown[k] for k in known} == {k: mine[k] for k in known}, (text, number)
-            compared += 1
-            if expected.kind in (READ, DO):
-                continue
-            if expected.kind == CHOOSE:
-                for seed in range(3):
-                    again = asked(step, run, seed)
-                    assert (again.answer, set(again.choices)) == (
-                        got["answer"],
-                        set(got["choices"]),
-                    )
-            elif expected.kind == NUMBER:
-                assert got["answer"] == pytest.approx(expected.answer, abs=1e-5)
-            elif expected.kind == FIND:
-                assert set(got["answer"]) == {f"{k} {x} {y}" for k, x, y in expected.answer}
-            (veil,) = expected.veil
-            if expected.kind != FIND:
-                where = {k: v for k, v in vars(veil).items() if k != "what"}
-                assert where.items() <= got["veil"][0].items()
-            for theirs, typed in answers_to(expected, run):
-                marked = answer("mark", question=got, answer=typed)
-                try:
-                    mark = expected.mark(theirs)
-                except ValueError:
-                    assert "error" in marked, typed
-                    continue
-                assert marked["right"] == mark.right, (text, number, typed)
-                assert marked["misconception"] == mark.misconception, (text, number, typed)
-                marks += 1
+            found = marked["right"], marked["misconception"]
+            assert found == (mark.right, mark.misconception), (where, typed)
+            marks += 1
     print(f"{name}: {compared} questions, {marks} marks")
     assert compared == len(texts) * sum(step["carried"] for step in steps) or name == "shares"
     assert compared > 1 and marks

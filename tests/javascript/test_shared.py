@@ -81,11 +81,9 @@ def test_a_head_is_named_as_in_python(node, scope):
     assert found == short_name(Scope(*scope))
 
 
-def test_who_owns_what_there_is_once_is_the_newest_place_that_stands(node):
-    told = node.scope("app/components/shared/places.js")(
-        """() => {
-          const told = [], [first, second, third] = [1, 2, 3].map(() => ({ isConnected: true }));
-          const enter = places(() => told.push("nobody"));
+OWNED = [  # who enters and leaves, and who is told that it owns what there is once
+    (
+        """
           const leave = [first, second, third].map((place, i) => enter(place, () => told.push(i)));
           leave[1](); // its data is overtaken
           const leaveSecond = enter(second, () => told.push("second again"));
@@ -94,27 +92,31 @@ def test_who_owns_what_there_is_once_is_the_newest_place_that_stands(node):
           second.isConnected = false;
           leaveSecond();
           first.isConnected = false;
-          leave[0]();
-          return told;
-        }"""
-    )
-    assert told == [0, 1, 2, "second again", "second again", 0, "nobody"]
+          leave[0]();""",
+        [0, 1, 2, "second again", "second again", 0, "nobody"],
+    ),
+    (
+        """
+          enter(first, () => told.push("new"));
+          enter(first, () => told.push("old"))(); // overtaken before it began
+          const leave = enter(second, () => told.push("old, elsewhere")); // drawn anew, then gone
+          second.isConnected = false;
+          leave();""",
+        ["new", "old", "new", "old, elsewhere", "new"],
+    ),
+]
 
 
-def test_old_data_that_comes_late_does_not_stay(node):
-    told = node.scope("app/components/shared/places.js")(
-        """() => {
-          const told = [], place = { isConnected: true }, other = { isConnected: true };
-          const enter = places(() => told.push("nobody"));
-          enter(place, () => told.push("new"));
-          enter(place, () => told.push("old"))(); // overtaken before it began
-          const leave = enter(other, () => told.push("old, elsewhere")); // drawn anew, then gone
-          other.isConnected = false;
-          leave();
-          return told;
-        }"""
-    )
-    assert told == ["new", "old", "new", "old, elsewhere", "new"]
+@pytest.mark.parametrize(("happens", "told"), OWNED)
+def test_who_owns_what_there_is_once_is_the_newest_place_that_stands(node, happens, told):
+    code = """() => {
+      const told = [], [first, second, third] = [1, 2, 3].map(() => ({ isConnected: true }));
+      const enter = places(() => told.push("nobody"));
+      HAPPENS
+      return told;
+    }"""
+    scope = node.scope("app/components/shared/places.js")
+    assert scope(code.replace("HAPPENS", happens)) == told
 
 
 def test_a_place_has_one_picture_which_draws_what_is_new(node):
@@ -142,19 +144,15 @@ def test_a_place_has_one_picture_which_draws_what_is_new(node):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("event", "means"),
-    [
-        ({"key": "h", "code": "KeyH"}, "h"),
-        ({"key": "H", "code": "KeyH"}, "h"),  # Caps Lock
-        ({"key": "H", "code": "KeyH", "shiftKey": True}, "H"),
-        ({"key": "h", "code": "KeyH", "shiftKey": True}, "H"),  # both
-        ({"key": "р", "code": "KeyH"}, "h"),  # a Russian layout
-        ({"key": "h", "code": "KeyJ"}, "h"),  # Dvorak
-        ({"key": "?", "code": "KeyM", "shiftKey": True}, "M"),
-        ({"key": "+", "code": "BracketRight"}, "+"),
-        ({"key": "Enter", "code": "Enter", "shiftKey": True}, "Enter"),
-    ],
-)
-def test_a_letter_is_heard_with_caps_lock_and_on_other_layouts(node, event, means):
-    assert node.scope("app/components/shared/keys.js")("(event) => keyOf(event)", event) == means
+KEYS = [  # what is pressed, where, with Shift or not, and what it means
+    ("h", "KeyH", False, "h"), ("H", "KeyH", False, "h"),  # Caps Lock
+    ("H", "KeyH", True, "H"), ("h", "KeyH", True, "H"),  # both
+    ("р", "KeyH", False, "h"), ("h", "KeyJ", False, "h"),  # a Russian layout, Dvorak
+    ("?", "KeyM", True, "M"), ("+", "BracketRight", False, "+"), ("Enter", "Enter", True, "Enter"),
+]  # fmt: skip
+
+
+def test_a_letter_is_heard_with_caps_lock_and_on_other_layouts(node):
+    events = [dict(zip(("key", "code", "shiftKey"), each, strict=False)) for each in KEYS]
+    found = node.scope("app/components/shared/keys.js")("(all) => all.map(keyOf)", events)
+    assert found == [means for *_, means in KEYS]

@@ -1,5 +1,6 @@
 """The stage without a browser: what is selected, where one is, and the numbers that it says."""
 
+import itertools
 import json
 import math
 import re
@@ -53,16 +54,7 @@ FEW, MANY, SENTENCES = 6, 300, 6  # heads; sentences of each model
 LINE = "She has never seen the red car of my sister."
 FOCUS = {"kind": "cross", "layer": 2, "head": 2}
 COLOURS = {"light": ["#000000", "#ffffff"], "dark": ["#000000", "#ffffff"]}
-LOOK = {
-    "covered": False,
-    "model": "en-fr",
-    "veil": [],
-    "cards": None,
-    "hidden": {},
-    "off": {},
-    "done": [],
-    "cell": {},
-}
+LOOK = dict(covered=False, model="en-fr", veil=[], cards=None, hidden={}, off={}, done=[], cell={})
 # Makes a stage's state, and lets a function of it answer.
 STATE = """({ packed, look, where }) => {
   const state = new StageState();
@@ -103,6 +95,13 @@ def sent(array):
     return {"rows": len(array), "columns": array.shape[1], "data": data}
 
 
+def steps_of(trace):
+    """Of the selected head, and what of them the browser has."""
+    model = load("en-fr")
+    steps = head_steps(model.model, model.run(LINE), trace.kinds["cross"][2], 2)
+    return steps, {n: sent(getattr(steps, n)) for n in ("scores", "mask", "weights", "v")}
+
+
 def texts(parts):
     return "".join(part if isinstance(part, str) else part[0] for part in parts)
 
@@ -110,10 +109,7 @@ def texts(parts):
 def test_names_of_runs_are_those_of_the_browser(stage, trace):
     one = pack_trace(trace, Reading())
     assert stage("(state) => state.run.id") == id_of(one)
-    assert stage("(state) => [state.run.id, state.isSeen]", packed=one + one) == [
-        2 * id_of(one),
-        True,
-    ]
+    assert stage("(state) => [state.run.id, state.isSeen]", one + one) == [2 * id_of(one), True]
 
 
 def test_paths_are_seen_where_a_sentence_is_compared(stage, trace):
@@ -194,14 +190,8 @@ def test_a_file_leads_as_deep_as_it_has_numbers(stage, known):
 
 @pytest.mark.parametrize("depth", ["model", "heads", "head", "row", "number"])
 def test_an_address_leads_to_where_it_was_written(stage, depth):
-    where = {
-        "depth": depth,
-        "whole": "needs",
-        "cell": "cross.2.3.4.5",
-        "stop": "weights",
-        "number": "largest",
-        "scaling": "off",
-    }
+    where = dict(depth=depth, whole="needs", cell="cross.2.3.4.5", stop="weights")
+    where |= dict(number="largest", scaling="off")
     written = stage("(state) => state.place()", where=where)
     assert written["depth"] == depth and written["cell"] == where["cell"]
     assert stage("(state) => state.place()", where=written) == written
@@ -346,6 +336,22 @@ def test_the_model_counts_the_heads_that_agree_with_the_selected_one(stage, trac
 
 
 SIDES = "source", "target"
+
+
+def beyond(boxes, size):
+    """Which of them, each with x, y, width and height, lie outside of a picture."""
+    x, y, w, h = boxes.T
+    return (boxes[:, :2] < -0.01).any(1) | (x + w > size[0] + 0.01) | (y + h > size[1] + 0.01)
+
+
+def met(boxes):
+    """Pairs of boxes that lie one over the other."""
+    x, y, w, h = boxes.T
+    apart = (x[:, None] >= (x + w) - 0.01) | ((x + w)[:, None] <= x + 0.01)
+    apart |= (y[:, None] >= (y + h) - 0.01) | ((y + h)[:, None] <= y + 0.01)
+    return np.argwhere(~(apart | np.eye(len(boxes), dtype=bool)))
+
+
 PLACED = """({ parts, towers, told, order, W, H, isNarrow }) => {
   const width = (text, px) => text.length * px * 0.5;
   const camera = { W, H, s: 14, m: 17, isNarrow, colours: {}, width };
@@ -359,72 +365,34 @@ PLACED = """({ parts, towers, told, order, W, H, isNarrow }) => {
 @pytest.mark.parametrize("size", [(1216, 526, False), (1824, 810, False), (358, 480, True)])
 @pytest.mark.parametrize("kinds", [[(4, 4)] * 3, [(12, 12)], [(24, 16)], [(1, 1)], [(6, 8)] * 3])
 def test_every_head_stands_once_in_every_order_and_over_no_other(node, order, size, kinds):
-    random, names = np.random.default_rng(0), ["encoder", "decoder", "cross"]
-    parts = [
-        {
-            "kind": kind,
-            "name": kind,
-            "query": "source" if kind == "encoder" else "target",
-            "key": "target" if kind == "decoder" else "source",
-            "layers": layers,
-            "heads": heads,
-            "numbers": [*range(1, layers + 1)],
-        }
-        for kind, (layers, heads) in zip(names, kinds, strict=False)
+    random, parts, heads = np.random.default_rng(0), [], []
+    for kind, (layers, count) in zip(("encoder", "decoder", "cross"), kinds, strict=False):
+        sides = {"encoder": SIDES[:1] * 2, "decoder": SIDES[1:] * 2}.get(kind, SIDES[::-1])
+        numbers = [*range(1, layers + 1)]
+        parts.append({"kind": kind, "name": kind, "query": sides[0], "key": sides[1],
+                      "layers": layers, "heads": count, "numbers": numbers})  # fmt: skip
+        places = np.ndindex(layers, count)
+        heads += [{"kind": kind, "layer": layer, "head": head} for layer, head in places]
+    habits = [str(random.choice(["align", "near", ""])) for _ in heads]
+    of_heads = [
+        one | {"habit": habit, "caption": "aligns 76%", "missed": False}
+        for one, habit in zip(heads, habits, strict=True)
     ]
-    all_heads = [
-        {"kind": part["kind"], "layer": layer, "head": head}
-        for part in parts
-        for layer, head in np.ndindex(part["layers"], part["heads"])
-    ]
-    habits = [str(random.choice(["align", "near", ""])) for _ in all_heads]
-    told = {
-        "habit": {
-            "heads": [
-                one | {"habit": habit, "caption": "aligns 76%", "missed": False}
-                for one, habit in zip(all_heads, habits, strict=True)
-            ],
-            "groups": [[habit, habit or "others"] for habit in dict.fromkeys(habits)],
-        },
-        "effect": {
-            "effects": {
-                part["kind"]: random.normal(size=(part["layers"], part["heads"])).tolist()
-                for part in parts
-            }
-        },
-    }
-    width, height, narrow = size
-    of_side = {side: [p for p in parts if p["query"] == side] for side in SIDES}
-    towers = [
-        {
-            "side": side,
-            "start": "",
-            "end": "",
-            "layers": [[*(part["kind"] for part in own), "feed_forward"]] * own[0]["layers"],
-        }
-        for side, own in of_side.items()
-        if own
-    ]
-    given = {
-        "parts": parts,
-        "towers": towers,
-        "told": told,
-        "order": order,
-        "W": width,
-        "H": height,
-        "isNarrow": narrow,
-    }
-    found = node.scope(*(f"app/components/stage/{name}.js" for name in ("heads", "floors")))(
-        PLACED, given
-    )
-    assert sorted(map(str, (where for where, _ in found))) == sorted(map(str, all_heads))
+    groups = [[habit, habit or "others"] for habit in dict.fromkeys(habits)]
+    effects = {p["kind"]: random.normal(size=(p["layers"], p["heads"])).tolist() for p in parts}
+    told = {"habit": {"heads": of_heads, "groups": groups}, "effect": {"effects": effects}}
+    towers = []
+    for side in SIDES:
+        if own := [p for p in parts if p["query"] == side]:
+            layer = [*(part["kind"] for part in own), "feed_forward"]
+            towers.append({"side": side, "start": "", "end": "", "layers": [layer] * kinds[0][0]})
+    given = dict(parts=parts, towers=towers, told=told, order=order)
+    given |= dict(zip(("W", "H", "isNarrow"), size, strict=True))
+    files = (f"app/components/stage/{name}.js" for name in ("heads", "floors"))
+    found = node.scope(*files)(PLACED, given)
+    assert sorted(map(str, (where for where, _ in found))) == sorted(map(str, heads))
     boxes = np.array([[box[name] for name in "xywh"] for _, box in found])
-    x, y, w, h = boxes.T
-    assert (boxes[:, 2:] > 1).all() and (boxes[:, :2] >= -0.01).all()
-    assert (x + w <= width + 0.01).all() and (y + h <= height + 0.01).all()
-    apart = (x[:, None] >= (x + w) - 0.01) | ((x + w)[:, None] <= x + 0.01)
-    apart |= (y[:, None] >= (y + h) - 0.01) | ((y + h)[:, None] <= y + 0.01)
-    assert (apart | np.eye(len(boxes), dtype=bool)).all()
+    assert (boxes[:, 2:] > 1).all() and not beyond(boxes, size).any() and not met(boxes).size
 
 
 def unscaled(model, site):
@@ -438,35 +406,27 @@ def test_the_browsers_arithmetic_is_the_models(node, preset):
     tokenizer = tiny_tokenizer()
     model = random_model(preset, vocab_size=len(tokenizer))
     run = run_of(model, *map(tokenizer.encode, ("The dog sees a cat.", "Ein Hund sieht.")))
-    for site in {site.kind: site for site in model.sites()}.values():
-        for is_scaled in (True, False):
-            with nullcontext() if is_scaled else unscaled(model, site):
-                steps = head_steps(model, run, site, site.n_heads - 1)
-            count = steps.mask.shape[1]
-            for row in range(len(steps.mask)):
-                given = {
-                    "scores": steps.scores.ravel().tolist(),
-                    "values": steps.v.ravel().tolist(),
-                }
-                given |= {"mask": steps.mask.astype(int).ravel().tolist(), "isScaled": is_scaled}
-                given |= {"row": row, "count": count, "width": steps.v.shape[1]}
-                found = node.scope(*FILES)(ROW, given)
-                assert sorted(found["allowed"]) == np.flatnonzero(steps.mask[row]).tolist()
-                if np.abs(np.array(found["weights"]) - steps.weights[row]).max() > 1e-3:
-                    assert not steps.mask[row].any()  # FilledSoftmax spreads it evenly
-                    continue
-                assert np.allclose(found["weights"], steps.weights[row], atol=1e-5)
-                assert np.allclose(found["output"], steps.head_output[row], atol=1e-4)
-                total = np.exp(steps.scaled[row][steps.mask[row]].astype(float)).sum()
-                assert found["logSum"] == pytest.approx(math.log(total), abs=1e-4)
+    sites = {site.kind: site for site in model.sites()}.values()
+    for site, is_scaled in itertools.product(sites, (True, False)):
+        with nullcontext() if is_scaled else unscaled(model, site):
+            steps = head_steps(model, run, site, site.n_heads - 1)
+        given = {"scores": steps.scores.ravel().tolist(), "values": steps.v.ravel().tolist()}
+        given |= {"mask": steps.mask.astype(int).ravel().tolist(), "isScaled": is_scaled}
+        given |= {"count": steps.mask.shape[1], "width": steps.v.shape[1]}
+        for row, mask in enumerate(steps.mask):
+            found = node.scope(*FILES)(ROW, given | {"row": row})
+            assert sorted(found["allowed"]) == np.flatnonzero(mask).tolist()
+            if np.abs(np.array(found["weights"]) - steps.weights[row]).max() > 1e-3:
+                assert not mask.any()  # FilledSoftmax spreads it evenly
+                continue
+            assert np.allclose(found["weights"], steps.weights[row], atol=1e-5)
+            assert np.allclose(found["output"], steps.head_output[row], atol=1e-4)
+            total = np.exp(steps.scaled[row][mask].astype(float)).sum()
+            assert found["logSum"] == pytest.approx(math.log(total), abs=1e-4)
 
 
 def test_what_is_said_of_a_row_are_its_own_numbers(stage, trace):
-    model = load("en-fr")
-    site = trace.kinds["cross"][2]
-    steps = head_steps(model.model, model.run(LINE), site, 2)
-    arrays = {"scores": steps.scores, "mask": steps.mask, "weights": steps.weights, "v": steps.v}
-    vectors = {name: sent(array) for name, array in arrays.items()}
+    steps, vectors = steps_of(trace)
     code = """(state) => {
       const vectors = VECTORS;
       for (const each of Object.values(vectors)) each.data = Float32Array.from(each.data);
@@ -490,16 +450,13 @@ def test_what_is_said_of_a_row_are_its_own_numbers(stage, trace):
 
 
 def test_a_keys_effect_is_its_part_of_what_the_head_adds(stage, trace):
-    model = load("en-fr")
-    steps = head_steps(model.model, model.run(LINE), trace.kinds["cross"][2], 2)
-    arrays = {"scores": steps.scores, "mask": steps.mask, "weights": steps.weights, "v": steps.v}
+    model, (_, vectors) = load("en-fr"), steps_of(trace)
     ids, _ = trace.most_probable(1)
     carried = [
         model.carried(model.run(LINE), row, int(best), Term("head", "cross", 2, 2))
         for row, best in enumerate(ids[:, 0])
     ]
-    given = [{name: sent(array) for name, array in arrays.items()}]
-    given += [{"values": sent(one.values[None])} for one in carried]
+    given = [vectors, *({"values": sent(one.values[None])} for one in carried)]
     code = """(state) => {
       const [vectors, ...told] = GIVEN;
       for (const each of Object.values(vectors)) each.data = Float32Array.from(each.data);
@@ -569,26 +526,17 @@ def expect_to_be_read(texts, size):
     """In letters that are large enough, on the picture, and none over another."""
     boxes = np.array([[box[name] for name in "xywh"] for box in texts])
     assert min(box["px"] for box in texts) >= 13
-    x, y, w, h = boxes.T
-    beyond = (boxes[:, :2] < -0.01).any(1) | (x + w > size[0] + 0.01) | (y + h > size[1] + 0.01)
-    assert not beyond.any(), str([texts[at] for at in np.flatnonzero(beyond)])
-    apart = (x[:, None] >= (x + w) - 0.01) | ((x + w)[:, None] <= x + 0.01)
-    apart |= (y[:, None] >= (y + h) - 0.01) | ((y + h)[:, None] <= y + 0.01)
-    met = np.argwhere(~(apart | np.eye(len(boxes), dtype=bool)))
-    assert not met.size, str([texts[at] for at in met[0]])
+    out, over = beyond(boxes, size), met(boxes)
+    assert not out.any(), str([texts[at] for at in np.flatnonzero(out)])
+    assert not over.size, str([texts[at] for at in over[0]])
 
 
 @pytest.mark.parametrize("order", ["order", "largest"])
 @pytest.mark.parametrize("size", SIZES)
 def test_products_add_up_to_the_score_and_nothing_covers_another(stage, trace, order, size):
-    model = load("en-fr")
-    steps = head_steps(model.model, model.run(LINE), trace.kinds["cross"][2], 2)
-    names = ("scores", "mask", "weights", "v")
-    given = {
-        "vectors": {name: sent(getattr(steps, name)) for name in names},
-        "compared": dict(zip("qk", map(sent, steps.compared), strict=True)),
-        "size": size,
-    }
+    steps, vectors = steps_of(trace)
+    compared = dict(zip("qk", map(sent, steps.compared), strict=True))
+    given = {"vectors": vectors, "compared": compared, "size": size}
     found = stage(
         NUMBERS.replace("GIVEN", json.dumps(given)), where={"number": order}, differences=COLOURS
     )
@@ -617,20 +565,12 @@ def adds(model, trace, row):
     best, share = (some[row, 0] for some in trace.most_probable(1))
     found = model.decomposition(trace.run, row, int(best))
     terms = [
-        {
-            "name": term_name(term),
-            "value": value,
-            "layer": term.layer,
-            "head": term.what == "head" and {"kind": term.kind, "layer": 0, "head": term.head},
-        }
+        {"name": term_name(term), "value": value, "layer": term.layer,
+         "head": term.what == "head" and {"kind": term.kind, "layer": 0, "head": term.head}}
         for term, value in zip(found.terms, found.values.tolist(), strict=True)
-    ]
-    return found, {
-        "terms": terms,
-        "logit": found.logit,
-        "probability": float(share),
-        "count": trace.logits.shape[-1],
-    }
+    ]  # fmt: skip
+    told = {"terms": terms, "logit": found.logit, "probability": float(share)}
+    return found, told | {"count": trace.logits.shape[-1]}
 
 
 @pytest.mark.parametrize("name", ["en-fr", "english", "reverse"])
@@ -658,6 +598,14 @@ def test_the_parts_of_a_logit_are_said_and_written_as_they_are(stage, name, size
     veil = [vars(Veil("decoding", "", 0, 0, 0))]
     for hidden in ({"veil": veil}, {"lacks": True}):
         assert stage(code, packed=packed, focus=focus, **hidden)[:2] == [4, False]
+
+
+def test_a_class_has_no_word_to_lead_to(stage):
+    model = load("reviews")
+    trace = model.trace("A fine film.")
+    packed = pack_trace(trace, Reading(), answers_of(trace, model.outputs))
+    code = ADDS.replace("GIVEN", json.dumps({"found": None, "size": SIZES[0], "row": 0}))
+    assert stage(code, packed=packed)[:2] == [4, False]
 
 
 # Draws the places around a word, and tells what was written where, and the pixels of each block.
@@ -765,12 +713,8 @@ def written(stage):
 def writing_of(name, line):
     view = catalog.view_of(name, "final", "cpu")
     shown = Shown(view, view.checkpoint.run(line))
-    views = {
-        "one": writing.one_by_one(shown, ""),
-        "beams": writing.beams(shown, 5),
-        "sampled": writing.sampled(shown, 1.0, 0),
-    }
-    return shown, views
+    one, beams = writing.one_by_one(shown, ""), writing.beams(shown, 5)
+    return shown, {"one": one, "beams": beams, "sampled": writing.sampled(shown, 1.0, 0)}
 
 
 @pytest.fixture(scope="module", params=["short", "long", "english"])
@@ -815,14 +759,6 @@ def test_words_beams_and_draws_are_said_as_they_are(written):
     drawn = [checkpoint.generate(FLOUR, Sampling(1.0, seed=seed)).text for seed in range(8)]
     lines = [" ".join(word for word, _ in line["words"]) for line in views["sampled"]["text"]]
     assert lines == drawn and views["sampled"]["same"] == drawn.count(greedy.text)
-
-
-def test_a_class_has_no_word_to_lead_to(stage):
-    model = load("reviews")
-    trace = model.trace("A fine film.")
-    packed = pack_trace(trace, Reading(), answers_of(trace, model.outputs))
-    code = ADDS.replace("GIVEN", json.dumps({"found": None, "size": SIZES[0], "row": 0}))
-    assert stage(code, packed=packed)[:2] == [4, False]
 
 
 @pytest.mark.parametrize("score", [-1000.0, -9.3, -0.1, 0.0, 5.71, 11.5, 11.6, 52.3, 2302.585, 9e4])

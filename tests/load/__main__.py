@@ -2,7 +2,6 @@
 
 class      30 clients at once on the app for 3 minutes, then on an empty page; 60 on replicas
 room       30 students follow a teacher in one process, 60 in two
-hostile    30 students answer beside six clients that send 100 requests a second, in two processes
 sentences  memory and times after 2,000 distinct sentences
 sessions   the same after 60 sessions came and went
 reruns     the same after 20,000 reruns"""
@@ -11,7 +10,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.load import classroom, hostile, memory, room, server
+from tests.load import classroom, memory, room, server
 
 
 def class_(args) -> int:
@@ -27,11 +26,7 @@ def room_(args) -> int:
     return room.measure(served, clients, args.replicas, args.count or 12, args.json)
 
 
-WHAT = {
-    "class": class_,
-    "room": room_,
-    "hostile": lambda args: hostile.measure(max(args.replicas, 2), args.json),
-}
+WHAT = {"class": class_, "room": room_}
 COUNTS = {"sentences": 2000, "sessions": 60, "reruns": 20_000}
 WHAT |= {
     what: lambda args, what=what: memory.measure(

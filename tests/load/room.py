@@ -5,13 +5,13 @@ import json
 import random
 import statistics
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from tests.load.report import Bar, conclude, percentile
 from tests.load.student import EXAMPLES
-from tests.load.tab import Page, Tab
+from tests.load.tab import Tab
 
 PICTURE = "stage_run"
 PATIENCE = 60  # seconds
@@ -59,17 +59,12 @@ class Member:
         _, _, reader, writer = await self.ask("GET", f"/room/{code}/events?following=true")
         try:
             while line := (await reader.readline()).decode():
-                if line.startswith("data: {"):
-                    self.hear(json.loads(line[6:]))
+                view = json.loads(line[6:]).get("view") if line.startswith("data: {") else ""
+                if view and view != self.led:
+                    self.led = view
+                    self.start(self.go())
         finally:
             writer.close()
-
-    def hear(self, state: dict) -> None:
-        """What the room sends to its pages."""
-        view = state.get("view")
-        if view and view != self.led:
-            self.led = view
-            self.start(self.go())
 
     def start(self, work: Awaitable) -> None:
         self.tasks.add(asyncio.ensure_future(work))
@@ -111,12 +106,9 @@ async def _lesson(address: str, clients: int, acts: int) -> dict:
         for student in students:
             student.painted.clear()
         sentence = " ".join(chance.choices(words, k=8))
-        acting: Callable[[], Awaitable[Page]] = (
-            (lambda text=sentence: teacher.tab.type("source", text))
-            if i % 2 == 0
-            else (lambda: teacher.tab.switch("causal"))
+        page = await (
+            teacher.tab.switch("causal") if i % 2 else teacher.tab.type("source", sentence)
         )
-        page = await acting()
         own.append(page.arrived.get(PICTURE, page.seconds))
         while not all(student.painted for student in students):
             assert time.perf_counter() < began + PATIENCE, [s.errors for s in students]

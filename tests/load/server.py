@@ -24,9 +24,9 @@ class Server:
     def __init__(self, process: subprocess.Popen, address: str, log: Path):
         self.process, self.address, self.log = process, address, log
 
-    @property
     def is_ready(self) -> bool:
         """Whether it answers; the app's own service says so when it does."""
+        assert self.process.poll() is None, self.log.read_text()
         try:
             urllib.request.urlopen(f"{self.address}/_stcore/health", timeout=2).close()
         except OSError:
@@ -41,30 +41,16 @@ class Server:
         """In megabytes, what its processes hold: resident, without what they share."""
         return sum(process.memory_full_info().uss for process in self.processes()) / MEGABYTE
 
-    def wait(self) -> None:
-        def is_ready() -> bool:
-            assert self.process.poll() is None, self.log.read_text()
-            return self.is_ready
-
-        wait_until(is_ready, seconds=PATIENCE)
-
 
 @contextmanager
 def running(command: list[str], port: int, **environment: str):
     """A Server by a command, until the block ends."""
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "log"
-        with log.open("w") as output:
-            process = subprocess.Popen(
-                [sys.executable, *command],
-                cwd=ROOT,
-                env=os.environ | environment,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
-        server = Server(process, f"http://127.0.0.1:{port}", log)
+    with tempfile.TemporaryDirectory() as folder, (Path(folder) / "log").open("w") as output:
+        options = {"cwd": ROOT, "env": os.environ | environment, "stderr": subprocess.STDOUT}
+        process = subprocess.Popen([sys.executable, *command], stdout=output, **options)
+        server = Server(process, f"http://127.0.0.1:{port}", Path(output.name))
         try:
-            server.wait()
+            wait_until(server.is_ready, seconds=PATIENCE)
             yield server
         finally:
             process.terminate()
@@ -82,8 +68,5 @@ def script(path: str):
 def app(replicas: int = 1, **environment: str):
     """As `make serve` starts it."""
     port = free_port()
-    return running(
-        ["-m", "headlight.app.server.serve", "--port", str(port), "--replicas", str(replicas)],
-        port,
-        **environment,
-    )
+    options = ["--port", str(port), "--replicas", str(replicas)]
+    return running(["-m", "headlight.app.server.serve", *options], port, **environment)

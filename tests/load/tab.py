@@ -48,7 +48,7 @@ class Page:
 
 class Tab:
     """One session. `parameters` are those of its address, `cookie` what it sends with every
-    request. `by_region`: an act runs the fragment that its widget is in alone, as in a browser."""
+    request."""
 
     def __init__(self, address: str):
         self.address, self.cookie = address, ""
@@ -56,10 +56,7 @@ class Tab:
         self.widgets: dict[str, WidgetState] = {}  # id → value
         self.ids: dict[str, str] = {}  # key → id
         self.bound: dict[str, tuple[str, list[str]]] = {}  # id → its parameter and default
-        self.deferred: dict[str, str] = {}  # key of a button → the file that it makes
         self.kept: dict[str, tuple[int, ForwardMsg]] = {}  # hash → the run it came in, the message
-        self.repeated: dict[str, float] = {}  # fragment that runs again and again → seconds between
-        self.by_region = False
         self.fragments: dict[str, str] = {}  # id → the fragment that it is in
         self.path = ""  # of the page that is opened first
         self.pages: dict[str, str] = {}  # path → hash of a page
@@ -106,11 +103,6 @@ class Tab:
     async def type(self, key: str, text: str) -> Page:
         return await self.give(key, "string_value", text)
 
-    async def choose(self, key: str, option: str) -> Page:
-        """One of a row of options, or of a list."""
-        kind = self.widgets[self.ids[key]].WhichOneof("value")
-        return await self.give(key, kind, option)
-
     async def switch(self, key: str) -> Page:
         """A toggle, or whether a box is open."""
         return await self.give(key, "bool_value", not self.widgets[self.ids[key]].bool_value)
@@ -135,7 +127,7 @@ class Tab:
             setattr(state, kind, value)
         self._remember(state)
         try:
-            return await self.run(self.fragments.get(state.id, "") if self.by_region else "")
+            return await self.run()
         finally:
             if kind.endswith("trigger_value"):
                 self.widgets.pop(state.id, None)
@@ -149,34 +141,6 @@ class Tab:
             if texts != default:
                 self.parameters[parameter] = texts
 
-    async def repeat(self) -> None:
-        """Run the fragments that are to run again and again, until none is. Raises Lost."""
-        while self.repeated:
-            fragment, seconds = next(iter(self.repeated.items()))
-            await asyncio.sleep(seconds)
-            await self.run(fragment, is_auto=True)
-
-    async def download(self, key: str) -> bytes:
-        """A file that is made when its button is clicked. Raises Lost, and KeyError where there is
-        no such button or it makes none."""
-        message = BackMsg()
-        request = message.backend_operation_request
-        request.request_id, request.session_id = str(next(self.runs)), self.session
-        request.deferred_file.file_id = self.deferred[key]
-        try:
-            await self.socket.send(message.SerializeToString())
-            async for data in self.socket:
-                answer = ForwardMsg.FromString(data).backend_operation_response
-                if answer.request_id == request.request_id:
-                    break
-            else:
-                raise Lost("the server closed the connection")
-        except ConnectionClosed as error:
-            raise Lost(str(error)) from error
-        if answer.error_msg:
-            raise Lost(answer.error_msg)
-        return await asyncio.to_thread(_read, self.address + answer.deferred_file.url)
-
     async def go(self, address: str) -> Page:
         """Follow an address as by the browser's Back. Raises Lost."""
         path, _, query = address.lstrip("/").partition("?")
@@ -184,12 +148,10 @@ class Tab:
         self.page = self.pages.get(path, self.page)
         return await self.run(is_back=True)
 
-    async def run(self, fragment: str = "", is_back: bool = False, is_auto: bool = False) -> Page:
-        """Ask for a run, of a fragment alone where one is named, and take what it draws, to its
-        end. Raises Lost."""
+    async def run(self, is_back: bool = False) -> Page:
+        """Ask for a run, and take what it draws, to its end. Raises Lost."""
         message = BackMsg()
         request = message.rerun_script
-        request.fragment_id, request.is_auto_rerun = fragment, is_auto
         request.query_string, request.page_script_hash = self.query, self.page
         request.is_history_navigation = is_back
         if not self.page:
@@ -226,13 +188,6 @@ class Tab:
                     self._begin(message.new_session)
                     run, drawn = message.metadata.run.script_run_id, set()
                     regions = {*message.metadata.run.fragment_ids}
-                    if not regions:
-                        self.repeated.clear()
-                case "auto_rerun":
-                    self.repeated[message.auto_rerun.fragment_id] = message.auto_rerun.interval
-                case "stop_auto_rerun":
-                    for fragment in message.stop_auto_rerun.fragment_ids:
-                        self.repeated.pop(fragment, None)
                 case "navigation":
                     self.page = message.navigation.page_script_hash
                     self.pages = {
@@ -290,8 +245,6 @@ class Tab:
             page.alerts.append(content.body)
             if content.format == Alert.ERROR:
                 page.errors.append(content.body)
-        if kind == "download_button" and content.deferred_file_id:
-            self.deferred[key] = content.deferred_file_id
         if kind in VALUES:
             value_kind, value, default = VALUES[kind](content)
             self._meet(id_, value_kind, value, drawn, content.set_value)
@@ -319,15 +272,6 @@ def _cookie_of(address: str) -> str:
         with urllib.request.urlopen(address, timeout=60) as page:
             page.read()
             return page.headers.get("Set-Cookie", "")
-    except OSError as error:
-        raise Lost(str(error)) from error
-
-
-def _read(address: str) -> bytes:
-    """Raises Lost."""
-    try:
-        with urllib.request.urlopen(address, timeout=60) as file:
-            return file.read()
     except OSError as error:
         raise Lost(str(error)) from error
 

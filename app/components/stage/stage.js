@@ -182,6 +182,7 @@ export class Stage {
     if (!state?.isLink || !location.pathname.endsWith(`/${HERE}`)) return;
     const asked = this.engine.asked();
     if (!asked.depth) return;
+    this.fold();
     this.takePlace(asked);
     if (!this.state.isSeen) return;
     if (this.state.asked) this.state.goThere();

@@ -159,8 +159,3 @@ def test_what_cannot_be_drawn_gets_a_sentence(trace, tmp_path, name, width, says
     with pytest.raises(ValueError, match=says) as told:
         show(trace).save(tmp_path / name, width)
     assert len(str(told.value)) <= 300 and not [*tmp_path.iterdir()]
-
-
-def test_the_same_figure_is_the_same_file(trace):
-    first, second = (drawn(trace, "pdf", "column") for _ in range(2))
-    assert first == second

@@ -68,10 +68,6 @@ def test_wrong_answers_are_counted_with_their_misconceptions():
     assert grade.right == grade.asked - len(chosen) and grade.misconceptions
 
 
-def test_painted_answers_survive_the_file():
-    assert marker().grade(filled(lesson=LESSONS[0])).right >= 10
-
-
 def test_show_me_does_not_count_and_the_first_attempt_does(good):
     content = json.loads(good)
     content["answers"][0]["shown"] = True
@@ -155,25 +151,24 @@ def test_the_report(tmp_path, good):
 
 
 def test_the_commands(tmp_path, good, capsys):
-    own = tmp_path / "own.md"
+    own, out, answers_of = tmp_path / "own.md", tmp_path / "grades.csv", tmp_path / "a.json"
+    (tmp_path / "empty").mkdir()
+    answers_of.write_text(good, encoding="utf-8")
     own.write_text(GOOD, encoding="utf-8")
     assert command.main(["check", str(own)]) == 0
     assert "3 steps work with copy" in capsys.readouterr().out
     own.write_text(GOOD.replace("point: picture", "point: nowhere"), encoding="utf-8")
-    assert command.main(["check", str(tmp_path)]) == 1
-    assert f"{own}:11: " in capsys.readouterr().err
-    (tmp_path / "a.json").write_text(good, encoding="utf-8")
-    out = tmp_path / "grades.csv"
-    assert command.main(["report", str(tmp_path / "a.json"), "--out", str(out)]) == 0
+    for folder, said in ((tmp_path, f"{own}:11: "), (tmp_path / "empty", "no lessons")):
+        assert command.main(["check", str(folder)]) == 1
+        assert said in capsys.readouterr().err
+    assert command.main(["report", str(answers_of), "--out", str(out)]) == 0
     assert "Ada" in out.read_text(encoding="utf-8")
-    assert command.main(["report", str(tmp_path / "a.json"), "--out", str(tmp_path)]) == 1
-    (tmp_path / "empty").mkdir()
-    assert command.main(["check", str(tmp_path / "empty")]) == 1
-    assert "no lessons" in capsys.readouterr().err
+    assert command.main(["report", str(answers_of), "--out", str(tmp_path)]) == 1
 
 
-def test_an_array_is_kept_as_lists():
+def test_painted_answers_survive_the_file_as_lists():
     step = next(s for s in LESSONS[0].steps if s.kind == "paint")
     run = LESSONS[0].open(loaded)
     kept = answer_of(step, run, 1, np.ones(len(run.src)))
     assert json.loads(json.dumps(kept.answer)) == [1.0] * len(run.src)
+    assert marker().grade(filled(lesson=LESSONS[0])).right >= 10

@@ -1,6 +1,7 @@
 """An answer that a misconception gives is named as such. What one gets under it is computed here,
 from the numbers that the question shows or from the weights."""
 
+from contextlib import suppress
 from random import Random
 
 import numpy as np
@@ -57,11 +58,6 @@ def next_column(q, d):
     return rows[int(weights_of(q, d)[:, j].argmax())] if j < len(columns) else None
 
 
-def same_row(q, d):
-    rows, columns = rows_by_name(d)
-    return dict(enumerate(rows)).get(columns.index(q.given["column"]))
-
-
 def same_column(q, d):
     return dict(enumerate(rows_by_name(d)[1])).get(d.chosen[-1])
 
@@ -95,10 +91,6 @@ def painted(change):
         return change(np.array([[may(i, j) for j in range(n)] for i in range(n)]))
 
     return paint
-
-
-def shares_of(q):
-    return truth.numbers(q.given["weights"])
 
 
 def most_attended(q, d):
@@ -200,17 +192,20 @@ def is_its_own(question, name, answer):
     return all(map(differs, [question.answer, *others]))
 
 
+def questions_of(case, count, kinds):
+    """(question, draw) of the case, on its sentences by turns; at most six tries for each."""
+    (type_name, _), (keys, head, _, model, _) = case
+    for seed in range(6 * count):
+        run = run_of(model, SENTENCES[model][seed % len(SENTENCES[model])])
+        with suppress(NoQuestion):
+            yield drawn(type_name, keys, run, seed, head, kinds[seed % len(kinds)])
+
+
 def named(case, count):
     """(cases in which the answer is its own, those of them that are named)."""
-    (type_name, name), (keys, head, kind, model, mistaken) = case
+    (_, name), (_, _, kind, _, mistaken) = case
     tried = hit = 0
-    for seed in range(6 * count):
-        sentences = SENTENCES[model]
-        run = run_of(model, sentences[seed % len(sentences)])
-        try:
-            question, draw = drawn(type_name, keys, run, seed, head, kind)
-        except NoQuestion:
-            continue
+    for question, draw in questions_of(case, count, (kind,)):
         answer = mistaken(question, draw)
         choice = question.choices and answer not in question.choices
         if answer is None or choice or not is_its_own(question, name, answer):
@@ -239,21 +234,13 @@ WRONG = [15, pytest.param(2000 // len(CASES) + 1, marks=pytest.mark.long)]
 @pytest.mark.parametrize("case", CASES.items(), ids=lambda case: f"{case[0][0]}: {case[0][1]}")
 def test_no_wrong_answer_is_called_a_misconception_that_does_not_give_it(case, count):
     """Drawn at random, and judged by what is computed here alone."""
-    (type_name, name), (keys, head, kind, model, mistaken) = case
-    chance, tried = Random(name), 0
-    for seed in range(6 * count):
-        run = run_of(model, SENTENCES[model][seed % len(SENTENCES[model])])
-        kinds = ("encoder", "decoder", "cross") if type_name == "row" else (kind,)
-        try:
-            question, draw = drawn(type_name, keys, run, seed, head, kinds[seed % len(kinds)])
-        except NoQuestion:
-            continue
-        answer = wrong(question, chance)
-        if answer is None:
+    (type_name, name), (_, _, kind, _, mistaken) = case
+    kinds, chance, tried = ("encoder", "decoder", "cross"), Random(name), 0
+    for question, draw in questions_of(case, count, kinds if type_name == "row" else (kind,)):
+        if (answer := wrong(question, chance)) is None:
             continue
         tried += 1
-        mark = question.mark(answer)
-        if mark.misconception == name:
+        if question.mark(answer).misconception == name:
             truth = mistaken(question, draw)
             if isinstance(answer, float):
                 assert truth == pytest.approx(answer, abs=2 * question.tolerance + 1e-6)

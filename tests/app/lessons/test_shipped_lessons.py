@@ -1,7 +1,6 @@
 """Every lesson on the models that are shipped: each step has a view, a question and all its words,
 and what it says holds."""
 
-import json
 import re
 from contextlib import suppress
 from functools import cache
@@ -25,6 +24,7 @@ from headlight.model.rounding import percent
 from tests.app.lessons import truth
 from tests.app.lessons.common import loaded, run_of
 from tests.app.lessons.test_lesson_files import GOOD
+from tests.app.test_packing import unpack as unpacked
 from tests.conftest import ROOT
 
 LESSONS = {lesson.name: lesson for lesson in load_folder()[0]}
@@ -54,9 +54,11 @@ def test_a_step_works(case):
     if "head" in view:
         numbers = [site.layer + 1 for site in run.base.kinds[view["kind"]]]
         assert view["layer"] in numbers and view["head"] >= 1
+    about_the_run = {"row", "shares", "shape", "without", "named head"}
     for seed in range(3):
         question = step.question(run, seed)
         assert question.kind == step.kind
+        assert question.veil or step.source.keys.get("type") not in about_the_run
         for text in (question.text, question.hint, question.reveal_after(), *question.choices):
             assert "{" not in text and "}" not in text
         for m in question.misconceptions:
@@ -94,14 +96,6 @@ def test_all_right_and_all_wrong(case):
         assert not question.mark(shown).right  # opening the step gives nothing away
 
 
-def test_half_of_the_questions_are_veiled_where_they_are_about_the_run():
-    for case in STEPS:
-        step, run = step_of(case)
-        keys = step.source.keys
-        if keys.get("type") in ("row", "shares", "shape", "without", "named head"):
-            assert step.question(run, 0).veil, case
-
-
 @pytest.mark.parametrize("name", LESSONS)
 def test_what_a_step_asks_about_is_not_in_the_bytes_of_the_stage(name):
     """At whatever depth: all are drawn from these."""
@@ -130,18 +124,6 @@ def test_what_a_step_asks_about_is_not_in_the_bytes_of_the_stage(name):
             assert np.array_equal(cells, parts[kind] * kept), (step.number, kind)
 
 
-def unpacked(packed):
-    """The header, and the bytes of each kind."""
-    end = 4 + int.from_bytes(packed[:4], "little")
-    header, parts = json.loads(packed[4:end]), {}
-    for part in header["parts"]:
-        shape = [part[n] for n in ("layers", "heads", "rows", "columns")]
-        size = int(np.prod(shape))
-        parts[part["kind"]] = np.frombuffer(packed, np.uint8, size, end).reshape(shape)
-        end += size
-    return header, parts
-
-
 # What the texts claim, computed apart
 
 
@@ -152,12 +134,8 @@ def placeholder(case, name, seed=0):
 
 
 def steps_with(**keys):
-    return [
-        (name, step.number)
-        for name, lesson in LESSONS.items()
-        for step in lesson.steps
-        if all(step.source.keys.get(key) == value for key, value in keys.items())
-    ]
+    asked = {case: LESSONS[case[0]].steps[case[1] - 1].source.keys for case in STEPS}
+    return [case for case in STEPS if keys.items() <= {**asked[case]}.items()]
 
 
 @pytest.mark.parametrize("case", steps_with(ask="largest key"), ids=str)
@@ -283,16 +261,17 @@ def write(tmp_path, text):
     return load_lesson(tmp_path / "own.md")
 
 
-def test_a_text_that_gives_the_answer_away_is_refused(tmp_path):
-    lesson = write(tmp_path, GOOD.replace("*{row}* attend", "*{key}* attend"))
-    with pytest.raises(LessonError, match=r"own\.md:15: .*\{key\} in the text would give"):
-        lesson.open(loaded)
-
-
-def test_a_placeholder_that_nothing_fills_is_refused(tmp_path):
-    lesson = write(tmp_path, GOOD.replace("A hint.", "{luck}"))
-    with pytest.raises(LessonError, match=r"own\.md:15: .*\{luck\} in the hint is never filled"):
-        lesson.open(loaded)
+@pytest.mark.parametrize(
+    ("replaced", "by", "said"),
+    [
+        ("*{row}* attend", "*{key}* attend", r"own\.md:15: .*\{key\} in the text would give"),
+        ("A hint.", "{luck}", r"own\.md:15: .*\{luck\} in the hint is never filled"),
+        ("model: copy", "model: nowhere", "This lesson's models are all missing"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(tmp_path, replaced, by, said):
+    with pytest.raises(LessonError, match=said):
+        write(tmp_path, GOOD.replace(replaced, by)).open(loaded)
 
 
 def test_the_example_of_the_documentation_works(tmp_path, capsys):
@@ -301,12 +280,6 @@ def test_the_example_of_the_documentation_works(tmp_path, capsys):
     assert lesson.problem(lesson.open(loaded), loaded) is None
     assert main(["check", str(tmp_path)]) == 0
     assert "own.md" in capsys.readouterr().out
-
-
-def test_a_model_that_is_not_here(tmp_path):
-    lesson = write(tmp_path, GOOD.replace("model: copy", "model: nowhere"))
-    with pytest.raises(LessonError, match="This lesson's models are all missing"):
-        lesson.open(loaded)
 
 
 def test_the_next_sentence_is_taken_where_one_does_not_work(tmp_path):
