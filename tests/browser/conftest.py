@@ -254,9 +254,9 @@ class Visit:
         return self.idle()
 
     def expect_head(self, kind: str, layer: int, head: int) -> "Visit":
-        """The head that the picker names: its kind in words, layer and head from 1."""
-        picker = self.page.locator(".st-key-head_picker button >> visible=true")
-        expect(picker).to_contain_text(f"{kind} · layer {layer} · head {head}")
+        """The head that the header names: its kind, layer and head from 1."""
+        named = self.page.locator(f"{HEADER} .rail button").nth(2)
+        expect(named).to_have_text(f"{kind} {layer}.{head}")
         return self
 
     def switch(self, label: str) -> "Visit":

@@ -51,11 +51,11 @@ def test_what_is_closed_brings_nothing_old_back(visit):
     """Its widgets are nowhere in the browser, which hears of no later choice and sends the old
     one."""
     visit.open("bertviz?model=uneven&source=the+dog&target=ein+Hund&kind=cross&layer=2")
-    visit.choose("kind", "encoder").expect_head("Encoder self-attention", 2, 1)
+    visit.choose("kind", "encoder").expect_head("encoder", 2, 1)
     visit.type("cross.1=off", "Changes").fold()
     visit.page.get_by_role("button", name="Undo: Cross layer 1 off").click()
     visit.settle().choose("layer", 1)
-    visit.switch("Causal mask").expect_head("Encoder self-attention", 1, 1)
+    visit.switch("Causal mask").expect_head("encoder", 1, 1)
     for page in ("Inside a head", "Heads"):
         visit.go(page).settle()
         asked = visit.page.url

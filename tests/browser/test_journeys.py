@@ -104,7 +104,7 @@ def test_a_pack_opens_again_and_brings_the_view_its_page_and_controls_back(visit
     visit.page.get_by_role("link", name="Back to Inside").click()
     expect(visit.page.get_by_role("heading", name="6. Softmax")).to_be_visible()
     assert parse_qs(urlsplit(visit.page.url).query)["source"] == [text]
-    visit.settle().expect_head("Cross-attention", 3, 2)
+    visit.settle().expect_head("cross", 3, 2)
     assert all(part in visit.page.url for part in ("at=Softmax", *run.split("&")))
     assert "model=" not in visit.page.url
 

@@ -4,7 +4,7 @@ nor a browser that keeps nothing and draws without WebGL."""
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import DRAWN, Visit
+from tests.browser.conftest import DRAWN, HEADER, Visit
 
 pytestmark = pytest.mark.browser
 # Keeps every socket of the page, so that a test can close it as a bad network would.
@@ -60,8 +60,7 @@ def test_back_is_the_act_before_and_forward_the_one_after(visit):
 
     def seen() -> tuple:
         off = page.get_by_role("button", name="Undo: Causal mask off")
-        picker = page.locator(".st-key-head_picker button >> visible=true")
-        return page.url, off.count(), picker.inner_text()
+        return page.url, off.count(), page.locator(f"{HEADER} .rail").inner_text()
 
     def expect_after(act, step: int) -> None:
         asked.clear()
@@ -70,12 +69,12 @@ def test_back_is_the_act_before_and_forward_the_one_after(visit):
         assert seen() == views[step]
         assert len(asked) == 1
 
-    visit.go("Inside a head")
+    visit.go("BertViz")
     views.append(seen())
     for act in (
         lambda: visit.switch("Causal mask"),
         lambda: visit.choose("layer", 1),
-        lambda: visit.go("BertViz"),
+        lambda: visit.go("Tokenizer"),
     ):
         act()
         views.append(seen())
