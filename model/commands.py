@@ -2,11 +2,12 @@
 
 import sys
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 
 from headlight.model.extras import missing
+from headlight.model.families.values import CannotLoad
 from headlight.model.messages import LONGEST_MESSAGE, reason, short
-from headlight.model.pretrained.weights import CannotLoad
 
 Commands = Mapping[str, tuple[str, str]]  # name → module, help
 COMMANDS: Commands = {
@@ -40,13 +41,26 @@ COMMANDS: Commands = {
     ),
     "survey": ("headlight.model.surveys.survey_command", "measure all heads over many sentences"),
     "why": ("headlight.model.surveys.why_command", "say why a head attends to a word"),
+    "paths": (
+        "headlight.model.surveys.paths_command",
+        "find what carries the difference between two sentences",
+    ),
     "pretrained": ("headlight.model.pretrained.command", "add other people's models"),
     "presets": ("headlight.model.presets", "list the presets, or the parameters of one"),
 }
 
 
-def main(arguments: Sequence[str], commands: Commands = COMMANDS) -> None:
-    """Runs one of the commands with the rest of the arguments."""
+def unknown(name: str, commands: Sequence[str]) -> str:
+    """That there is no such command, and which was meant, or which there are."""
+    meant = get_close_matches(name, commands, 1)
+    rest = f"Did you mean {meant[0]}?" if meant else f"Choose from {', '.join(commands)}."
+    return f"There is no command {short(name)!r}. {rest}"
+
+
+def main(
+    arguments: Sequence[str], commands: Commands = COMMANDS, others: Sequence[str] = ()
+) -> None:
+    """Runs one of the commands with the rest of the arguments; `others` are run elsewhere."""
     name, *rest = arguments
     if name in commands:
         try:
@@ -67,4 +81,4 @@ def main(arguments: Sequence[str], commands: Commands = COMMANDS) -> None:
                 )
             raise
     else:
-        sys.exit(f"There is no command {short(name)!r}. Choose from {', '.join(commands)}.")
+        sys.exit(unknown(name, [*commands, *others]))

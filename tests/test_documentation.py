@@ -257,6 +257,48 @@ def test_code_runs(page, tmp_path, monkeypatch):
                 run(line.strip())
 
 
+def recipes() -> str:
+    text = (DOCS / "python.md").read_text("utf-8")
+    return "".join(code for *_, language, code in blocks(text) if language == "python")
+
+
+@pytest.mark.long
+def test_types_of_the_recipes_are_clean(tmp_path):
+    """Functions in them have no annotations."""
+    pytest.importorskip("mypy", reason="mypy comes with the extra long")
+    (tmp_path / "recipes.py").write_text(recipes(), "utf-8")
+    command = [sys.executable, "-m", "mypy", "--strict", "--allow-untyped-defs", "recipes.py"]
+    command += ["--allow-untyped-calls", "--follow-imports=silent"]
+    command += ["--disable-error-code=import-untyped"]  # of pandas
+    environment = os.environ | {"MYPYPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+COMPLETED = """
+from headlight import | load show check record Beam Masks Sampling capture view Trace save
+en_fr.| trace translate generate sweep why paths align attribution baselines run with_parts
+trace.| attention scores query key value src tgt row logits to_dataframe to_xarray
+figure.| save widget to_plotly page selected
+widget.| head cell observe
+written.| text tokens probabilities run
+why.| pairs asks offers
+pairs.| links
+check.| verdict scores softmax in_model
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("line", COMPLETED.strip().splitlines())
+def test_an_editor_completes_public_names(line):
+    jedi = pytest.importorskip("jedi", reason="jedi comes with the extra long")
+    typed, names = line.split("|")
+    code = f"{recipes()}\n{typed}"
+    project = jedi.Project(ROOT, sys_path=[str(ROOT), *sys.path])
+    offered = jedi.Script(code, project=project).complete(code.count("\n") + 1, len(typed))
+    assert {*names.split()} - {each.name for each in offered} == set()
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("page", MARKDOWN, ids=name_of)
 def test_commands_that_are_not_run_exist_with_their_options(page):

@@ -17,6 +17,7 @@ from pathlib import Path
 import headlight
 from headlight.app.server import checked_file
 from headlight.app.server.arguments import EMBED_IN, add_to, print_anywhere
+from headlight.model import commands
 from headlight.model.arguments import Parser
 from headlight.model.extras import missing
 
@@ -76,10 +77,10 @@ def run(arguments: list[str]) -> int | None:
     if arguments[:1] == ["check"]:
         arguments = ["--check", *arguments[1:]]
     if arguments and not arguments[0].startswith("-"):
-        from headlight.model import commands  # with PyTorch, which takes seconds
-
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl+C
-        return commands.main(arguments, {**commands.COMMANDS, **COMMANDS})
+        return commands.main(
+            arguments, {**commands.COMMANDS, **COMMANDS}, others=("check", "lessons")
+        )
     args = _parse(arguments)
     if args.serve and (args.live or args.check):
         print(ON_THIS_MACHINE.format("--live" if args.live else "check"), file=sys.stderr)

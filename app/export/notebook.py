@@ -90,12 +90,13 @@ class Look(TypedDict, total=False):
     minus: Trace | None
     reading: Reading
     theme: str
+    colours: str
 
 
 @overload
 def show(
     what: Trace, kind: str | None = ..., layer: int | None = ..., head: int | None = ...,
-    *, minus: Trace | None = ..., reading: Reading = ..., theme: str = ...,
+    *, minus: Trace | None = ..., reading: Reading = ..., theme: str = ..., colours: str = ...,
 ) -> NotebookFigure: ...  # fmt: skip
 @overload
 def show(

@@ -30,10 +30,11 @@ widget
 
 
 @contextmanager
-def lab(folder: Path):
-    """The address of a JupyterLab that serves a folder, and where its kernels are described."""
+def lab(folder: Path, *cells: str):
+    """The address of a JupyterLab that serves a notebook of these cells in a folder, and where its
+    kernels are described."""
     notebook = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_code_cell(CELL.strip())],
+        cells=[nbformat.v4.new_code_cell(cell.strip()) for cell in cells or (CELL,)],
         metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
     )
     nbformat.write(notebook, folder / "one.ipynb")

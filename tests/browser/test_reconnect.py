@@ -66,7 +66,7 @@ def test_back_is_the_act_before_and_forward_the_one_after(visit):
         asked.clear()
         act()
         visit.settle()
-        assert seen() == views[step]
+        assert seen() == views[step], step
         assert len(asked) == 1
 
     visit.go("BertViz")
@@ -106,6 +106,7 @@ def test_a_browser_without_webgl_and_with_blocked_storage(app, chromium):
         visit.open()
         for title in ("Heads", "Inside a head", "Share"):
             visit.go(title)
-            visit.page.wait_for_selector(DRAWN, timeout=60_000)
+            drawn = visit.page.locator(f"{DRAWN}, .stage canvas").locator("visible=true")
+            drawn.first.wait_for(timeout=60_000)
         visit.type("A woman sleeps.")
         visit.expect_well()

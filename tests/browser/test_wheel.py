@@ -95,9 +95,10 @@ def editable(checkout, tmp_path_factory) -> Path:
 
 @pytest.fixture
 def desk(tmp_path) -> Path:
-    """A folder of a user, whose files are called like our folders."""
+    """A folder of a user, whose files are called like our folders, and a folder like ours."""
     for name in ("model.py", "app.py"):
         (tmp_path / name).write_text(USERS_OWN)
+    (tmp_path / "headlight").mkdir()  # as a checkout is called: it holds no package itself
     return tmp_path
 
 

@@ -58,6 +58,7 @@ FILES = {  # command → arguments that name a file or folder that is not there
     "describe": ["{missing}"],
     "snapshots": ["{missing}"],
     "why": ["{missing}", "a", "cross.1.1=1>1"],
+    "paths": ["{missing}", "a", "b"],
     "average": ["{missing}", "{missing}", "--out", "{out}"],
     "back-translate": ["{missing}", "--out", "{out}.tsv"],
     "trace": ["{missing}", "a b", "--out", "{out}.csv"],
@@ -135,6 +136,9 @@ align en-de --gold g --by 1.1 --choose | --by and --row name the head
 record english dog --target x --out x.safetensors | one text and no target
 record english dog --changes cross=off --out x.safetensors | “cross=off”
 why copy "a b c" "cross.2.1=2>2" --changes cross=of | there is no “of”
+paths copy "a b" "a b c" | the same number of tokens
+paths copy "a b c" "d b c" --keep 3 | from 0 to 1
+paths copy "a b c" "d b c" --held-out a | expected 2 arguments
 average copy copy --shares 1 --out out | 2 checkpoints need as many --shares
 average copy copy --shares 1 -1 --out out | numbers from 0
 average copy copy --shares 0 0 --out out | not all 0
@@ -163,9 +167,17 @@ def test_the_commands_that_take_no_file():
     assert set(door.COMMANDS) - {name.partition(" ")[0] for name in FILES} == {"data", "presets"}
 
 
-def test_an_unknown_command():
-    with pytest.raises(SystemExit, match=r"There is no command 'tarin'\. Choose from train"):
-        door.main(["tarin"])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("tarin", "Did you mean train?"), ("lesson", "Did you mean lessons?"), ("x", "Choose from ")],
+)  # fmt: skip
+def test_an_unknown_command_is_answered_without_pytorch(name, said):
+    code = "import sys; sys.modules['torch'] = None; from headlight.app.command import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, name], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"There is no command {name!r}. {said}")
 
 
 def test_a_package_that_is_missing(monkeypatch):

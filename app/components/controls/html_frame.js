@@ -1,7 +1,14 @@
 // A frame as high as the page in it says.
 
 export default function ({ data, parentElement }) {
-  const frame = parentElement.querySelector("iframe");
+  let frame = parentElement.querySelector("iframe");
+  if (frame.srcdoc && frame.srcdoc !== data.page) { // another page in the same frame would be a step of Back
+    const next = frame.cloneNode();
+    next.removeAttribute("srcdoc");
+    window.removeEventListener("message", frame.listen);
+    frame.replaceWith(next);
+    frame = next;
+  }
   frame.title = data.alt;
   // One for a frame: to add it once more does nothing.
   frame.listen ??= (event) => {
