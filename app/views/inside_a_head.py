@@ -1,5 +1,6 @@
 """One head step by step, for the typed sentence."""
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,22 +17,21 @@ from headlight.app.state.options import STEPS
 from headlight.app.text import exercises, formats, part_names
 from headlight.app.text.exercises import Exercise
 from headlight.app.views._head_walkthrough import Walkthrough
-from headlight.model.probing.changes import Scope
 from headlight.model.probing.head_steps import HeadSteps
 
 
 @st.fragment
-def walkthrough() -> None:
-    """A fragment is kept as long as the page, with everything it closes over."""
+def walkthrough() -> str:
+    """What the step does, in a sentence. A fragment is kept as long as the page, with everything it
+    closes over."""
     shown, focus = selection.unchanged(), session.focus()
     trace = shown.trace
     where = trace.kinds[focus.kind][focus.layer], focus.head
     query = trace.row_words(*focus)
     read, key = (text.tokens for text in trace.texts_of(focus.kind))
-    with st.container(key="walk_row", horizontal=True, vertical_alignment="center"):
-        at = widgets.draw("at")
-        number = STEPS.index(at) + 1
-        walk(number - 1, len(STEPS), on_step=lambda to: session.choose(at=STEPS[to]))
+    line = st.container(key="walk_row", horizontal=True, vertical_alignment="center")
+    at = widgets.draw("at", line)
+    number = STEPS.index(at) + 1
     steps = head_results.head_steps_of(shown, *where)
     row, column = (session.chosen_token(setting) for setting in ("follow", "to"))
     if not 0 <= row < len(query):
@@ -39,6 +39,10 @@ def walkthrough() -> None:
     if not 0 <= column < len(key):
         column = int(steps.weights[row].argmax())
     step = Walkthrough(shown.view.model, steps, query, key, row, column, read).step(number)
+    does, more = split_off(step.explanation)
+    with line:
+        said = {"page": session.memo().page, "finding": formats.paragraphs(does)}
+        walk(number - 1, len(STEPS), said, on_step=lambda to: session.choose(at=STEPS[to]))
     pictures, words = st.columns([5, 3], gap="large")
     with words:
         moment = ""
@@ -47,7 +51,7 @@ def walkthrough() -> None:
         # One element: each costs a step several milliseconds.
         st.markdown(
             f"#### {number}. {step.name}\n\n$$\n{step.formula}\n$$\n\n{moment}"
-            f"{step.explanation}\n\n{step.by_hand}\n\n`{step.shapes}`"
+            f"{more}\n\n{step.by_hand}\n\n`{step.shapes}`"
         )
         if exercise := exercise_of_step(at, steps, key, row):
             frame.draw_exercise(exercise)
@@ -58,15 +62,20 @@ def walkthrough() -> None:
         matrices(step.pictures, "pictures", session.choose_tokens, fills, session.palette())
     if not session.is_running():
         session.write_address()
+    return does
+
+
+def split_off(explanation: str) -> tuple[str, str]:
+    """The first sentence, with the answer where it is a question, and the rest."""
+    sentences = re.split(r"(?<=[.?]) ", explanation)
+    count = 1 + sentences[0].endswith("?")
+    return " ".join(sentences[:count]), " ".join(sentences[count:])
 
 
 def page() -> None:
     selection.tell_unchanged()
-    trace, focus = selection.unchanged().trace, session.focus()  # errors are reported out here
-    walkthrough()
-    site = trace.kinds[focus.kind][focus.layer]
-    name = part_names.short_name(Scope(focus.kind, site.layer, focus.head))
-    frame.finding(f"**{name}**, from its input to the output of its layer, in eleven steps.")
+    _ = selection.unchanged().trace  # errors are reported out here
+    frame.finding(walkthrough())
 
 
 def exercise_of_step(name: str, steps: HeadSteps, keys: Sequence[str], row: int) -> Exercise | None:

@@ -102,7 +102,8 @@ def test_a_word_is_swapped_for_one_of_the_examples_and_back(page, previews):
     assert ["noire", "b"] in preview["said"] and preview["brief"][0] == ["black: ", ""]
     page.session_state["other"], page.session_state["shows"] = with_black, OTHER
     page.run()
-    assert said(page)["said"] == preview["said"]
+    told = said(page)  # what it writes now stands in the texts
+    assert (told["said"], told["now"]) == (preview["rest"], preview["now"])
     (preview,) = previews(page, [act])
     assert preview["brief"] == [["back as trained", ""]]
     assert previews(page, [act | {"index": 10}, act | {"index": 99}]) == [preview] * 2
@@ -118,7 +119,8 @@ def test_two_words_change_places(page, previews):
     found = previews(page, [act, act | {"index": 5, "beside": 1}])
     page.session_state["other"], page.session_state["shows"] = "A cat chases a dog.", OTHER
     page.run()
-    assert [each["said"] for each in found] == [said(page)["said"]] * 2 and found[0]["said"]
+    told = said(page)["said"], said(page)["now"]
+    assert [(each["rest"], each["now"]) for each in found] == [told] * 2 and found[0]["now"]
     wrong = [(2, 3), (1, 6), (1, 99), (7, 1)]  # parts of one word, no word, nothing, the end
     found = previews(page, [act | {"index": one, "beside": two} for one, two in wrong])
     assert all("why" in each for each in found)

@@ -208,6 +208,7 @@ def test_a_step_is_linked_to_and_every_press_counts(visit):
     address = visit.page.url
     visit.page.keyboard.press("ArrowRight")
     expect(visit.page.get_by_role("heading", name="7. Values")).to_be_visible()
+    expect(visit.page.locator(".stage .finding")).to_contain_text("adds up the values of all keys")
     visit.settle()
     assert "at=Values" in visit.page.url and address != visit.page.url
     for _ in range(4):

@@ -805,6 +805,23 @@ def test_two_chosen_words_of_the_first_text_may_change_places(stage):
     assert stage(code, cards={"swap": True}) == [[], [], []]
 
 
+def test_the_head_that_links_two_chosen_words_is_said(stage, trace):
+    code = """(state) => {
+      Object.assign(state, { token: { side: "source", index: 5 }, second: 6 });
+      return [state.linkingWords(), findingOf(state)];
+    }"""
+    heads, words = trace.attention["encoder"], trace.src.tokens
+    both = {(i, j): heads[:, :, i, j] for i, j in ((5, 6), (6, 5))}
+    query, key = max(both, key=lambda pair: both[pair].max())
+    layer, head = np.unravel_index(both[query, key].argmax(), heads.shape[:2])
+    found, said = stage(code)
+    assert found["place"] == {"kind": "encoder", "layer": layer, "head": head}
+    assert found["weight"] == pytest.approx(both[query, key].max(), abs=0.01)
+    assert texts(said[1:]).endswith(
+        f"from {words[query]} it attends to {words[key]} with {percent(found['weight'])}."
+    )
+
+
 BESIDE = """(state) => {
   CAMERA
   const { found, size, key } = GIVEN, texts = [], camera = cameraOf(size, texts);

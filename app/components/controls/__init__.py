@@ -1,6 +1,7 @@
 """Small controls and displays that Streamlit lacks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import streamlit as st
 from streamlit.components.v2 import component
@@ -32,14 +33,20 @@ _mount_frame = component(
 )
 
 
-def walk(at: int, count: int, on_step: Callable[[int], None]) -> None:
+def walk(at: int, count: int, said: Mapping[str, Any], on_step: Callable[[int], None]) -> None:
     """Two buttons, and the keys ← and →, to step back and forth. At step `at` of `count`, counted
-    from 0; `on_step` is called with the new step."""
+    from 0; `on_step` is called with the new step. `said`: what the header says of it, as the stage
+    is told it by a whole run."""
 
     def hear():
         on_step(st.session_state["walk"].at)
 
-    _mount_walk(data={"at": at, "count": count}, key="walk", on_at_change=hear, width="content")
+    _mount_walk(
+        data={"at": at, "count": count, "said": said},
+        key="walk",
+        on_at_change=hear,
+        width="content",
+    )
 
 
 def player(steps: Sequence[str], step: str, on_step: Callable[[str], None]) -> None:

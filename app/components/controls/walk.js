@@ -9,6 +9,7 @@ const state = { at: 0, since: -Infinity }; // since when the server has not answ
 const enter = arrows(".st-key-at"); // the choice of steps itself
 
 export default function ({ data, parentElement, setTriggerValue }) {
+  globalThis.headlightStage?.engine?.tell("said", data.said); // a step is a run of its region alone
   const isLate = data.at !== state.at && performance.now() - state.since < PATIENCE;
   if (!isLate) Object.assign(state, { at: data.at, since: -Infinity });
   const step = (by) => {

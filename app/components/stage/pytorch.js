@@ -58,7 +58,7 @@ function drawGrid(camera, { x, y, w, h }, { rows, columns }, alpha, colour) {
 
 export function drawPytorch(state, camera, alpha) {
   const { m, s, colours, isNarrow } = camera, part = state.part(), tile = state.tileOf(part), found = state.beside ?? {}, place = pytorchPlace(state, camera);
-  const difference = ramp(stopsOf(state.look.differences, state.ink)), row = state.row(), { columns } = part;
+  const difference = ramp(stopsOf(state.look.differences, state.ink)), row = state.row(), column = state.column(), word = state.keyNames()[column], { columns } = part;
   const ours = (cell) => [part, tile, Math.floor(cell / columns), cell % columns], { weights, apart } = found;
   const colour = [
     (cell) => (state.isMasked(...ours(cell)) ? null : camera.colour(state.weight(...ours(cell)))),
@@ -66,7 +66,9 @@ export function drawPytorch(state, camera, alpha) {
     (cell) => (weights.data[cell] > 0 ? `rgb(${difference(0.5 + apart.data[cell] / WITHIN / 2).map(Math.round)})` : null)];
   ["Headlight", "PyTorch", `difference, full colour at ${full(-5)}`].forEach((title, at) => {
     const box = place.boxes[at], high = box.h / part.rows, name = state.rowNames()[row];
-    camera.text(title, box.x, box.y - m * 0.8, { px: isNarrow ? s : m, weight: 650, alpha, most: box.w });
+    const bold = { px: isNarrow ? s : m, weight: 650, alpha }, half = camera.width(word, bold.px, 650) / 2, ends = box.x + camera.width(title, bold.px, 650) + s;
+    camera.text(title, box.x, box.y - m * 0.8, { ...bold, most: box.w });
+    if (at < 2) camera.text(word, Math.max(ends + half, Math.min(box.x + box.w - half, box.x + (column + 0.5) * (box.w / columns))), box.y - m * 0.8, { ...bold, align: "center" });
     if (!at || weights) drawGrid(camera, box, part, alpha, colour[at]);
     if (isNarrow) camera.text(name, box.x - s * 0.5, box.y + high * (row + 0.5), { align: "right", weight: 650, colour: colours.selected, alpha, most: box.x - s * 0.5 });
     camera.box({ ...box, y: box.y + row * high, h: high }, alpha, isNarrow ? 1 : -0.5, isNarrow ? 1.5 : 2);
