@@ -9,7 +9,7 @@ pytestmark = pytest.mark.browser
 
 
 def test_keys_are_heard_once_while_the_walk_is_on_the_page(mounted):
-    mounted(walk, 2, 9, lambda at: None)
+    mounted(walk, 2, 9, {}, lambda at: None)
     mounted.disturb("walk")
     mounted.page.keyboard.press("ArrowRight")
     assert mounted.sent("walk") == [("at", 3)]

@@ -41,7 +41,7 @@ export function findingOf(state) {
   if (state.depth === ROW) return ofRow(state);
   if (state.token && state.second !== null) {
     const found = state.linkingWords();
-    if (found) return [[state.name(found.place), "go", found.place], " links these two most: from ", query(found.from), " it attends to ", key(found.to), ` with ${percent(found.weight)}.`];
+    if (found) return [[state.name(found.place), "go", found], " links these two most: from ", query(found.from), " it attends to ", key(found.to), ` with ${percent(found.weight)}.`];
   }
   const [best] = bestOf(state), weights = state.weights(), names = state.keyNames();
   if (best === undefined) return [...rowStart(state), name(state.name()), " may attend to no key: all its weights are 0."];

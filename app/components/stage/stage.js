@@ -90,10 +90,10 @@ export class Stage {
     const learn = element("a", {}, "Learn"), share = element("a", {}, "Share"), present = button("Present"), more = button("More", { "aria-haspopup": "dialog" });
     const legend = element("div", { class: "legend", "aria-hidden": "true" }, element("span"), element("span"), element("span", { class: "scale" }, element("span"), "0%", element("i"), "100%"));
     this.parts = { canvas, rail, words, outcome, bar, next, slider, under, finding, views, tools, spoken, learn, share, present, more, legend, again, written, drawing, apart };
-    const isFramed = new URLSearchParams(location.search).get("embed") === "true";
+    this.isFramed = new URLSearchParams(location.search).get("embed") === "true";
     this.root = element("div", { class: "stage", "data-waiting": "" }, // until it is told something
       element("header", { class: "top" }, element("b", { class: "logo", translate: "no" }, "Headlight"), rail,
-        element("div", { class: "quiet" }, ...(isFramed ? [this.unframed()] : [learn, present, share, more]))),
+        element("div", { class: "quiet" }, ...(this.isFramed ? [this.unframed()] : [learn, present, share, more]))),
       element("h1", { class: "spoken" }, "What each attention head attends to"), again, words, under,
       element("div", { class: "line" }, finding, views),
       element("div", { class: "picture" }, canvas), element("div", { class: "foot" }, tools, legend), spoken);
@@ -939,12 +939,16 @@ export class Stage {
     return isSaid;
   }
 
-  /** The name of a head, which leads to it. */
-  wayTo([name, , place]) {
-    const way = button(name, { class: "done", translate: "no" });
+  /** The name of a head, which leads to a cell of it. */
+  wayTo([name, , { place, row, column }]) {
+    const { state } = this, way = button(name, { class: "done", translate: "no" });
     way.onclick = () => {
       this.choose(place);
-      this.go(HEAD);
+      state.token = null;
+      state.chooseRow(row);
+      state.key = column;
+      if (state.depth === HEAD) this.selected();
+      else this.go(HEAD);
     };
     return way;
   }
@@ -991,7 +995,7 @@ export class Stage {
       return view;
     }));
     if (hadFocus) views.children[now]?.focus();
-    if (state.depth === HEAD && !state.isWriting && !state.isBare && !state.look.veil?.length && this.engine.hasPages !== false)
+    if (state.depth === HEAD && !state.isWriting && !state.isBare && !state.look.veil?.length && !this.isFramed && this.engine.hasPages !== false)
       views.append(leadsTo(element("a", {}, "All steps"), () => this.toPage("inside"), true));
     if (isRow && state.stopped && !state.isAdding) {
       const scaling = button(state.isScaled ? `without ${root}` : `with ${root}`, { class: "scaling" }, " ", element("kbd", {}, "D"));

@@ -230,11 +230,11 @@ export class StageState {
   chooseRow(row) {
     const part = this.part();
     this.words[part.query] = within(row, part.rows) * this.sides(part)[0].every + this.shift();
-    this.key = -1;
+    [this.key, this.second] = [-1, null];
   }
 
   choose(tile) {
-    [this.tile, this.key, this.vectors] = [tile, -1, null];
+    [this.tile, this.key, this.second, this.vectors] = [tile, -1, null, null];
     this.settleView();
   }
 
@@ -297,7 +297,7 @@ export class StageState {
   }
 
   /** Of the two chosen words of one text, the head that gives one of them most in a row of the other: its `place`,
-   * the `weight`, `from` and `to`; null where no head has both. */
+   * the `row` and the `column`, the `weight`, `from` and `to`; null where no head has both. */
   linkingWords() {
     const { token: { side, index }, second } = this, found = [];
     for (const part of this.run.parts.filter(({ query, key }) => query === side && key === side))
@@ -306,7 +306,7 @@ export class StageState {
           const [{ every, labels }] = this.sides(part), row = Math.floor((from - this.shift(part, tile)) / every), column = Math.floor(to / every);
           if (row < 0 || row >= part.rows || this.isCovered(part, tile, row)) continue;
           const place = { kind: part.kind, layer: Math.floor(tile / part.heads), head: tile % part.heads };
-          found.push({ place, weight: this.weight(part, tile, row, column), from: labels[from], to: labels[to] });
+          found.push({ place, row, column, weight: this.weight(part, tile, row, column), from: labels[from], to: labels[to] });
         }
     return found.toSorted((a, b) => b.weight - a.weight)[0] ?? null;
   }
