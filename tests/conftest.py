@@ -124,6 +124,7 @@ def serve(
     cwd: Path = ROOT,
     port: int = 0,
     arguments: Sequence[str] = (),
+    settings: Sequence[str] = (),
     **environment: str,
 ):
     """The address of a running app, as `streamlit run` starts it in the folder `cwd`, on a free
@@ -132,7 +133,7 @@ def serve(
     port = port or free_port()
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / script)]
     command += ["--server.port", str(port), "--server.headless", "true"]
-    command += ["--client.showErrorDetails", "full"]
+    command += [*settings, "--client.showErrorDetails", "full"]
     command += ["--", "--models", str(models), *arguments]
     with serving(command, port, cwd=cwd, env=os.environ | environment) as address:
         yield address

@@ -233,7 +233,9 @@ def _figure(shown: Shown) -> dict[str, Any]:
     """The model as the paper draws one; empty for one that is known by its weights alone."""
     if shown.view.checkpoint.lacks:
         return {}
-    return {"towers": block_texts.towers(shown.view.model), "notes": layer_results.notes_of(shown)}
+    model = shown.view.model
+    towers = memoize.memoize(("towers", shown.view.stamp), lambda: block_texts.towers(model))
+    return {"towers": towers, "notes": layer_results.notes_of(shown)}
 
 
 def _compared() -> str:

@@ -35,10 +35,12 @@ class Observer:
 
     on_stop           callback of the Stop button
     raise_if_stopped  ends work that the user has stopped
+    before_line       called before a line is drawn
     """
 
     on_stop: Callable[[], None]
     raise_if_stopped: Callable[[], None]
+    before_line: Callable[[], None] = lambda: None
     line_numbers: Iterator[int] = field(default_factory=itertools.count)
 
 
@@ -79,6 +81,7 @@ class _Report:
             return
         self.observer.raise_if_stopped()
         if self.box is None:
+            self.observer.before_line()
             self.box = st.empty()
             with self.box.container():
                 key = f"stop_work_{next(self.observer.line_numbers)}"

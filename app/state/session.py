@@ -127,15 +127,15 @@ def memo() -> Memo:
 @contextmanager
 def running(page: str) -> Iterator[None]:
     """One script run for a page. After a lost connection the browser may have missed the end of a
-    run and forgotten its widgets' values; they are then sent again."""
+    run and forgotten its widgets' values; they are then sent again. The address comes last: while
+    the browser takes it, it draws nothing; but before a line on long work, which one may reload."""
     notes, connection = memo(), _connection()
     notes.send_all = notes.connection is not connection
     notes.page = page
     token = _memo.set(notes)
     try:
         settle(page)
-        write_address()
-        observer = progress.Observer(stop, _raise_if_stopped)
+        observer = progress.Observer(stop, _raise_if_stopped, write_address)
         with one_asker(), progress.observed_by(observer):
             yield
         write_address()  # a page limits its own settings while it draws them

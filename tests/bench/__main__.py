@@ -60,7 +60,7 @@ def main() -> int:
         if not chosen:
             return 0
     if args.where:
-        print(where(chosen[0]))
+        print(where(min(chosen, key=lambda row: row.name != args.where)))
         return 0
     keep_freed_memory()  # as training does; for both sides of every row alike
     results, broken = [], []

@@ -5,6 +5,7 @@ import functools
 import random
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import torch
 from playwright.sync_api import sync_playwright
@@ -80,7 +81,7 @@ def big() -> checkpoint.Checkpoint:
     return checkpoint.load(big.folder / "big")
 
 
-SERVED: dict[str, str] = {}  # further arguments of `serve`
+SERVED: dict[str, Any] = {}  # further arguments of `serve`
 SCRIPTS: list[str] = []  # that run before a page's own
 OPENED: list = []  # pages of the app
 

@@ -3,11 +3,13 @@ from the message that asks for it; medians. One server, and what else the machin
 
 import statistics
 import tempfile
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 from tests.bench import in_browser
 from tests.bench.harness import Row
+from tests.conftest import ROOT
 
 TIMES, WARM_UP = 15, 3
 # When the browser sent and received, and how much.
@@ -29,12 +31,24 @@ MARKS = """() => performance.getEntriesByType("mark").filter(({ name }) => name.
   .map(({ name, startTime }) => [name, performance.timeOrigin + startTime])"""
 
 
+def settings() -> list[str]:
+    """Streamlit's, of the app, which finds them beside its script."""
+    file = ROOT / "app" / ".streamlit" / "config.toml"
+    return [
+        f"--{part}.{name}={str(value).lower()}"
+        for part, values in tomllib.loads(file.read_text(encoding="utf-8")).items()
+        for name, value in values.items()
+        if not isinstance(value, dict)
+    ]
+
+
 def where(row: Row) -> str:
     """A table of what happened when. Raises ValueError for a row that opens no page."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log.tsv"
         log.touch()
-        in_browser.SERVED.update(script="tests/bench/timed_app.py", WHERE=str(log))
+        script = "tests/bench/timed_app.py"
+        in_browser.SERVED.update(script=script, settings=settings(), WHERE=str(log))
         in_browser.SCRIPTS.append(HOOK)
         act, _ = row.sides()
         for _ in range(WARM_UP):

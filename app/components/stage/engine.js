@@ -22,6 +22,7 @@ export class StreamlitEngine {
   answers = new Map();
   send = () => {};
   acted = -Infinity; // when something was done last
+  questioned = -Infinity; // or asked
   line = null; // to the server, once the mount that answers is there
 
   heard(listener) {
@@ -75,9 +76,15 @@ export class StreamlitEngine {
   askAll() {
     clearTimeout(this.asking);
     this.asking = setTimeout(() => {
-      if (performance.now() - this.acted < APART) return this.askAll();
+      if (this.apart() > 0) return this.askAll();
+      this.questioned = performance.now();
       if (this.waiting.size) this.line?.([...this.waiting.keys()].map((key) => JSON.parse(key)));
-    }, APART);
+    }, Math.max(0, this.apart()));
+  }
+
+  /** ms until a message may follow the one before. */
+  apart() {
+    return Math.max(this.acted, this.questioned) + APART - performance.now();
   }
 
   /** A question that was lost with its connection is asked anew; at last its promise fails. */

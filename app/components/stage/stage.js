@@ -28,7 +28,7 @@ import { branchOf, drawWrite, foundOf, instead, spokenWrite, stepWritten, wordAt
 
 const DEEPER = 620, STEPS = 380, VIEW = 450, ACT = 450; // ms: a depth, each of several, a view, an act
 const REST = 1500; // ms after an act without previews
-const KEPT = 100; // ms after news: Streamlit (1.67) writes the address from what it knew when a run began
+const KEPT = 100; // ms after news: a run ends with the address, written from what was known when it began
 const PLAYED = 650; // ms of a word, while it plays
 const STROKE = 200, CLICK = 4, CLICKED = 0.2; // px up for a whole share; px that are no stroke; what a click adds
 const LONG_TEXT = [170, 90]; // letters of a question or a text from which on they are smaller, on a phone
@@ -48,6 +48,7 @@ const PENCIL = "✎", PLAY = "▶";
 const POWER = "M8 1.5v6M4.2 4a5.6 5.6 0 1 0 7.6 0"; // the sign of a switch
 
 /** Parts of a sentence of the server's as nodes. */
+const saysNothing = (said) => !said?.said?.length && !said?.now?.length && !said?.finding;
 const nodes = (parts) => parts.map((part) => (Array.isArray(part) && part[1] ? element(part[1], {}, part[0]) : [part].flat()[0]));
 const button = (name, attributes = {}, ...children) => element("button", { type: "button", ...attributes }, name, ...children);
 
@@ -122,7 +123,7 @@ export class Stage {
   // What is told
 
   hear({ run, look, said }) {
-    const { state } = this, wasSeen = state.isSeen, before = state.run;
+    const { state } = this, wasSeen = state.isSeen, before = state.run, known = state.said;
     if (said) {
       this.isAnswering = Boolean(said.said?.length) && JSON.stringify(said) !== JSON.stringify(state.said);
       state.said = said;
@@ -161,12 +162,16 @@ export class Stage {
       [this.run, state.vectors, state.told] = [state.run, null, {}];
       if (state.order) this.sort(state.order);
     }
+    if (isNew || said) {
+      clearTimeout(this.keeping);
+      this.keeping = setTimeout(() => this.keep(), KEPT);
+    }
+    if (said && saysNothing(said) && saysNothing(known)) return;
     if (!isNew) return this.all();
     this.size(false);
     const changes = Boolean(state.run.former) && !before?.former;
     if (changes) this.camera.move(ACT, (u) => this.blend(ease(u)), () => this.blend(1));
     else this.all();
-    setTimeout(() => this.keep(), KEPT);
     requestAnimationFrame(() => painted("stage", state.run.id));
   }
 

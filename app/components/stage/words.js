@@ -91,12 +91,23 @@ function weightsOf(state) {
   return (title, token) => (found?.side === title ? found.attention[wordAt(token)] ?? 0 : 0);
 }
 
-/** Letters shrink before a line is added: a longer translation moves nothing. */
+/** Letters shrink before a line is added: a longer translation moves nothing. Each look at a size lays the
+ * page out anew: one tells how long the texts are, and none is needed where the same ones still fit. */
 function fit(words) {
+  const texts = [innerWidth, words.textContent, ...Array.from(words.children, ({ hidden }) => hidden)].join();
+  if (words.fitted === `${texts} ${words.offsetWidth} ${words.offsetHeight}`) return;
   words.style.fontSize = "";
-  if (innerWidth <= 640) return;
-  const px = parseFloat(getComputedStyle(words).fontSize);
-  for (let share = 1; share > LEAST && words.offsetHeight > px * 2.1; share -= STEP) words.style.fontSize = `${px * share}px`;
+  if (innerWidth > 640) {
+    words.classList.add("one-line");
+    const px = parseFloat(getComputedStyle(words).fontSize), share = words.clientWidth / words.scrollWidth;
+    words.classList.remove("one-line");
+    const steps = Math.ceil((1 - Math.max(LEAST, share)) / STEP);
+    for (let size = 1 - steps * STEP; ; size -= STEP) {
+      words.style.fontSize = `${px * size}px`;
+      if (size - STEP < LEAST || words.offsetHeight <= px * 2.1) break;
+    }
+  }
+  words.fitted = `${texts} ${words.offsetWidth} ${words.offsetHeight}`;
 }
 
 /** Beneath the words: the acts on the word that was touched, under it; or the next tokens under the
