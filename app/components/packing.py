@@ -10,10 +10,11 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
+import torch
 
 from headlight.app.text import output_texts, part_names
 from headlight.model.analysis.reading import Reading
-from headlight.model.probing.long_trace import PICTURE_CELLS, LongTrace, Weights
+from headlight.model.probing.long_trace import PICTURE_CELLS, LongTrace, Weights, largest
 from headlight.model.probing.trace import Trace, without_padding
 
 HALF = np.float32(0.005)  # half a percent: the steps of weight_bytes
@@ -246,8 +247,6 @@ def shrunk(weights: np.ndarray) -> np.ndarray:
 
 def shrink(weights: np.ndarray, rows: int, columns: int) -> np.ndarray:
     """(.., query, key): each `rows` × `columns` cells become one, their largest weight."""
-    for axis, every in ((-2, rows), (-1, columns)):
-        if every > 1:
-            starts = np.arange(0, weights.shape[axis], every)
-            weights = np.maximum.reduceat(weights, starts, axis=axis)
-    return weights
+    if rows == columns == 1:
+        return weights
+    return largest(torch.tensor(weights), rows, columns).numpy()

@@ -164,19 +164,21 @@ def _reduced(model: ProbedModel, sites: Iterable[Site]) -> Iterator[tuple[dict, 
 def tile(weights: Tensor) -> Tensor:
     """(.., query, key): as many neighbours become one cell, their largest weight, as leave at most
     LARGEST cells on a side."""
-    for axis in (-2, -1):
-        every = -(-weights.shape[axis] // PICTURE_CELLS)
-        weights = weights if every < 2 else _largest(weights, axis, every)
+    return largest(weights, *(-(-length // PICTURE_CELLS) for length in weights.shape[-2:]))
+
+
+def largest(weights: Tensor, rows: int, columns: int) -> Tensor:
+    """(.., query, key): each `rows` × `columns` cells become one, their largest weight."""
+    for axis, every in ((-2, rows), (-1, columns)):
+        if every > 1:
+            whole = weights.shape[axis] // every
+            blocks = weights.narrow(axis, 0, whole * every).unflatten(axis, (whole, every))
+            parts = [blocks.amax(dim=axis)]
+            if rest := weights.shape[axis] - whole * every:
+                last = weights.narrow(axis, whole * every, rest)
+                parts.append(last.amax(dim=axis, keepdim=True))
+            weights = torch.cat(parts, dim=axis)
     return weights
-
-
-def _largest(weights: Tensor, axis: int, every: int) -> Tensor:
-    whole = weights.shape[axis] // every
-    blocks = weights.narrow(axis, 0, whole * every).unflatten(axis, (whole, every))
-    parts = [blocks.amax(dim=axis)]
-    if rest := weights.shape[axis] - whole * every:
-        parts.append(weights.narrow(axis, whole * every, rest).amax(dim=axis, keepdim=True))
-    return torch.cat(parts, dim=axis)
 
 
 def _answers(model: ProbedModel, hidden: Tensor, ids: Tensor, following: Sequence[int]) -> dict:
