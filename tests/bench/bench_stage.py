@@ -4,6 +4,7 @@ import functools
 import html
 import itertools
 import time
+from functools import partial
 
 import numpy as np
 import torch
@@ -15,8 +16,10 @@ from tests.bench.in_browser import (
     ENTER,
     big,
     browser,
+    empty,
     floor,
     page_at,
+    served,
     text_of,
     typed,
 )
@@ -25,6 +28,11 @@ from tests.conftest import ROOT
 
 VENDOR = ROOT / "assets" / "vendor"
 TOKENS, LONG = 20, 128
+# When the page was drawn, in ms since it was asked for; 0 before.
+DRAWN = (
+    "() => performance.getEntriesByName('stage painted')[0]?.startTime",
+    "() => document.querySelector('#answer') && performance.now()",
+)
 OFF = ACT.replace("WHAT", 'stage.act({ what: "off", ...what })')
 
 
@@ -41,11 +49,11 @@ def act(script: str, given, **of):
     return seconds
 
 
-def enter():
+def enter(tokens: int):
     """Nothing cached: a text that was never typed, which the model translates."""
     return (
-        lambda: act(ENTER, text_of(TOKENS - 1)),
-        lambda: typed(floor(), text_of(TOKENS - 1), ANSWERED),
+        lambda: act(ENTER, text_of(tokens - 1)),
+        lambda: typed(floor(), text_of(tokens - 1), ANSWERED),
     )
 
 
@@ -59,9 +67,25 @@ def off():
 
 
 def long_text():
-    """Both texts as long, of the big model; a text that was never typed, beside the same target."""
-    target = text_of(LONG - 1)
-    return lambda: act(ENTER, text_of(LONG - 1), of=f"model=big&source=a+dog&target={target}")
+    """Of the big model, a text that was never typed; what random weights write is twice as long."""
+    return lambda: act(ENTER, text_of(LONG - 1), of="model=big&source=a+dog")
+
+
+def first():
+    """A page in a browser that has seen none, from the address to its picture."""
+    big()
+    addresses = served(big.folder) + "/?model=en-de&source=a+dog", empty()
+    return tuple(partial(opens, *each) for each in zip(addresses, DRAWN, strict=True))
+
+
+def opens(address: str, drawn: str) -> float:
+    context = browser().new_context(viewport={"width": 1920, "height": 1080})
+    page = context.new_page()
+    page.goto(address, wait_until="commit")
+    at = page.wait_for_function(drawn, timeout=90_000).json_value()
+    page.wait_for_selector(SETTLED)
+    context.close()
+    return at / 1000
 
 
 def bertviz():
@@ -99,10 +123,14 @@ def layers(attention: np.ndarray) -> list[torch.Tensor]:
 
 ROWS = [
     Row("stage", f"Enter → stage painted, {TOKENS} tokens, which en-de translates ÷ rerun of an "
-        "empty page", 1.2, enter, pairs=20, cpu_only=True),
+        "empty page", 1.2, partial(enter, TOKENS), pairs=20, cpu_only=True),
+    Row("stage 128", f"the same, {LONG} tokens", 2.2, partial(enter, LONG), pairs=12,
+        cpu_only=True),
     Row("stage off", f"a head off → stage painted, {TOKENS} tokens, en-de ÷ rerun of an empty page",
         1.1, off, pairs=16, cpu_only=True),
+    Row("first page", "address → stage painted, en-de, in a browser that has seen no page ÷ an "
+        "empty page", 1.8, first, pairs=8, warm_up=1, cpu_only=True),
     Row("bertviz", f"Enter → stage painted, {LONG} tokens ÷ stock BertViz model view, weights "
-        "given → drawn; random weights, 6+6 layers, 8 heads, d_model 128, target typed", 0.1,
+        "given → drawn; random weights, 6+6 layers, 8 heads, d_model 128", 0.1,
         bertviz, pairs=2, warm_up=1, cpu_only=True),
 ]  # fmt: skip

@@ -107,12 +107,21 @@ def page_at(path: str, painted: str, drawn: str = ".stMain"):
 
 
 @functools.cache
-def floor():
-    server = serve(ROOT, script="tests/bench/empty_page.py")
-    address = server.__enter__()
+def served(models: Path, **how) -> str:
+    """The address of a server that runs as long as this process."""
+    server = serve(models, **how)
     atexit.register(server.__exit__, None, None, None)
+    return server.__enter__()
+
+
+def empty() -> str:
+    return served(ROOT, script="tests/bench/empty_page.py")
+
+
+@functools.cache
+def floor():
     opened = browser().new_page(viewport={"width": 1920, "height": 1080})
-    opened.goto(address)
+    opened.goto(empty())
     opened.get_by_label("Source sentence", exact=True).wait_for(timeout=90_000)  # it comes last
     opened.wait_for_selector("#answer", state="attached")
     return opened

@@ -101,10 +101,10 @@ function fit(words) {
     words.classList.add("one-line");
     const px = parseFloat(getComputedStyle(words).fontSize), share = words.clientWidth / words.scrollWidth;
     words.classList.remove("one-line");
-    const steps = Math.ceil((1 - Math.max(LEAST, share)) / STEP);
-    for (let size = 1 - steps * STEP; ; size -= STEP) {
-      words.style.fontSize = `${px * size}px`;
-      if (size - STEP < LEAST || words.offsetHeight <= px * 2.1) break;
+    const steps = Math.ceil((1 - Math.max(LEAST, share)) / STEP), last = Math.floor((1 - LEAST) / STEP);
+    for (const step of new Set([steps, steps + 1, last])) { // the next one for what is not in letters
+      words.style.fontSize = `${px * (1 - Math.min(last, step) * STEP)}px`;
+      if (words.offsetHeight <= px * 2.1) break;
     }
   }
   words.fitted = `${texts} ${words.offsetWidth} ${words.offsetHeight}`;
