@@ -86,13 +86,19 @@ SCRIPTS: list[str] = []  # that run before a page's own
 OPENED: list = []  # pages of the app
 
 
+@functools.cache
+def served(models: Path, **how) -> str:
+    """The address of a server that runs as long as this process."""
+    server = serve(models, **how)
+    atexit.register(server.__exit__, None, None, None)
+    return server.__enter__()
+
+
 def page_at(path: str, painted: str, drawn: str = ".stMain"):
     """A server with the big model, and a page of it once `drawn` is there, its picture is painted,
     see `painted` of app/components/shared/dom.js, and it has settled."""
     big()
-    server = serve(big.folder, **SERVED)
-    address = server.__enter__()
-    atexit.register(server.__exit__, None, None, None)
+    address = served(big.folder, **SERVED)
     opened = browser().new_page(viewport={"width": 1920, "height": 1080})
     for script in SCRIPTS:
         opened.add_init_script(script)
@@ -104,14 +110,6 @@ def page_at(path: str, painted: str, drawn: str = ".stMain"):
     )
     opened.wait_for_selector(SETTLED)
     return opened
-
-
-@functools.cache
-def served(models: Path, **how) -> str:
-    """The address of a server that runs as long as this process."""
-    server = serve(models, **how)
-    atexit.register(server.__exit__, None, None, None)
-    return server.__enter__()
 
 
 def empty() -> str:

@@ -31,15 +31,15 @@ MARKS = """() => performance.getEntriesByType("mark").filter(({ name }) => name.
   .map(({ name, startTime }) => [name, performance.timeOrigin + startTime])"""
 
 
-def settings() -> list[str]:
+def settings() -> tuple[str, ...]:
     """Streamlit's, of the app, which finds them beside its script."""
     file = ROOT / "app" / ".streamlit" / "config.toml"
-    return [
+    return tuple(
         f"--{part}.{name}={str(value).lower()}"
         for part, values in tomllib.loads(file.read_text(encoding="utf-8")).items()
         for name, value in values.items()
         if not isinstance(value, dict)
-    ]
+    )
 
 
 def where(row: Row) -> str:
