@@ -59,7 +59,7 @@ export function drawWords(stage) {
   const best = state.run.answers?.rows.length === 1 ? state.answers()?.[0] : null;
   stage.parts.outcome.textContent = best ? `→ ${best[0]} ${percent(best[1])}` : "";
   words.classList.toggle("long", Object.values(sides).some(({ labels }) => labels.length > LONG));
-  fit(words);
+  fit(words, state.look.projector);
   for (const word of words.querySelectorAll(".long .sel")) word.parentNode.scrollTop = word.offsetTop - word.offsetHeight;
 }
 
@@ -93,8 +93,8 @@ function weightsOf(state) {
 
 /** Letters shrink before a line is added: a longer translation moves nothing. Each look at a size lays the
  * page out anew: one tells how long the texts are, and none is needed where the same ones still fit. */
-function fit(words) {
-  const texts = [innerWidth, words.textContent, ...Array.from(words.children, ({ hidden }) => hidden)].join();
+function fit(words, isPresented) {
+  const texts = [innerWidth, isPresented, words.textContent, ...Array.from(words.children, ({ hidden }) => hidden)].join();
   if (words.fitted === `${texts} ${words.offsetWidth} ${words.offsetHeight}`) return;
   words.style.fontSize = "";
   if (innerWidth > 640) {
