@@ -59,6 +59,7 @@ def enter(tokens: int):
 
 def off():
     """Each turn another head; in the end all of them are off."""
+    act(ENTER, text_of(TOKENS - 1))
     heads = ({"kind": "encoder", "layer": i // 4 % 4, "head": i % 4} for i in itertools.count())
     return (
         lambda: act(OFF, next(heads)),
