@@ -233,8 +233,9 @@ def _figure(shown: Shown) -> dict[str, Any]:
     """The model as the paper draws one; empty for one that is known by its weights alone."""
     if shown.view.checkpoint.lacks:
         return {}
-    model = shown.view.model
-    towers = memoize.memoize(("towers", shown.view.stamp), lambda: block_texts.towers(model))
+    view = shown.view
+    name = "towers", view.name, view.stamp
+    towers = memoize.memoize(name, lambda: block_texts.towers(view.model))
     return {"towers": towers, "notes": layer_results.notes_of(shown)}
 
 

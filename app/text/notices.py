@@ -28,7 +28,7 @@ LANGUAGES = {
 
 def needs_more(lacks: str) -> str:
     """Shown in place of a page that looks inside the model; `lacks`: see Checkpoint.lacks."""
-    pages = "Heads, BertViz and Export"
+    pages = "the stage, BertViz and Share"
     return f"This page looks inside the model. {lacks} See {pages}."
 
 

@@ -5,7 +5,7 @@
 
 Each line of the file is a sentence, or source and target with a tab in between; without a target,
 the model writes its own. The app shows FILE as a model that knows these texts alone: drop it on
-the page Export, or put it into the folder of --models. In Python, `load` opens it.
+Share, or put it into the folder of --models. In Python, `load` opens it.
 
 FILE holds the weights and the texts, not the model. For a table of the weights, use
 `headlight trace`.
