@@ -1,40 +1,36 @@
 // The stage: one drawing with depths, under a line of names, the texts, and one sentence. What is selected,
 // the depth and the view are the browser's; the server hears of them with the next act.
 
-import { fromRoot } from "../shared/address.js";
 import { stopsOf } from "../shared/colours.js";
 import { element, onRecolour, painted } from "../shared/dom.js";
 import { keysOf } from "../shared/keys.js";
 import { lead, leadsTo } from "../shared/lead.js";
 import { shape } from "../shared/svg.js";
-import { Camera, EDGE, ease, lerp } from "./camera.js";
-import { stepsOf, tiny } from "./arithmetic.js";
-import { findingOf, spokenCell } from "./finding.js";
+import { addsOf, spokenStep, stepAt } from "./adds.js";
 import { answerAt } from "./after.js";
+import { stepsOf, tiny } from "./arithmetic.js";
+import { actButton, button } from "./button.js";
+import { Camera, EDGE, ease, lerp } from "./camera.js";
+import { spokenCell } from "./finding.js";
 import { floorsPlace, partAt } from "./floors.js";
+import { HERE, drawFinding, drawPage, drawRail, drawSlide, drawViews, showPage, toPage, unframedLink } from "./header.js";
 import { betweenOrders, drawHeads, headAt, headBeside, headsPlace } from "./heads.js";
+import { lineAt } from "./lying.js";
 import { cellAt, drawHead } from "./matrix.js";
 import { drawDive, drawModel } from "./model.js";
-import { drawPytorch, dotAt, rowAt } from "./pytorch.js";
 import { neededAt } from "./needs.js";
-import { lineAt } from "./lying.js";
-import { numberSaid, placeAt, placesScale, stepNumber } from "./positions.js";
-import { barAt, SPREAD } from "./row.js";
-import { addsOf, spokenStep, stepAt } from "./adds.js";
 import { numberAt, spokenTerm, termOf, wayOf } from "./number.js";
-import { DEPTHS, HEAD, HEADS, MIX, MODEL, NUMBER, ORDERS, PATHS, PLACES, PYTORCH, ROW, StageState, VIEWS, WHOLES, WHY, WORD } from "./state.js";
+import { numberSaid, placeAt, placesScale, stepNumber } from "./positions.js";
+import { drawPytorch, dotAt, rowAt } from "./pytorch.js";
+import { barAt, SPREAD } from "./row.js";
+import { DEPTHS, HEAD, HEADS, MIX, MODEL, NUMBER, ORDERS, PATHS, PLACES, PYTORCH, ROW, StageState, WHOLES, WHY } from "./state.js";
 import { drawUnder, drawWords } from "./words.js";
-import { branchOf, drawWrite, foundOf, instead, spokenWrite, stepWritten, wordAt, writeFinding, writeNames, writtenAt } from "./write.js";
+import { branchOf, drawWrite, foundOf, spokenWrite, stepWritten, wordAt, writtenAt } from "./write.js";
 
 const DEEPER = 620, STEPS = 380, VIEW = 450, ACT = 450; // ms: a depth, each of several, a view, an act
-const REST = 1500; // ms after an act without previews
 const KEPT = 100; // ms after news: a run ends with the address, written from what was known when it began
 const PLAYED = 650; // ms of a word, while it plays
 const STROKE = 200, CLICK = 4, CLICKED = 0.2; // px up for a whole share; px that are no stroke; what a click adds
-const LONG_TEXT = [170, 90]; // letters of a question or a text from which on they are smaller, on a phone
-const NAMED = 2; // acts in the finding; further ones are counted
-const HERE = ""; // path of its own page
-const VIEW_NAMES = { maps: "Maps", after: "After each layer", needs: "Needs", paths: "Paths", positions: "Positions", input: "+ word", layer: "By layer", habit: "By habit", effect: "By effect", matrix: "Matrix", lines: "Lines", best: "Best heads", pytorch: "PyTorch", order: "In order", largest: "Largest first", why: "Why" };
 const HINTS = [
   ["Click a head to enlarge it.", "Click a column, or press ← →: another word.", "Click a word to hide it. ← →: what another word needs.", "Click a head to enlarge it.",
     ...Array(2).fill("Click a number to read it, a word for its place. ↑ ↓: another place.")],
@@ -47,10 +43,7 @@ const TAPPED = ["Tap another token or text.", "Tap a column.", "Blue: not in the
 const PENCIL = "✎", PLAY = "▶";
 const POWER = "M8 1.5v6M4.2 4a5.6 5.6 0 1 0 7.6 0"; // the sign of a switch
 
-/** Parts of a sentence of the server's as nodes. */
 const saysNothing = (said) => !said?.said?.length && !said?.now?.length && !said?.finding;
-const nodes = (parts) => parts.map((part) => (Array.isArray(part) && part[1] ? element(part[1], {}, part[0]) : [part].flat()[0]));
-const button = (name, attributes = {}, ...children) => element("button", { type: "button", ...attributes }, name, ...children);
 
 export class Stage {
   state = new StageState();
@@ -94,13 +87,13 @@ export class Stage {
     this.isFramed = new URLSearchParams(location.search).get("embed") === "true";
     this.root = element("div", { class: "stage", "data-waiting": "" }, // until it is told something
       element("header", { class: "top" }, element("b", { class: "logo", translate: "no" }, "Headlight"), rail,
-        element("div", { class: "quiet" }, ...(this.isFramed ? [this.unframed()] : [learn, present, share, more]))),
+        element("div", { class: "quiet" }, ...(this.isFramed ? [unframedLink()] : [learn, present, share, more]))),
       element("h1", { class: "spoken" }, "What each attention head attends to"), again, words, under,
       element("div", { class: "line" }, finding, views),
       element("div", { class: "picture" }, canvas), element("div", { class: "foot" }, tools, legend), spoken);
     this.camera = new Camera(canvas);
     for (const [link, path] of [[learn, "learn"], [share, "take-away"]]) {
-      leadsTo(link, () => this.toPage(path), true);
+      leadsTo(link, () => toPage(this, path), true);
       link.hidden = this.engine.hasPages === false;
     }
     present.onclick = () => this.engine.choose({ projector: !this.state.look.projector });
@@ -139,7 +132,7 @@ export class Stage {
     if (run) state.takeRun(run);
     const { isSeen } = state, isNew = isSeen && (!wasSeen || state.run !== before);
     this.root.toggleAttribute("data-covered", !isSeen);
-    this.showPage();
+    showPage(this);
     for (const [name, isSo] of Object.entries({ lesson: state.look?.lesson, acts: state.look?.lesson?.acts, types: state.look?.lesson?.typed }))
       this.root.toggleAttribute(`data-${name}`, Boolean(isSo));
     if (isSeen || state.look?.covered) document.getElementById("hl-first")?.remove();
@@ -151,9 +144,9 @@ export class Stage {
     this.parts.again.hidden = isSeen || !state.look?.types;
     if (look?.types) this.parts.again.value = look.line;
     if (!isSeen) {
-      if (state.page) this.drawPage();
-      else if (state.look) this.drawSlide();
-      if (state.look?.lesson || state.page) this.drawRail();
+      if (state.page) drawPage(this);
+      else if (state.look) drawSlide(this);
+      if (state.look?.lesson || state.page) drawRail(this);
       return this.camera.clear();
     }
     if (state.asked) state.goThere();
@@ -196,64 +189,14 @@ export class Stage {
 
   // Other pages, which have its header: depths, texts, finding
 
-  toPage(path, picture = null) {
-    const query = new URLSearchParams(location.search);
-    if (picture) query.set("picture", picture);
-    else query.delete("picture");
-    return `${fromRoot(path, this.state.page?.path ?? HERE)}?${query}`;
-  }
-
-  /** In a frame of another page one link, which leads out of it, takes the place of all others. */
-  unframed() {
-    const link = element("a", { target: "_blank", rel: "noopener" }, "Open in Headlight");
-    const take = () => {
-      const address = new URL(location.href);
-      address.searchParams.delete("embed");
-      link.href = address.href;
-    };
-    take();
-    for (const event of ["pointerdown", "focus", "contextmenu"]) link.addEventListener(event, take);
-    return link;
-  }
-
-  /** On another page there is the header alone. */
-  showPage() {
-    const { page } = this.state;
-    this.root.toggleAttribute("data-page", Boolean(page));
-    for (const [link, path] of [[this.parts.learn, "learn"], [this.parts.share, "take-away"]]) {
-      link.href = this.toPage(path);
-      if (page?.path === path) link.setAttribute("aria-current", "page");
-      else link.removeAttribute("aria-current");
-    }
-  }
-
   /** Back to a place of the stage, which has the run already. */
   leave(place) {
-    const { state } = this, address = new URL(this.toPage(""), location.href);
+    const { state } = this, address = new URL(toPage(this, ""), location.href);
     for (const [name, value] of Object.entries(place)) address.searchParams.set(name, value);
     const to = `${address.pathname}${address.search}`;
     state.look = { ...state.look, page: null };
-    this.showPage();
+    showPage(this);
     lead(to, false, true);
-  }
-
-  /** What another page says, and its views. */
-  drawPage(acts = []) {
-    const { state: { page, said }, parts: { finding, views } } = this;
-    const paragraphs = said?.page === page.path ? said.finding : [];
-    if (!this.drawSlide(acts))
-      finding.replaceChildren(...acts.flatMap((act) => [act, " "]),
-        ...(paragraphs.length ? paragraphs.map((parts) => element("span", { class: "paragraph" }, ...nodes(parts))) : [page.title]));
-    const drawn = JSON.stringify(page.views);
-    if (views.drawn === drawn) return; // a link that is being clicked stays
-    views.drawn = drawn;
-    const ofHead = page.ofHead && this.state.isSeen ? this.state.views.map((view) => {
-      const one = button(VIEW_NAMES[view]);
-      one.onclick = () => this.leave({ depth: DEPTHS[HEAD], view });
-      return one;
-    }) : [];
-    views.replaceChildren(...ofHead, ...page.views.map(([name, path, picture, isShown]) => leadsTo(
-      element("a", isShown ? { "aria-current": "page" } : {}, name), () => this.toPage(path, picture), picture === null)));
   }
 
   // Acts
@@ -274,18 +217,7 @@ export class Stage {
       state.preview = found?.said?.length || found?.why ? found : null;
     }
     drawWords(this);
-    this.drawFinding();
-  }
-
-  /** A button for an act, which tells what it would give. */
-  actButton(act, isDone, attributes, ...children) {
-    const one = button("", { "aria-pressed": String(Boolean(isDone)), ...attributes });
-    one.append(...children);
-    one.onclick = () => this.act(act);
-    const tell = () => performance.now() - this.acted > REST && this.preview(act); // a new button may come under the pointer
-    for (const [event, hear] of [["pointerenter", tell], ["focus", tell], ["pointerleave", () => this.preview(null)], ["blur", () => this.preview(null)]])
-      one.addEventListener(event, hear);
-    return one;
+    drawFinding(this);
   }
 
   blend(mix) {
@@ -859,8 +791,8 @@ export class Stage {
     drawWords(this);
     this.drawModels();
     if (this.state.page) {
-      this.drawRail();
-      return this.drawFinding();
+      drawRail(this);
+      return drawFinding(this);
     }
     drawUnder(this);
     this.bands();
@@ -871,9 +803,9 @@ export class Stage {
   /** Rail, finding, views, and what can be done in the picture. */
   bands() {
     const { state } = this;
-    this.drawRail();
-    this.drawFinding();
-    this.drawViews();
+    drawRail(this);
+    drawFinding(this);
+    drawViews(this);
     this.drawTools();
     const [hint, axes, scale] = this.parts.legend.children;
     const isMix = state.depth === ROW && state.stopped === MIX, [name, from, colours, to] = scale.childNodes;
@@ -915,100 +847,6 @@ export class Stage {
     return seen ? "" : towers?.at(-1).sums ?? "";
   }
 
-  drawRail() {
-    const { state, parts: { rail } } = this, { lesson } = state.look;
-    if (lesson && (!state.isSeen || state.page || DEPTHS[state.depth] === lesson.depth)) {
-      const dots = Array.from({ length: lesson.steps }, (_, at) => element("i", { class: "dot", ...(at + 1 === lesson.step ? { "data-on": "" } : at + 1 < lesson.step ? { "data-done": "" } : {}) }));
-      rail.replaceChildren(element("b", {}, lesson.title), element("span", { role: "img", "aria-label": `step ${lesson.step} of ${lesson.steps}` }, ...dots));
-      return;
-    }
-    const names = state.isSeen ? state.places() : ["Model", "Heads", "Head", "Row", "Number"];
-    const hadFocus = rail.contains(rail.getRootNode().activeElement);
-    rail.replaceChildren(...names.flatMap((name, depth) => {
-      if (depth < state.shallowest) return [];
-      const isHere = state.page ? state.page.ofHead && depth === HEAD : depth === state.depth;
-      const place = button(name, isHere ? { "aria-current": "true" } : { tabindex: "-1" });
-      place.onclick = () => this.go(depth);
-      return depth > state.shallowest ? [element("i", { "aria-hidden": "true" }, "›"), place] : [place];
-    }));
-    if (state.page) rail.querySelector("button").tabIndex = 0;
-    if (hadFocus) rail.querySelector("[aria-current]")?.focus();
-  }
-
-  /** What a class or a lesson says in the place of a finding, after some acts; whether it says anything. */
-  drawSlide(acts = []) {
-    const { look: { slide } } = this.state, { finding } = this.parts, isSaid = Boolean(slide && (slide.stays || this.left !== slide.text));
-    finding.classList.toggle("long", isSaid && slide.text.length > LONG_TEXT[Number(this.camera.isNarrow)]);
-    if (isSaid)
-      finding.replaceChildren(...acts.flatMap((act) => [act, " "]), ...slide.paragraphs.map((parts) => element("span", { class: "paragraph" }, ...nodes(parts))));
-    return isSaid;
-  }
-
-  /** The name of a head, which leads to a cell of it. */
-  wayTo([name, , { place, row, column }]) {
-    const { state } = this, way = button(name, { class: "done", translate: "no" });
-    way.onclick = () => {
-      this.choose(place);
-      state.token = null;
-      state.chooseRow(row);
-      state.key = column;
-      if (state.depth === HEAD) this.selected();
-      else this.go(HEAD);
-    };
-    return way;
-  }
-
-  drawFinding() {
-    const { state, parts: { finding, canvas } } = this, { done } = state.look;
-    const actOf = (text, undoes) => {
-      if (!undoes) return element("span", { class: "done" }, text);
-      const cross = button("×", { "aria-label": `Undo: ${text}` });
-      cross.onclick = undoes;
-      return element("span", { class: "done" }, text, " ", cross);
-    };
-    const acts = done.slice(0, NAMED).map(({ text, undo }) => actOf(text, undo && (() => this.engine.act({ ...undo, selection: state.selection() }))));
-    const branched = state.write === 0 && state.look.write?.beginning ? instead(state) : "";
-    if (branched) acts.push(actOf(branched, () => this.branch("")));
-    if (done.length > NAMED) acts.push(element("span", { class: "done" }, `and ${done.length - NAMED} more`));
-    const { preview } = state;
-    if (state.page) return this.drawPage(acts);
-    if (this.drawSlide(state.look.lesson ? acts : [])) return;
-    if (preview) {
-      finding.replaceChildren(...nodes(preview.now?.length ? preview.rest : preview.said ?? [preview.why]));
-      return;
-    }
-    const isOfPaths = state.depth === MODEL && state.seen === PATHS;
-    const isSaid = this.isAnswering && !isOfPaths && !state.isBeside && !state.isWriting && state.depth < ROW && state.mix > 0.5 && state.effect?.said.length;
-    const parts = isSaid ? nodes(state.effect.said)
-      : (state.isWriting ? writeFinding : findingOf)(state).map((part) => (!Array.isArray(part) ? part : part[1] === "go" ? this.wayTo(part) : element("b", { class: part[1], translate: "no" }, part[0])));
-    finding.replaceChildren(...acts.flatMap((act) => [act, " "]), ...parts);
-    canvas.setAttribute("aria-label", `${state.isWriting ? "" : `${state.name()}. `}${finding.textContent}`);
-  }
-
-  drawViews() {
-    const { state, parts: { views } } = this;
-    const root = `÷ √${state.vectors?.v?.columns || "d"}`, isRow = state.depth === ROW && !state.isBare && !state.isWriting;
-    const { wholes } = state, named = { [MODEL]: wholes.length > 1 ? wholes : [], [HEADS]: state.orders, [HEAD]: state.views, [NUMBER]: state.numbers }[state.depth] ?? [];
-    const word = state.stops[WORD] ? [`→ ${state.run.answers.rows[state.writing()][0][0].trim() || "␣"}`] : [];
-    const names = state.isWriting ? writeNames(state) : isRow ? ["q · k", root, "softmax", "mix", ...word] : named.map((view) => VIEW_NAMES[view]);
-    const now = state.isWriting ? state.write : [wholes.indexOf(WHOLES[state.seen]), state.order, state.views.indexOf(VIEWS[state.view]), state.stopped, state.number][state.depth];
-    const hadFocus = views.contains(views.getRootNode().activeElement);
-    views.drawn = null;
-    views.replaceChildren(...names.map((name, at) => {
-      const view = button(name, { "aria-pressed": String(at === now), tabindex: at === now ? "0" : "-1" });
-      view.onclick = () => this.see(state.depth === HEAD && !state.isWriting ? VIEWS.indexOf(named[at]) : at);
-      return view;
-    }));
-    if (hadFocus) views.children[now]?.focus();
-    if (state.depth === HEAD && !state.isWriting && !state.isBare && !state.look.veil?.length && !this.isFramed && this.engine.hasPages !== false)
-      views.append(leadsTo(element("a", {}, "All steps"), () => this.toPage("inside"), true));
-    if (isRow && state.stopped && !state.isAdding) {
-      const scaling = button(state.isScaled ? `without ${root}` : `with ${root}`, { class: "scaling" }, " ", element("kbd", {}, "D"));
-      scaling.onclick = () => this.scale();
-      views.append(scaling);
-    }
-  }
-
   /** Beside what they act on: the head's switch in the corner of its matrix, the mask in its hatch. */
   drawTools() {
     const { state, parts: { tools } } = this;
@@ -1018,9 +856,9 @@ export class Stage {
     if (tools.drawn === drawn) return; // one that is pointed at stays
     tools.drawn = drawn;
     tools.replaceChildren(...wanted.map(({ key, name, act, isDone }) => {
-      if (key === "k") return this.actButton(act, isDone, { class: "tool", title: "The causal mask (K)" }, mask);
+      if (key === "k") return actButton(this, act, isDone, { class: "tool", title: "The causal mask (K)" }, mask);
       const sign = shape("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, shape("path", { d: POWER }));
-      return this.actButton(act, isDone, { class: "tool", title: `Switch ${state.name()} ${name} (O)` }, sign, ` switch ${name} ${state.name()}`);
+      return actButton(this, act, isDone, { class: "tool", title: `Switch ${state.name()} ${name} (O)` }, sign, ` switch ${name} ${state.name()}`);
     }));
   }
 
@@ -1087,7 +925,7 @@ export class Stage {
       if (input.value.trim() && input.value !== this.state.look.line) this.engine.choose({ other: input.value, selection: this.state.isSeen ? this.state.selection() : null });
       end();
     };
-    box.replaceChildren(input, ...(this.engine.hasPages === false ? [] : [compare, leadsTo(element("a", { class: "tokens" }, "its tokens"), () => this.toPage("tokenizer"), true)]));
+    box.replaceChildren(input, ...(this.engine.hasPages === false ? [] : [compare, leadsTo(element("a", { class: "tokens" }, "its tokens"), () => toPage(this, "tokenizer"), true)]));
     this.pencil.hidden = true;
     input.focus();
     input.select();

@@ -2,6 +2,7 @@
 
 import { element } from "../shared/dom.js";
 import { percent } from "../shared/numbers.js";
+import { actButton } from "./button.js";
 import { HEADS, MODEL } from "./state.js";
 import { foundOf, wordAt } from "./write.js";
 
@@ -123,7 +124,7 @@ export function drawUnder(stage) {
       bar.drawn = drawn;
       bar.setAttribute("aria-label", `Change “${button.textContent}”`);
       bar.replaceChildren(...acts.map(({ key, name, act, isDone }) =>
-        stage.actButton(act, isDone, {}, `${name} `, element("kbd", {}, key.toUpperCase()))));
+        actButton(stage, act, isDone, {}, `${name} `, element("kbd", {}, key.toUpperCase()))));
     }
     under.toggleAttribute("data-acts", acts.length > 0);
     bar.hidden = !acts.length;
@@ -151,7 +152,7 @@ function drawApart(stage, apart, act) {
   const drawn = JSON.stringify([act ?? null, stage.run?.id]);
   if (apart.drawn === drawn) return; // one that is pointed at stays
   apart.drawn = drawn;
-  apart.replaceChildren(...(act ? [stage.actButton(act.act, act.isDone, { class: "tool" }, act.name, element("kbd", {}, act.key.toUpperCase()))] : []));
+  apart.replaceChildren(...(act ? [actButton(stage, act.act, act.isDone, { class: "tool" }, act.name, element("kbd", {}, act.key.toUpperCase()))] : []));
 }
 
 /** Under a word, as far as the edges allow, of which the right one is taken for so many px. */
