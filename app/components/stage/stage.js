@@ -1,18 +1,17 @@
 // The stage: one drawing with depths, under a line of names, the texts, and one sentence. What is selected,
 // the depth and the view are the browser's; the server hears of them with the next act.
 
-import { stopsOf } from "../shared/colours.js";
 import { element, onRecolour, painted } from "../shared/dom.js";
 import { keysOf } from "../shared/keys.js";
 import { lead, leadsTo } from "../shared/lead.js";
-import { shape } from "../shared/svg.js";
 import { addsOf, spokenStep, stepAt } from "./adds.js";
 import { answerAt } from "./after.js";
 import { stepsOf, tiny } from "./arithmetic.js";
-import { actButton, button } from "./button.js";
+import { button } from "./button.js";
 import { Camera, EDGE, ease, lerp } from "./camera.js";
 import { spokenCell } from "./finding.js";
 import { floorsPlace, partAt } from "./floors.js";
+import { drawLegend, drawTools, hintOf } from "./foot.js";
 import { HERE, drawFinding, drawPage, drawRail, drawSlide, drawViews, showPage, toPage, unframedLink } from "./header.js";
 import { betweenOrders, drawHeads, headAt, headBeside, headsPlace } from "./heads.js";
 import { lineAt } from "./lying.js";
@@ -20,9 +19,9 @@ import { cellAt, drawHead } from "./matrix.js";
 import { drawDive, drawModel } from "./model.js";
 import { neededAt } from "./needs.js";
 import { numberAt, spokenTerm, termOf, wayOf } from "./number.js";
-import { numberSaid, placeAt, placesScale, stepNumber } from "./positions.js";
+import { numberSaid, placeAt, stepNumber } from "./positions.js";
 import { drawPytorch, dotAt, rowAt } from "./pytorch.js";
-import { barAt, SPREAD } from "./row.js";
+import { barAt } from "./row.js";
 import { DEPTHS, HEAD, HEADS, MIX, MODEL, NUMBER, ORDERS, PATHS, PLACES, PYTORCH, ROW, StageState, WHOLES, WHY } from "./state.js";
 import { drawUnder, drawWords } from "./words.js";
 import { branchOf, drawWrite, foundOf, spokenWrite, stepWritten, wordAt, writtenAt } from "./write.js";
@@ -31,17 +30,7 @@ const DEEPER = 620, STEPS = 380, VIEW = 450, ACT = 450; // ms: a depth, each of 
 const KEPT = 100; // ms after news: a run ends with the address, written from what was known when it began
 const PLAYED = 650; // ms of a word, while it plays
 const STROKE = 200, CLICK = 4, CLICKED = 0.2; // px up for a whole share; px that are no stroke; what a click adds
-const HINTS = [
-  ["Click a head to enlarge it.", "Click a column, or press ← →: another word.", "Click a word to hide it. ← →: what another word needs.", "Click a head to enlarge it.",
-    ...Array(2).fill("Click a number to read it, a word for its place. ↑ ↓: another place.")],
-  "Click a head to enlarge it.", "Click a row to select it, again to see how its weights arise.", "Click a bar to select it, again to see its numbers. ↑ ↓: another row.",
-  "← →: another product. With Shift: another key. ↑ ↓: another query."];
-const TOUCHED = [["Tap a head.", "Tap a row.", "Tap a word to hide it.", "Tap a head.", "Tap a number.", "Tap a number."], "Tap a head.", "Tap a row twice to open it.", "Tap a bar twice to open it.", "Tap a product."]; // the same on a phone
-const BARE = { [HEAD]: "Select a row, and again: its weights as bars.", [ROW]: "↑ ↓: another row." }; // where only weights are known
-const WRITTEN = ["← →: another word. Click another token or text to go on from it. Space: play.", "← →: another column.", "↑ ↓: another text. Blue: not in the greedy text."];
-const TAPPED = ["Tap another token or text.", "Tap a column.", "Blue: not in the greedy text."]; // the same on a phone
 const PENCIL = "✎", PLAY = "▶";
-const POWER = "M8 1.5v6M4.2 4a5.6 5.6 0 1 0 7.6 0"; // the sign of a switch
 
 const saysNothing = (said) => !said?.said?.length && !said?.now?.length && !said?.finding;
 
@@ -486,7 +475,7 @@ export class Stage {
   pointDot(event) {
     const { state, camera, parts: { canvas, legend: { firstChild: hint } } } = this, dot = event ? dotAt(state, camera, ...this.at(event)) : null;
     canvas.style.cursor = dot ? "pointer" : "";
-    hint.textContent = dot ? `${state.name(dot.tile)}: ${dot.value ? tiny(dot.value) : 0}` : this.hint();
+    hint.textContent = dot ? `${state.name(dot.tile)}: ${dot.value ? tiny(dot.value) : 0}` : hintOf(this);
   }
 
   point(event) {
@@ -595,23 +584,7 @@ export class Stage {
     this.toldPart = key;
     const found = part && (await this.engine.ask({ what: "about", of: run.id }).catch(() => null));
     if (this.toldPart !== key) return;
-    hint.textContent = (part && found?.[part[0]]?.[part[1]]) || this.hint();
-  }
-
-  hint() {
-    const { depth, seen } = this.state, hints = this.camera.isNarrow ? TOUCHED : HINTS;
-    if (this.state.isWriting) {
-      const isDashed = this.state.write === 1 && foundOf(this.state)?.is_same === false;
-      return `${(this.camera.isNarrow ? TAPPED : WRITTEN)[this.state.write]}${isDashed ? " Dashed: greedy decoding." : ""}`;
-    }
-    if (depth === NUMBER && this.state.number === WHY) return this.camera.isNarrow ? "" : "← →: another key. ↑ ↓: another query.";
-    if (this.state.isAdding) return this.camera.isNarrow ? "Tap a head." : "Click a step to select its head. ↑ ↓: another row. Shift and ← →: another step.";
-    if (this.state.isBeside) return this.state.isAlone ? "" : this.camera.isNarrow ? "Tap a row or a dot." : "Click a row to select it, the dot of another head to see that one.";
-    if (depth === HEAD && this.state.view) return "";
-    if (depth === HEAD && this.state.key >= 0 && !this.camera.isNarrow) return "Click the cell again to see how its weight arises. Heads says which head links the two most.";
-    if (depth !== MODEL) return (this.state.isBare && BARE[depth]) || hints[depth];
-    if (this.state.isPlaces) return numberSaid(this.state, this.camera.isNarrow) || `${this.camera.isNarrow ? `${placesScale(this.state).replace(/ · the.*/, "")}. ` : ""}${hints[MODEL][seen]}`;
-    return seen && this.run.answers.rows.length === 1 ? "" : hints[MODEL][seen];
+    hint.textContent = (part && found?.[part[0]]?.[part[1]]) || hintOf(this);
   }
 
   /** In a view of the model: another row of the predictions, or a word for acts. */
@@ -802,64 +775,11 @@ export class Stage {
 
   /** Rail, finding, views, and what can be done in the picture. */
   bands() {
-    const { state } = this;
     drawRail(this);
     drawFinding(this);
     drawViews(this);
-    this.drawTools();
-    const [hint, axes, scale] = this.parts.legend.children;
-    const isMix = state.depth === ROW && state.stopped === MIX, [name, from, colours, to] = scale.childNodes;
-    scale.hidden = state.isWriting || (state.depth === MODEL && state.seen >= PATHS) || state.isAdding || (state.depth === ROW && state.stopped < 2);
-    name.textContent = isMix ? "value" : state.depth === MODEL && state.seen === 1 ? "probability" : "attention";
-    [from.textContent, to.textContent] = isMix ? [`−${SPREAD}`, `${SPREAD}`] : ["0%", "100%"];
-    if (state.ink) colours.style.background = `linear-gradient(to right, ${stopsOf(isMix ? state.look.differences : state.look.palette, state.ink).join()})`;
-    hint.textContent = this.hint();
-    this.toldPart = "null";
-    axes.textContent = state.isWriting ? "" : [() => this.sums(), () => this.reds(), () => this.axes(), () => (state.isAdding ? "blue: adds · red: subtracts · lighter: no head" : ""), () => this.signs()][state.depth]();
-  }
-
-  /** What the rows are, and the columns. */
-  axes() {
-    const { state } = this, part = state.part(), [rows, columns] = state.view % PYTORCH ? ["below", "above"] : ["rows", "columns"];
-    const words = state.rowsAre(), of = `${part.query}${words ? `, ${words}` : ""}`;
-    const isMasked = !(state.view % PYTORCH) && state.hasMask;
-    return `${rows}: ${of} · ${columns}: ${part.key}${isMasked ? " · hatched: masked" : ""}`;
-  }
-
-  /** What the colours of the products mean, or of the reasons. */
-  signs() {
-    return this.state.number === WHY ? "blue: for this key · red: against it" : "blue: adds · red: subtracts";
-  }
-
-  /** What red means in an order of the heads. */
-  reds() {
-    const { order, told } = this.state, found = told[ORDERS[order]];
-    if (order === 2) return found ? "red: less probable without it, blue: more" : "";
-    return found?.heads?.some(({ missed }) => missed) ? "red: needed, whatever takes its place" : "";
-  }
-
-  /** What a sign of the figure means; whose words the grid has. */
-  sums() {
-    const { seen, look: { towers } } = this.state;
-    if (seen === PATHS) return "blue: carries the difference · red: works against it · thicker: more";
-    if (seen === 1) return "ink: from here on its final answer";
-    if (this.state.isPlaces) return placesScale(this.state);
-    return seen ? "" : towers?.at(-1).sums ?? "";
-  }
-
-  /** Beside what they act on: the head's switch in the corner of its matrix, the mask in its hatch. */
-  drawTools() {
-    const { state, parts: { tools } } = this;
-    const { mask } = state.masks, isHere = state.depth === HEAD && !state.isWriting && state.view < 2;
-    const wanted = isHere ? state.acts().filter(({ key }) => key === "o" || (key === "k" && mask)) : [];
-    const drawn = JSON.stringify([wanted, this.run.id]);
-    if (tools.drawn === drawn) return; // one that is pointed at stays
-    tools.drawn = drawn;
-    tools.replaceChildren(...wanted.map(({ key, name, act, isDone }) => {
-      if (key === "k") return actButton(this, act, isDone, { class: "tool", title: "The causal mask (K)" }, mask);
-      const sign = shape("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, shape("path", { d: POWER }));
-      return actButton(this, act, isDone, { class: "tool", title: `Switch ${state.name()} ${name} (O)` }, sign, ` switch ${name} ${state.name()}`);
-    }));
+    drawTools(this);
+    drawLegend(this);
   }
 
   // Words
