@@ -22,6 +22,7 @@ import { numberAt, spokenTerm, termOf, wayOf } from "./number.js";
 import { numberSaid, placeAt, stepNumber } from "./positions.js";
 import { drawPytorch, dotAt, rowAt } from "./pytorch.js";
 import { barAt } from "./row.js";
+import { drawModels, hearSentence } from "./sentence.js";
 import { DEPTHS, HEAD, HEADS, MIX, MODEL, NUMBER, ORDERS, PATHS, PLACES, PYTORCH, ROW, StageState, WHOLES, WHY } from "./state.js";
 import { drawUnder, drawWords } from "./words.js";
 import { branchOf, drawWrite, foundOf, spokenWrite, stepWritten, wordAt, writtenAt } from "./write.js";
@@ -30,7 +31,6 @@ const DEEPER = 620, STEPS = 380, VIEW = 450, ACT = 450; // ms: a depth, each of 
 const KEPT = 100; // ms after news: a run ends with the address, written from what was known when it began
 const PLAYED = 650; // ms of a word, while it plays
 const STROKE = 200, CLICK = 4, CLICKED = 0.2; // px up for a whole share; px that are no stroke; what a click adds
-const PENCIL = "✎", PLAY = "▶";
 
 const saysNothing = (said) => !said?.said?.length && !said?.now?.length && !said?.finding;
 
@@ -87,7 +87,7 @@ export class Stage {
     }
     present.onclick = () => this.engine.choose({ projector: !this.state.look.projector });
     more.onclick = () => this.engine.choose({ drawer: !this.state.look.drawer, selection: this.state.isSeen ? this.state.selection() : null });
-    again.onkeydown = (event) => this.hearSentence(event, again);
+    again.onkeydown = (event) => hearSentence(this, event, again);
     input.oninput = () => this.blend(Number(input.value));
     drawing.onchange = ({ target }) => this.engine.choose({ [target.name]: Number(target.value) });
     drawing.onsubmit = (event) => event.preventDefault();
@@ -762,7 +762,7 @@ export class Stage {
   all() {
     if (!this.state.isSeen) return;
     drawWords(this);
-    this.drawModels();
+    drawModels(this);
     if (this.state.page) {
       drawRail(this);
       return drawFinding(this);
@@ -780,100 +780,5 @@ export class Stage {
     drawViews(this);
     drawTools(this);
     drawLegend(this);
-  }
-
-  // Words
-
-  boxOf(title) {
-    const { words, outcome } = this.parts;
-    this.player ??= this.playButton();
-    this.boxes ??= new Map();
-    const titles = JSON.stringify(Object.keys(this.state.run.sides));
-    if (this.titles !== titles) {
-      this.titles = titles;
-      this.boxes = new Map(Object.keys(this.state.run.sides).map((one) => [one, element("div", { class: "side" })]));
-      const [first, ...others] = this.boxes.values();
-      this.pencil ??= this.pencilButton();
-      this.model ??= this.modelMenu();
-      const arrow = others.map(() => element("span", { class: "arrow", "aria-hidden": "true" }, "→"));
-      words.replaceChildren(first, this.pencil, this.model, ...arrow, this.player, ...others, this.parts.written, outcome);
-    }
-    return this.boxes.get(title);
-  }
-
-  /** So many words in a box, from the token `first` on. */
-  fill(box, count, first) {
-    if (box.buttons?.length === count && box.first === first) return;
-    const title = [...this.boxes].find(([, one]) => one === box)[0];
-    box.first = first;
-    box.buttons = Array.from({ length: count }, (_, i) => {
-      const word = button("", { class: "w" });
-      word.onclick = ({ shiftKey }) => this.touch(title, first + i, shiftKey);
-      return word;
-    });
-    box.replaceChildren(...box.buttons.flatMap((word) => [document.createTextNode(""), word]));
-  }
-
-  buttonOf({ side, index }) {
-    const box = this.boxes?.get(side);
-    return box?.buttons?.[index - box.first] ?? null;
-  }
-
-  playButton() {
-    const player = button(`${PLAY} write`, { class: "player", "aria-label": "What the model writes", title: "What the model writes (space)" });
-    player.onclick = () => this.openWrite(this.state.isWriting ? -1 : 0);
-    return player;
-  }
-
-  pencilButton() {
-    const pencil = button(PENCIL, { class: "pencil", "aria-label": "Type another sentence", title: "Type another sentence" });
-    pencil.onclick = () => this.write();
-    return pencil;
-  }
-
-  write() {
-    const [box] = this.boxes.values(), input = element("input", { class: "type", "aria-label": "Sentence", value: this.state.look.line });
-    const end = () => {
-      this.pencil.hidden = false;
-      box.isWritten = false;
-      this.all();
-      this.pencil.focus();
-    };
-    [box.isWritten, box.buttons] = [true, null];
-    const compare = button("compare", { class: "tokens", title: "Keep the sentence, and see what this one does otherwise" });
-    compare.onclick = () => {
-      if (input.value.trim() && input.value !== this.state.look.line) this.engine.choose({ other: input.value, selection: this.state.isSeen ? this.state.selection() : null });
-      end();
-    };
-    box.replaceChildren(input, ...(this.engine.hasPages === false ? [] : [compare, leadsTo(element("a", { class: "tokens" }, "its tokens"), () => toPage(this, "tokenizer"), true)]));
-    this.pencil.hidden = true;
-    input.focus();
-    input.select();
-    input.onkeydown = (event) => {
-      if (event.key === "Escape" || this.hearSentence(event, input)) end();
-    };
-  }
-
-  /** Enter takes a typed sentence, if it is another one. */
-  hearSentence(event, { value }) {
-    event.stopPropagation();
-    if (event.key !== "Enter" || event.isComposing) return false;
-    event.preventDefault(); // else it presses the pencil, which has the focus next
-    const selection = this.state.isSeen ? this.state.selection() : null;
-    if (value.trim() && value !== this.state.look.line) this.engine.choose({ line: value, selection });
-    return true;
-  }
-
-  drawModels() {
-    const { models, model } = this.state.look, listed = JSON.stringify(models);
-    if (this.model.listed !== listed) this.model.replaceChildren(...models.map((name) => element("option", {}, name)));
-    this.model.listed = listed;
-    this.model.value = model;
-  }
-
-  modelMenu() {
-    const menu = element("select", { class: "model", "aria-label": "Model" });
-    menu.onchange = () => this.engine.choose({ model: menu.value });
-    return menu;
   }
 }

@@ -2,7 +2,8 @@
 
 import { element } from "../shared/dom.js";
 import { percent } from "../shared/numbers.js";
-import { actButton } from "./button.js";
+import { actButton, button } from "./button.js";
+import { modelMenu, pencilButton } from "./sentence.js";
 import { HEADS, MODEL } from "./state.js";
 import { foundOf, wordAt } from "./write.js";
 
@@ -12,6 +13,7 @@ const LONG = 32; // tokens, from which on a text has a column of its own
 const LEAST = 0.68; // to which letters shrink before a text takes another line
 const STEP = 0.04;
 const GAP = 16; // px
+const PLAY = "▶";
 const SPECIAL = /^(<.+>|\[.+\])$/; // tokens that are no words: they stand in the picture alone
 const TAGS = { del: "lost", s: "lost", ins: "new", mark: "new", b: "" };
 
@@ -22,7 +24,7 @@ export function drawWords(stage) {
   const isCovered = state.isCovered(part, tile, row), own = row * sides[part.query].every + state.shift();
   const other = state.depth === MODEL && state.seen ? weightsOf(state) : null, spot = state.isPlaces ? state.spot() : null;
   titles.forEach((title, n) => {
-    const box = stage.boxOf(title), { labels, spaced, every } = sides[title];
+    const box = boxOf(stage, title), { labels, spaced, every } = sides[title];
     if (box.isWritten) return;
     const isLast = n && n === titles.length - 1, { preview } = state;
     const said = isLast ? (preview?.now?.length ? preview.now : null) ?? (state.mix > 0.5 ? state.effect?.now : null) : null;
@@ -35,25 +37,25 @@ export function drawWords(stage) {
     const isSpecial = labels.map((label) => SPECIAL.test(label));
     const first = Math.max(0, Math.min(labels.length - MOST, (title === part.query ? own : 0) - MOST / 2));
     const shown = labels.slice(first, first + MOST);
-    stage.fill(box, shown.length, first);
+    fill(stage, title, box, shown.length, first);
     const { token } = state, chosen = (token?.side === title ? token.index : title === part.query ? own : -1) - first;
     const stop = shown[chosen] && !isSpecial[chosen + first] ? chosen : isSpecial.indexOf(false, first) - first;
     shown.forEach((word, i) => {
-      const at = first + i, button = box.buttons[i], column = title === part.key ? Math.floor(at / every) : -1;
+      const at = first + i, node = box.buttons[i], column = title === part.key ? Math.floor(at / every) : -1;
       const isKey = column >= 0 && state.isWeighed && !isCovered && !state.isMasked(part, tile, row, column);
       const weight = other ? other(title, at) : isKey ? weights[column] : 0, isFilled = weight >= FILLED;
       const isGone = state.mix > 0.5 && Boolean(state.look.hidden?.[title]?.includes(at));
       const isOwn = spot ? spot.side === title && spot.index === at : title === part.query && at >= own && at < own + sides[title].every;
-      button.textContent = word;
-      button.hidden = isSpecial[at];
-      button.tabIndex = i === stop ? 0 : -1;
-      button.previousSibling.textContent = i && spaced[at] && !isSpecial[at] && !isSpecial[at - 1] ? " " : "";
+      node.textContent = word;
+      node.hidden = isSpecial[at];
+      node.tabIndex = i === stop ? 0 : -1;
+      node.previousSibling.textContent = i && spaced[at] && !isSpecial[at] && !isSpecial[at - 1] ? " " : "";
       const isOther = state.mix > 0.5 && state.run.former && state.run.former.sides[title]?.labels[at] !== word;
-      button.className = ["w", isOther && "new", isOwn && "sel", isGone && "gone", state.token?.side === title && [state.token.index, state.second].includes(at) && "pick"].filter(Boolean).join(" ");
-      Object.assign(button.style, isFilled && !isGone ? { background: camera.colour(weight), color: camera.inkOn(weight) } : { background: "", color: "" });
-      button.setAttribute("aria-label", word + (isFilled ? `, weight ${percent(weight)}` : "") + (isGone ? ", hidden" : ""));
-      if (isOwn) button.setAttribute("aria-current", "true");
-      else button.removeAttribute("aria-current");
+      node.className = ["w", isOther && "new", isOwn && "sel", isGone && "gone", state.token?.side === title && [state.token.index, state.second].includes(at) && "pick"].filter(Boolean).join(" ");
+      Object.assign(node.style, isFilled && !isGone ? { background: camera.colour(weight), color: camera.inkOn(weight) } : { background: "", color: "" });
+      node.setAttribute("aria-label", word + (isFilled ? `, weight ${percent(weight)}` : "") + (isGone ? ", hidden" : ""));
+      if (isOwn) node.setAttribute("aria-current", "true");
+      else node.removeAttribute("aria-current");
     });
   });
   drawWritten(stage, stage.boxes.get(titles.at(-1)), titles.length > 1);
@@ -62,6 +64,46 @@ export function drawWords(stage) {
   words.classList.toggle("long", Object.values(sides).some(({ labels }) => labels.length > LONG));
   fit(words);
   for (const word of words.querySelectorAll(".long .sel")) word.parentNode.scrollTop = word.offsetTop - word.offsetHeight;
+}
+
+/** The box of a text; all are new where a run has other texts. */
+function boxOf(stage, title) {
+  const { words, outcome } = stage.parts;
+  const names = Object.keys(stage.state.run.sides), titles = JSON.stringify(names);
+  if (stage.titles !== titles) {
+    stage.titles = titles;
+    stage.boxes = new Map(names.map((one) => [one, element("div", { class: "side" })]));
+    const [first, ...others] = stage.boxes.values();
+    stage.player ??= playButton(stage);
+    stage.pencil ??= pencilButton(stage);
+    stage.model ??= modelMenu(stage);
+    const arrow = others.map(() => element("span", { class: "arrow", "aria-hidden": "true" }, "→"));
+    words.replaceChildren(first, stage.pencil, stage.model, ...arrow, stage.player, ...others, stage.parts.written, outcome);
+  }
+  return stage.boxes.get(title);
+}
+
+/** So many words in a box, from the token `first` on. */
+function fill(stage, title, box, count, first) {
+  if (box.buttons?.length === count && box.first === first) return;
+  box.first = first;
+  box.buttons = Array.from({ length: count }, (_, i) => {
+    const word = button("", { class: "w" });
+    word.onclick = ({ shiftKey }) => stage.touch(title, first + i, shiftKey);
+    return word;
+  });
+  box.replaceChildren(...box.buttons.flatMap((word) => [document.createTextNode(""), word]));
+}
+
+function buttonOf(stage, { side, index }) {
+  const box = stage.boxes?.get(side);
+  return box?.buttons?.[index - box.first] ?? null;
+}
+
+function playButton(stage) {
+  const player = button(`${PLAY} write`, { class: "player", "aria-label": "What the model writes", title: "What the model writes (space)" });
+  player.onclick = () => stage.openWrite(stage.state.isWriting ? -1 : 0);
+  return player;
 }
 
 /** What the model writes, word by word, in place of the text that stands there; the words to come have their
@@ -74,7 +116,7 @@ function drawWritten(stage, box, replaces) {
   box.hidden = replaces && at >= 0;
   if (at < 0) return;
   written.replaceChildren(...found.steps.slice(0, MOST).flatMap(({ added }, step) => {
-    const word = element("button", { type: "button", class: `w${step === at ? " sel" : step === found.given - 1 ? " new" : ""}`, tabindex: step === at ? "0" : "-1" }, added.trim());
+    const word = button(added.trim(), { class: `w${step === at ? " sel" : step === found.given - 1 ? " new" : ""}`, tabindex: step === at ? "0" : "-1" });
     word.hidden = !added.trim();
     word.style.visibility = step > at ? "hidden" : "";
     word.onclick = () => {
@@ -115,20 +157,20 @@ function fit(words) {
  * selected one; at the right the slider between before and after. */
 export function drawUnder(stage) {
   const { state, parts: { under, bar, next, slider, drawing, apart } } = stage;
-  const token = state.token, button = token && stage.buttonOf(token);
-  bar.hidden = !button || state.isWriting;
+  const token = state.token, word = token && buttonOf(stage, token);
+  bar.hidden = !word || state.isWriting;
   if (!bar.hidden) {
     const acts = state.acts().filter(({ key }) => "hwes".includes(key));
     const drawn = JSON.stringify([acts, state.run.id]);
     if (bar.drawn !== drawn) { // an act that is pointed at stays
       bar.drawn = drawn;
-      bar.setAttribute("aria-label", `Change “${button.textContent}”`);
+      bar.setAttribute("aria-label", `Change “${word.textContent}”`);
       bar.replaceChildren(...acts.map(({ key, name, act, isDone }) =>
         actButton(stage, act, isDone, {}, `${name} `, element("kbd", {}, key.toUpperCase()))));
     }
     under.toggleAttribute("data-acts", acts.length > 0);
     bar.hidden = !acts.length;
-    stand(bar, button, under);
+    stand(bar, word, under);
   }
   slider.hidden = !state.run.former || state.isWriting;
   drawing.hidden = !(state.isWriting && state.write === 2);
