@@ -4,33 +4,28 @@
 import { element, onRecolour, painted } from "../shared/dom.js";
 import { keysOf } from "../shared/keys.js";
 import { lead, leadsTo } from "../shared/lead.js";
-import { addsOf, spokenStep, stepAt } from "./adds.js";
-import { answerAt } from "./after.js";
-import { stepsOf, tiny } from "./arithmetic.js";
+import { addsOf, spokenStep } from "./adds.js";
+import { stepsOf } from "./arithmetic.js";
 import { button } from "./button.js";
 import { Camera, EDGE, ease, lerp } from "./camera.js";
 import { spokenCell } from "./finding.js";
-import { floorsPlace, partAt } from "./floors.js";
-import { drawLegend, drawTools, hintOf } from "./foot.js";
+import { drawLegend, drawTools } from "./foot.js";
 import { HERE, drawFinding, drawPage, drawRail, drawSlide, drawViews, showPage, toPage, unframedLink } from "./header.js";
-import { betweenOrders, drawHeads, headAt, headBeside, headsPlace } from "./heads.js";
-import { lineAt } from "./lying.js";
-import { cellAt, drawHead } from "./matrix.js";
+import { betweenOrders, drawHeads, headBeside, headsPlace } from "./heads.js";
+import { drawHead } from "./matrix.js";
 import { drawDive, drawModel } from "./model.js";
-import { neededAt } from "./needs.js";
-import { numberAt, spokenTerm, termOf, wayOf } from "./number.js";
-import { numberSaid, placeAt, stepNumber } from "./positions.js";
-import { drawPytorch, dotAt, rowAt } from "./pytorch.js";
-import { barAt } from "./row.js";
+import { spokenTerm, termOf, wayOf } from "./number.js";
+import { click, point, stroke, tilesOf } from "./pointer.js";
+import { numberSaid, stepNumber } from "./positions.js";
+import { drawPytorch } from "./pytorch.js";
 import { drawModels, hearSentence } from "./sentence.js";
-import { DEPTHS, HEAD, HEADS, MIX, MODEL, NUMBER, ORDERS, PATHS, PLACES, PYTORCH, ROW, StageState, WHOLES, WHY } from "./state.js";
+import { DEPTHS, HEAD, HEADS, MIX, MODEL, NUMBER, ORDERS, PATHS, PYTORCH, ROW, StageState, WHOLES, WHY } from "./state.js";
 import { drawUnder, drawWords } from "./words.js";
-import { branchOf, drawWrite, foundOf, spokenWrite, stepWritten, wordAt, writtenAt } from "./write.js";
+import { branchOf, drawWrite, foundOf, spokenWrite, stepWritten, wordAt } from "./write.js";
 
 const DEEPER = 620, STEPS = 380, VIEW = 450, ACT = 450; // ms: a depth, each of several, a view, an act
 const KEPT = 100; // ms after news: a run ends with the address, written from what was known when it began
 const PLAYED = 650; // ms of a word, while it plays
-const STROKE = 200, CLICK = 4, CLICKED = 0.2; // px up for a whole share; px that are no stroke; what a click adds
 
 const saysNothing = (said) => !said?.said?.length && !said?.now?.length && !said?.finding;
 
@@ -91,10 +86,10 @@ export class Stage {
     input.oninput = () => this.blend(Number(input.value));
     drawing.onchange = ({ target }) => this.engine.choose({ [target.name]: Number(target.value) });
     drawing.onsubmit = (event) => event.preventDefault();
-    canvas.onclick = (event) => this.click(event);
-    canvas.onpointerdown = (event) => this.stroke(event);
-    canvas.onpointermove = (event) => this.point(event);
-    canvas.onpointerleave = () => this.point(null);
+    canvas.onclick = (event) => click(this, event);
+    canvas.onpointerdown = (event) => stroke(this, event);
+    canvas.onpointermove = (event) => point(this, event);
+    canvas.onpointerleave = () => point(this, null);
     keysOf(this.root, (event) => this.key(event));
     this.root.addEventListener("keyup", ({ key }) => key === "b" && this.state.run?.former && this.blend(1));
     new ResizeObserver(() => this.size()).observe(canvas.parentElement);
@@ -429,36 +424,6 @@ export class Stage {
 
   // Pointer and keys
 
-  at({ clientX, clientY }) {
-    const box = this.parts.canvas.getBoundingClientRect();
-    return [clientX - box.left - EDGE, clientY - box.top - EDGE];
-  }
-
-  /** The heads as they stand where one is; null where single ones are seen, or none. */
-  tiles() {
-    const { state, camera } = this;
-    if (state.depth === HEADS) return headsPlace(state, camera).tiles;
-    return state.isFigure ? floorsPlace(state, camera).tiles : null;
-  }
-
-  /** Another product, by the pointer. */
-  pointTerm(event) {
-    const { state, camera } = this, found = event && state.number !== WHY ? numberAt(state, camera, ...this.at(event)) : null;
-    this.parts.canvas.style.cursor = found === null ? "" : "pointer";
-    if (found === state.pointedTerm) return;
-    state.pointedTerm = found;
-    this.draw();
-  }
-
-  /** Another part of a logit, by the pointer. */
-  pointStep(event) {
-    const { state, camera } = this, found = event ? stepAt(state, camera, ...this.at(event)) : null;
-    this.parts.canvas.style.cursor = found !== null && addsOf(state).steps[found].head ? "pointer" : "";
-    if (found === state.step) return;
-    state.step = found;
-    this.draw();
-  }
-
   /** Selects the head of the chosen part; whether there is one. Its rows are the same, whichever words they
    * are named by. */
   toHead() {
@@ -471,141 +436,10 @@ export class Stage {
     return true;
   }
 
-  /** Another head of the line of differences, by the pointer. */
-  pointDot(event) {
-    const { state, camera, parts: { canvas, legend: { firstChild: hint } } } = this, dot = event ? dotAt(state, camera, ...this.at(event)) : null;
-    canvas.style.cursor = dot ? "pointer" : "";
-    hint.textContent = dot ? `${state.name(dot.tile)}: ${dot.value ? tiny(dot.value) : 0}` : hintOf(this);
-  }
-
-  point(event) {
-    if (this.state.isSeen && this.state.isWriting) return void (this.parts.canvas.style.cursor = event && writtenAt(this.state, this.camera, ...this.at(event)) ? "pointer" : "");
-    if (this.state.isSeen && this.state.isAdding) return this.pointStep(event);
-    if (this.state.isSeen && this.state.depth === NUMBER) return this.pointTerm(event);
-    if (this.state.isSeen && this.state.isBeside) return this.pointDot(event);
-    const tiles = this.state.isSeen && this.tiles();
-    if (!tiles) return;
-    const found = event && headAt(tiles, ...this.at(event));
-    this.tellPart(event && !found ? this.at(event) : null);
-    this.parts.canvas.style.cursor = found || (event && this.partUnder(this.at(event))?.[1] === "start") ? "pointer" : "";
-    if (JSON.stringify(found) === JSON.stringify(this.pointed)) return;
-    this.pointed = found;
-    this.draw();
-  }
-
   /** A guess at the covered row, {shares, weights, weigh(column, weight)}; null: there is none. */
   paint(guess) {
     this.state.guess = guess;
     this.draw();
-  }
-
-  /** A stroke in the covered row makes a guess: upwards a share grows; a click adds some. */
-  stroke(down) {
-    const { state, camera, parts: { canvas } } = this, cell = state.isGuessed() && state.depth === HEAD && !state.view ? cellAt(state, camera, ...this.at(down)) : null;
-    this.isStroke = cell?.row === state.row() && cell.key >= 0;
-    if (!this.isStroke) return;
-    const { weights, weigh } = state.guess, up = (event) => down.clientY - event.clientY, before = weights[cell.key];
-    canvas.setPointerCapture(down.pointerId);
-    canvas.onpointermove = (event) => weigh(cell.key, before + up(event) / STROKE);
-    canvas.onpointerup = canvas.onpointercancel = (event) => {
-      if (Math.abs(up(event)) < CLICK) weigh(cell.key, before + CLICKED);
-      [canvas.onpointermove, canvas.onpointerup, canvas.onpointercancel] = [(other) => this.point(other), null, null];
-    };
-  }
-
-  click(event) {
-    const { state, camera } = this;
-    if (!state.isSeen || this.isStroke) return;
-    const [x, y] = this.at(event), tiles = this.tiles();
-    if (state.isWriting) {
-      const { at, ...other } = writtenAt(state, camera, x, y) ?? {};
-      this.play(false);
-      if (at !== undefined) [state.at, state.other] = [at, null];
-      else state.other = Object.keys(other).length ? other : null;
-      const beginning = branchOf(state);
-      return beginning === null ? this.selectedWord() : this.branch(beginning);
-    }
-    if (tiles) {
-      const found = headAt(tiles, x, y);
-      const [side, name] = (!found && this.partUnder([x, y])) || [];
-      if (name === "start" && state.wholes.includes(WHOLES[PLACES])) {
-        [state.token, state.side] = [null, side];
-        return this.see(state.wholes.indexOf(WHOLES[PLACES]));
-      }
-      if (!found) return this.tellPart([x, y]);
-      this.choose(found);
-      if (state.look.lesson?.heads) return this.answer([found.kind, found.layer, found.head]);
-      return this.go(HEAD);
-    }
-    if (state.depth === MODEL) return this.clickView(x, y);
-    if (state.depth === HEAD && (state.view === 0 || state.isBeside)) {
-      const dot = state.isBeside ? dotAt(state, camera, x, y) : null;
-      if (dot) return this.choose(dot.tile);
-      const cell = state.isBeside && !state.isAlone ? rowAt(state, camera, x, y) : cellAt(state, camera, x, y);
-      if (!cell) return;
-      if (cell.row === null) return this.touch(state.part().key, cell.key * state.sides()[1].every);
-      const { kind, layer, head } = state.tile, asked = state.look.veil.find((veil) => veil.what === "row" && veil.place === cell.row * state.sides()[0].every
-        && veil.kind === kind && veil.layer === layer && veil.head === head);
-      if (asked && cell.key >= 0 && this.answerBy(state.part().key, cell.key * state.sides()[1].every)) return;
-      const isSame = state.row() === cell.row && (cell.key < 0 || state.key === cell.key);
-      if (isSame) return this.go(ROW);
-      state.chooseRow(cell.row);
-      state.key = cell.key;
-      return this.selected();
-    }
-    if (state.isAdding) {
-      state.step = stepAt(state, camera, x, y);
-      return void this.toHead();
-    }
-    if (state.depth === NUMBER && state.number === WHY) return;
-    if (state.depth === NUMBER) {
-      const found = numberAt(state, camera, x, y);
-      if (found !== null) state.term = found;
-      return this.selected();
-    }
-    const cell = cellAt(state, camera, x, y), bar = state.depth === ROW && x > 0 ? (camera.isNarrow ? lineAt(state, camera, y) : barAt(state, camera, x, y)) : null;
-    if (cell?.row !== null && cell?.key === -1) state.chooseRow(cell.row);
-    else if (bar === null) return;
-    else if (state.key === bar) return this.go(NUMBER);
-    else state.key = bar;
-    this.selected();
-  }
-
-  /** The part of the figure at a point, which is no head. */
-  partUnder(at) {
-    const { state, camera } = this;
-    return at && state.isFigure ? partAt(floorsPlace(state, camera), camera, ...at) : null;
-  }
-
-  /** What the part of the figure at a point does, in place of the hint; the server says so once. */
-  async tellPart(at) {
-    const { run, parts: { legend: { firstChild: hint } } } = this, part = this.partUnder(at), key = String(part);
-    if (this.toldPart === key) return;
-    this.toldPart = key;
-    const found = part && (await this.engine.ask({ what: "about", of: run.id }).catch(() => null));
-    if (this.toldPart !== key) return;
-    hint.textContent = (part && found?.[part[0]]?.[part[1]]) || hintOf(this);
-  }
-
-  /** In a view of the model: another row of the predictions, or a word for acts. */
-  clickView(x, y) {
-    const { state, camera } = this, found = state.answered(state.question());
-    if (!found) return;
-    if (state.isPlaces) {
-      const { index, dimension } = placeAt(state, camera, found, x, y) ?? {};
-      if (index === undefined) return;
-      state.dimension = index === state.spot().index && dimension === state.dimension ? null : dimension;
-      state.token = null;
-      state.chooseSpot(state.spot().side, index);
-      return this.selected();
-    }
-    if (state.seen === 1) {
-      const row = answerAt(state, camera, found, x, y);
-      if (row !== null) state.chooseAnswer(row);
-      return this.selected();
-    }
-    const token = neededAt(state, camera, found, x, y);
-    if (token) this.touch(token.side, token.index);
   }
 
   key(event) {
@@ -693,7 +527,7 @@ export class Stage {
 
   /** An arrow key: another head, row, cell or stop. */
   step(dx, dy, isCell) {
-    const { state } = this, part = state.part(), tiles = this.tiles();
+    const { state } = this, part = state.part(), tiles = tilesOf(this);
     if (tiles) {
       const found = headBeside(state, tiles, [dx, dy]);
       if (found) this.choose(found);
