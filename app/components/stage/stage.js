@@ -5,23 +5,23 @@ import { element, onRecolour, painted } from "../shared/dom.js";
 import { keysOf } from "../shared/keys.js";
 import { lead, leadsTo } from "../shared/lead.js";
 import { addsOf, spokenStep } from "./adds.js";
-import { stepsOf } from "./arithmetic.js";
 import { button } from "./button.js";
 import { Camera, EDGE, ease, lerp } from "./camera.js";
 import { spokenCell } from "./finding.js";
 import { drawLegend, drawTools } from "./foot.js";
 import { HERE, drawFinding, drawPage, drawRail, drawSlide, drawViews, showPage, toPage, unframedLink } from "./header.js";
-import { betweenOrders, drawHeads, headBeside, headsPlace } from "./heads.js";
+import { betweenOrders, drawHeads, headsPlace } from "./heads.js";
+import { hearKey } from "./keyboard.js";
 import { drawHead } from "./matrix.js";
 import { drawDive, drawModel } from "./model.js";
-import { spokenTerm, termOf, wayOf } from "./number.js";
-import { click, point, stroke, tilesOf } from "./pointer.js";
-import { numberSaid, stepNumber } from "./positions.js";
+import { spokenTerm } from "./number.js";
+import { click, point, stroke } from "./pointer.js";
+import { numberSaid } from "./positions.js";
 import { drawPytorch } from "./pytorch.js";
 import { drawModels, hearSentence } from "./sentence.js";
 import { DEPTHS, HEAD, HEADS, MIX, MODEL, NUMBER, ORDERS, PATHS, PYTORCH, ROW, StageState, WHOLES, WHY } from "./state.js";
 import { drawUnder, drawWords } from "./words.js";
-import { branchOf, drawWrite, foundOf, spokenWrite, stepWritten, wordAt } from "./write.js";
+import { drawWrite, foundOf, spokenWrite, wordAt } from "./write.js";
 
 const DEEPER = 620, STEPS = 380, VIEW = 450, ACT = 450; // ms: a depth, each of several, a view, an act
 const KEPT = 100; // ms after news: a run ends with the address, written from what was known when it began
@@ -90,7 +90,7 @@ export class Stage {
     canvas.onpointerdown = (event) => stroke(this, event);
     canvas.onpointermove = (event) => point(this, event);
     canvas.onpointerleave = () => point(this, null);
-    keysOf(this.root, (event) => this.key(event));
+    keysOf(this.root, (event) => hearKey(this, event));
     this.root.addEventListener("keyup", ({ key }) => key === "b" && this.state.run?.former && this.blend(1));
     new ResizeObserver(() => this.size()).observe(canvas.parentElement);
     onRecolour(this.root, () => this.size());
@@ -171,6 +171,15 @@ export class Stage {
     this.all();
   }
 
+  /** Closes the drawer; whether it was open. */
+  fold() {
+    const { look } = this.state;
+    if (!look?.drawer) return false;
+    look.drawer = false;
+    this.engine.choose({ drawer: false });
+    return true;
+  }
+
   // Other pages, which have its header: depths, texts, finding
 
   /** Back to a place of the stage, which has the run already. */
@@ -181,6 +190,11 @@ export class Stage {
     state.look = { ...state.look, page: null };
     showPage(this);
     lead(to, false, true);
+  }
+
+  /** On another page. */
+  leavePresent() {
+    if (this.state.page && this.state.look.projector) this.engine.choose({ projector: false });
   }
 
   // Acts
@@ -291,6 +305,14 @@ export class Stage {
     this.keep();
   }
 
+  scale() {
+    this.state.isScaled = !this.state.isScaled;
+    if (this.state.depth === ROW && this.state.stopped < MIX - 1) this.see(MIX - 1); // where one sees it
+    this.all();
+    this.keep();
+    return true;
+  }
+
   /** Another order of the heads, which fly from place to place once the server has said what it goes by. */
   async sort(order) {
     const { state, run } = this, before = state.order;
@@ -361,26 +383,22 @@ export class Stage {
     this.engine.choose({ beginning, selection: this.state.selection() });
   }
 
-  /** Keys while it is shown. */
-  keyWrite(key, [dx, dy], isFree) {
-    const { state } = this, beginning = key === "Enter" && isFree ? branchOf(state) : null;
-    if (beginning !== null) return (this.branch(beginning), true);
-    if (key === "Escape" && !state.other) return (this.openWrite(-1), true);
-    if (key === " " && isFree && !state.write) return (this.play(!this.playing), true);
-    if (DEPTHS[Number(key) - 1]) return (this.go(Number(key) - 1), true);
-    if (key === "Escape") state.other = null;
-    else if ((dx || dy) && isFree) {
-      this.play(false);
-      stepWritten(state, dx, dy);
-    } else return false;
-    this.selectedWord();
-    return true;
-  }
-
   choose(tile) {
     this.state.choose(tile);
     this.view = [0, this.state.view, 1];
     this.selected();
+  }
+
+  /** Selects the head of the chosen part; whether there is one. Its rows are the same, whichever words they
+   * are named by. */
+  toHead() {
+    const { state } = this, found = addsOf(state)?.steps[state.step]?.head, row = state.row();
+    if (!found) return false;
+    state.step = null;
+    state.choose(found);
+    state.chooseRow(row);
+    this.selected();
+    return true;
   }
 
   selected() {
@@ -422,148 +440,6 @@ export class Stage {
     if (this.state.isSeen && !this.state.page && this.root.isConnected && this.camera.W) this.engine.keep(this.state.place());
   }
 
-  // Pointer and keys
-
-  /** Selects the head of the chosen part; whether there is one. Its rows are the same, whichever words they
-   * are named by. */
-  toHead() {
-    const { state } = this, found = addsOf(state)?.steps[state.step]?.head, row = state.row();
-    if (!found) return false;
-    state.step = null;
-    state.choose(found);
-    state.chooseRow(row);
-    this.selected();
-    return true;
-  }
-
-  /** A guess at the covered row, {shares, weights, weigh(column, weight)}; null: there is none. */
-  paint(guess) {
-    this.state.guess = guess;
-    this.draw();
-  }
-
-  key(event) {
-    const { state } = this, { key, shiftKey } = event, [from] = event.composedPath();
-    if (!this.root.getClientRects().length) return false; // on another page
-    if (key === "Escape" && this.fold()) return true;
-    if (!state.isSeen || state.page || from.matches?.("input:not([type=range]), select, textarea")) return false;
-    const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key] ?? [0, 0];
-    const isFree = !from.closest?.("button, a, input") || from === this.parts.canvas;
-    // In the plan for a class they are the remote's, but in the picture itself.
-    const isOurs = from === this.parts.canvas || !globalThis.headlight?.remote;
-    if (dx && from.matches?.(".w, .views button, .rail button")) return this.beside(from, dx);
-    if (state.isWriting) return isOurs && this.keyWrite(key, [dx, dy], isFree);
-    if (key === " " && isFree && state.look.write) return (this.openWrite(0), true);
-    if (dx || dy) return (isFree || from.matches?.(".views button, .rail button")) && isOurs && this.step(dx, dy, shiftKey);
-    if (key === "Enter") return isFree && ((state.isAdding && this.toHead()) || this.go(state.depth + 1), true);
-    if (key === "Escape") return this.back();
-    if (DEPTHS[Number(key) - 1]) return (this.go(Number(key) - 1), true);
-    if (key === "b" && state.run.former) return (this.blend(0), true);
-    if (key === "y" && state.depth >= HEAD && state.deepest === NUMBER && state.numbers.length > WHY) return this.why();
-    if (key === "d" && state.depth >= ROW && !state.isBare) return this.scale();
-    const act = state.acts().find((one) => one.key === key.toLowerCase());
-    if (act) this.act(act.act);
-    return Boolean(act);
-  }
-
-  why() {
-    if (this.state.depth === NUMBER) this.see(WHY);
-    else this.state.number = WHY;
-    this.go(NUMBER);
-    return true;
-  }
-
-  /** A text is one stop of the Tab key, and so are depths and views; the arrows go from one to the next. */
-  beside(from, by) {
-    const all = [...(from.matches(".w") ? this.parts.words.querySelectorAll("button.w:not([hidden])") : from.parentElement.querySelectorAll("button"))];
-    all[all.indexOf(from) + by]?.focus();
-    return true;
-  }
-
-  back() {
-    const { state } = this;
-    if (state.isPlaces && state.dimension !== null) state.dimension = null;
-    else if (state.token) state.token = null;
-    else if (state.key >= 0 && state.depth < NUMBER) state.key = -1;
-    else if (globalThis.headlight?.remote) return (globalThis.headlight.remote.leave(), true); // to the plan for a class
-    else if (state.depth > state.shallowest) return (this.go(state.depth - 1), true);
-    else if (state.look.projector) return (this.engine.choose({ projector: false }), true);
-    else return false;
-    this.selected();
-    return true;
-  }
-
-  /** Closes the drawer; whether it was open. */
-  fold() {
-    const { look } = this.state;
-    if (!look?.drawer) return false;
-    look.drawer = false;
-    this.engine.choose({ drawer: false });
-    return true;
-  }
-
-  /** On another page. */
-  leavePresent() {
-    if (this.state.page && this.state.look.projector) this.engine.choose({ projector: false });
-  }
-
-  scale() {
-    this.state.isScaled = !this.state.isScaled;
-    if (this.state.depth === ROW && this.state.stopped < MIX - 1) this.see(MIX - 1); // where one sees it
-    this.all();
-    this.keep();
-    return true;
-  }
-
-  /** The product beside the selected one, as they stand. */
-  stepTerm(by) {
-    const { state } = this, way = wayOf(state);
-    if (!way) return true;
-    const steps = stepsOf(way.terms, state.number === 1), at = steps[termOf(state, way)].at + by;
-    [state.pointedTerm, state.term] = [null, steps.findIndex((step) => step.at === Math.max(0, Math.min(steps.length - 1, at)))];
-    this.selected();
-    return true;
-  }
-
-  /** An arrow key: another head, row, cell or stop. */
-  step(dx, dy, isCell) {
-    const { state } = this, part = state.part(), tiles = tilesOf(this);
-    if (tiles) {
-      const found = headBeside(state, tiles, [dx, dy]);
-      if (found) this.choose(found);
-      return true;
-    }
-    if (state.isPlaces) {
-      const { side, index } = state.spot();
-      if (dx) stepNumber(state, dx);
-      state.token = null;
-      state.chooseSpot(side, index + dy);
-      return (this.selected(), true);
-    }
-    if (state.depth === MODEL) {
-      state.chooseAnswer(state.answerRow() + (dx || dy));
-      this.selected();
-      return true;
-    }
-    if (state.depth === ROW && dx && !isCell) return (this.see(Math.max(0, Math.min(state.stops.length - 1, state.stopped + dx))), true);
-    if (state.isAdding && dx) {
-      const count = addsOf(state)?.steps.length ?? 0;
-      state.step = Math.max(0, Math.min(count - 1, (state.step ?? addsOf(state)?.own ?? 0) + dx));
-      return (this.selected(), true);
-    }
-    if (state.depth === NUMBER && state.number !== WHY && dx && !isCell) return this.stepTerm(dx);
-    const column = state.column(), { key } = state;
-    if (dy) {
-      state.chooseRow(state.row() + dy);
-      state.key = key;
-    } else {
-      state.chooseRow(state.row());
-      state.key = Math.max(0, Math.min(part.columns - 1, key < 0 ? column : key + dx));
-    }
-    this.selected();
-    return true;
-  }
-
   // Drawing
 
   size(draws = true) {
@@ -585,6 +461,12 @@ export class Stage {
     else if (shown < HEAD) drawHeads(state, camera, shown - HEADS, this.orders ? betweenOrders(state, camera, this.orders) : headsPlace(state, camera), this.pointed);
     else this.drawHead(shown - HEAD);
     if (state.look.write && this.written) camera.fill({ x: -EDGE, y: -EDGE, w: camera.W + 2 * EDGE, h: camera.H + 2 * EDGE }, camera.colours.paper, Math.min(1, 2 * this.written), 0);
+  }
+
+  /** A guess at the covered row, {shares, weights, weigh(column, weight)}; null: there is none. */
+  paint(guess) {
+    this.state.guess = guess;
+    this.draw();
   }
 
   drawHead(z) {
