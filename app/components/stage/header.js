@@ -57,11 +57,7 @@ export function drawPage(stage, acts = []) {
   const drawn = JSON.stringify(page.views);
   if (views.drawn === drawn) return; // a link that is being clicked stays
   views.drawn = drawn;
-  const ofHead = page.ofHead && stage.state.isSeen ? stage.state.views.map((view) => {
-    const one = button(VIEW_NAMES[view]);
-    one.onclick = () => stage.leave({ depth: DEPTHS[HEAD], view });
-    return one;
-  }) : [];
+  const ofHead = (page.ofHead && stage.state.isSeen ? stage.state.views : []).map((view) => button(VIEW_NAMES[view], () => stage.leave({ depth: DEPTHS[HEAD], view })));
   views.replaceChildren(...ofHead, ...page.views.map(([name, path, picture, isShown]) => leadsTo(
     element("a", isShown ? { "aria-current": "page" } : {}, name), () => toPage(stage, path, picture), picture === null)));
 }
@@ -78,8 +74,7 @@ export function drawRail(stage) {
   rail.replaceChildren(...names.flatMap((name, depth) => {
     if (depth < state.shallowest) return [];
     const isHere = state.page ? state.page.ofHead && depth === HEAD : depth === state.depth;
-    const place = button(name, isHere ? { "aria-current": "true" } : { tabindex: "-1" });
-    place.onclick = () => stage.go(depth);
+    const place = button(name, () => stage.go(depth), isHere ? { "aria-current": "true" } : { tabindex: "-1" });
     return depth > state.shallowest ? [element("i", { "aria-hidden": "true" }, "›"), place] : [place];
   }));
   if (state.page) rail.querySelector("button").tabIndex = 0;
@@ -97,25 +92,22 @@ export function drawSlide(stage, acts = []) {
 
 /** The name of a head, which leads to a cell of it. */
 function wayTo(stage, [name, , { place, row, column }]) {
-  const { state } = stage, way = button(name, { class: "done", translate: "no" });
-  way.onclick = () => {
+  const { state } = stage;
+  return button(name, () => {
     stage.choose(place);
     state.token = null;
     state.chooseRow(row);
     state.key = column;
     if (state.depth === HEAD) stage.selected();
     else stage.go(HEAD);
-  };
-  return way;
+  }, { class: "done", translate: "no" });
 }
 
 export function drawFinding(stage) {
   const { state, parts: { finding, canvas } } = stage, { done } = state.look;
   const actOf = (text, undoes) => {
     if (!undoes) return element("span", { class: "done" }, text);
-    const cross = button("×", { "aria-label": `Undo: ${text}` });
-    cross.onclick = undoes;
-    return element("span", { class: "done" }, text, " ", cross);
+    return element("span", { class: "done" }, text, " ", button("×", undoes, { "aria-label": `Undo: ${text}` }));
   };
   const acts = done.slice(0, NAMED).map(({ text, undo }) => actOf(text, undo && (() => stage.engine.act({ ...undo, selection: state.selection() }))));
   const branched = state.write === 0 && state.look.write?.beginning ? instead(state) : "";
@@ -145,17 +137,11 @@ export function drawViews(stage) {
   const now = state.isWriting ? state.write : [wholes.indexOf(WHOLES[state.seen]), state.order, state.views.indexOf(VIEWS[state.view]), state.stopped, state.number][state.depth];
   const hadFocus = views.contains(views.getRootNode().activeElement);
   views.drawn = null;
-  views.replaceChildren(...names.map((name, at) => {
-    const view = button(name, { "aria-pressed": String(at === now), tabindex: at === now ? "0" : "-1" });
-    view.onclick = () => stage.see(state.depth === HEAD && !state.isWriting ? VIEWS.indexOf(named[at]) : at);
-    return view;
-  }));
+  views.replaceChildren(...names.map((name, at) => button(name, () => stage.see(state.depth === HEAD && !state.isWriting ? VIEWS.indexOf(named[at]) : at),
+    { "aria-pressed": String(at === now), tabindex: at === now ? "0" : "-1" })));
   if (hadFocus) views.children[now]?.focus();
   if (state.depth === HEAD && !state.isWriting && !state.isBare && !state.look.veil?.length && !stage.isFramed && stage.engine.hasPages !== false)
     views.append(leadsTo(element("a", {}, "All steps"), () => toPage(stage, "inside"), true));
-  if (isRow && state.stopped && !state.isAdding) {
-    const scaling = button(state.isScaled ? `without ${root}` : `with ${root}`, { class: "scaling" }, " ", element("kbd", {}, "D"));
-    scaling.onclick = () => stage.scale();
-    views.append(scaling);
-  }
+  if (isRow && state.stopped && !state.isAdding)
+    views.append(button(state.isScaled ? `without ${root}` : `with ${root}`, () => stage.scale(), { class: "scaling" }, " ", element("kbd", {}, "D")));
 }

@@ -5,13 +5,7 @@ import { leadsTo } from "../shared/lead.js";
 import { button } from "./button.js";
 import { toPage } from "./header.js";
 
-const PENCIL = "✎";
-
-export function pencilButton(stage) {
-  const pencil = button(PENCIL, { class: "pencil", "aria-label": "Type another sentence", title: "Type another sentence" });
-  pencil.onclick = () => typeSentence(stage);
-  return pencil;
-}
+export const pencilButton = (stage) => button("✎", () => typeSentence(stage), { class: "pencil", "aria-label": "Type another sentence", title: "Type another sentence" });
 
 function typeSentence(stage) {
   const [box] = stage.boxes.values(), input = element("input", { class: "type", "aria-label": "Sentence", value: stage.state.look.line });
@@ -22,11 +16,10 @@ function typeSentence(stage) {
     stage.pencil.focus();
   };
   [box.isWritten, box.buttons] = [true, null];
-  const compare = button("compare", { class: "tokens", title: "Keep the sentence, and see what this one does otherwise" });
-  compare.onclick = () => {
+  const compare = button("compare", () => {
     if (input.value.trim() && input.value !== stage.state.look.line) stage.engine.choose({ other: input.value, selection: stage.state.isSeen ? stage.state.selection() : null });
     end();
-  };
+  }, { class: "tokens", title: "Keep the sentence, and see what this one does otherwise" });
   box.replaceChildren(input, ...(stage.engine.hasPages === false ? [] : [compare, leadsTo(element("a", { class: "tokens" }, "its tokens"), () => toPage(stage, "tokenizer"), true)]));
   stage.pencil.hidden = true;
   input.focus();

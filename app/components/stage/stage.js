@@ -65,7 +65,8 @@ export class Stage {
     const views = element("div", { class: "views", role: "group", "aria-label": "View" });
     const again = element("input", { class: "again", "aria-label": "Sentence", placeholder: "Type a sentence" });
     const tools = element("div", { class: "tools" }), spoken = element("div", { class: "spoken", "aria-live": "polite" });
-    const learn = element("a", {}, "Learn"), share = element("a", {}, "Share"), present = button("Present"), more = button("More", { "aria-haspopup": "dialog" });
+    const learn = element("a", {}, "Learn"), share = element("a", {}, "Share"), present = button("Present", () => this.engine.choose({ projector: !this.state.look.projector }));
+    const more = button("More", () => this.engine.choose({ drawer: !this.state.look.drawer, selection: this.state.isSeen ? this.state.selection() : null }), { "aria-haspopup": "dialog" });
     const legend = element("div", { class: "legend", "aria-hidden": "true" }, element("span"), element("span"), element("span", { class: "scale" }, element("span"), "0%", element("i"), "100%"));
     this.parts = { canvas, rail, words, outcome, bar, next, slider, under, finding, views, tools, spoken, learn, share, present, more, legend, again, written, drawing, apart };
     this.isFramed = new URLSearchParams(location.search).get("embed") === "true";
@@ -80,8 +81,6 @@ export class Stage {
       leadsTo(link, () => toPage(this, path), true);
       link.hidden = this.engine.hasPages === false;
     }
-    present.onclick = () => this.engine.choose({ projector: !this.state.look.projector });
-    more.onclick = () => this.engine.choose({ drawer: !this.state.look.drawer, selection: this.state.isSeen ? this.state.selection() : null });
     again.onkeydown = (event) => hearSentence(this, event, again);
     input.oninput = () => this.blend(Number(input.value));
     drawing.onchange = ({ target }) => this.engine.choose({ [target.name]: Number(target.value) });

@@ -13,7 +13,6 @@ const LONG = 32; // tokens, from which on a text has a column of its own
 const LEAST = 0.68; // to which letters shrink before a text takes another line
 const STEP = 0.04;
 const GAP = 16; // px
-const PLAY = "▶";
 const SPECIAL = /^(<.+>|\[.+\])$/; // tokens that are no words: they stand in the picture alone
 const TAGS = { del: "lost", s: "lost", ins: "new", mark: "new", b: "" };
 
@@ -74,7 +73,7 @@ function boxOf(stage, title) {
     stage.titles = titles;
     stage.boxes = new Map(names.map((one) => [one, element("div", { class: "side" })]));
     const [first, ...others] = stage.boxes.values();
-    stage.player ??= playButton(stage);
+    stage.player ??= button("▶ write", () => stage.openWrite(stage.state.isWriting ? -1 : 0), { class: "player", "aria-label": "What the model writes", title: "What the model writes (space)" });
     stage.pencil ??= pencilButton(stage);
     stage.model ??= modelMenu(stage);
     const arrow = others.map(() => element("span", { class: "arrow", "aria-hidden": "true" }, "→"));
@@ -87,23 +86,13 @@ function boxOf(stage, title) {
 function fill(stage, title, box, count, first) {
   if (box.buttons?.length === count && box.first === first) return;
   box.first = first;
-  box.buttons = Array.from({ length: count }, (_, i) => {
-    const word = button("", { class: "w" });
-    word.onclick = ({ shiftKey }) => stage.touch(title, first + i, shiftKey);
-    return word;
-  });
+  box.buttons = Array.from({ length: count }, (_, i) => button("", ({ shiftKey }) => stage.touch(title, first + i, shiftKey), { class: "w" }));
   box.replaceChildren(...box.buttons.flatMap((word) => [document.createTextNode(""), word]));
 }
 
 function buttonOf(stage, { side, index }) {
   const box = stage.boxes?.get(side);
   return box?.buttons?.[index - box.first] ?? null;
-}
-
-function playButton(stage) {
-  const player = button(`${PLAY} write`, { class: "player", "aria-label": "What the model writes", title: "What the model writes (space)" });
-  player.onclick = () => stage.openWrite(stage.state.isWriting ? -1 : 0);
-  return player;
 }
 
 /** What the model writes, word by word, in place of the text that stands there; the words to come have their
@@ -116,13 +105,12 @@ function drawWritten(stage, box, replaces) {
   box.hidden = replaces && at >= 0;
   if (at < 0) return;
   written.replaceChildren(...found.steps.slice(0, MOST).flatMap(({ added }, step) => {
-    const word = button(added.trim(), { class: `w${step === at ? " sel" : step === found.given - 1 ? " new" : ""}`, tabindex: step === at ? "0" : "-1" });
-    word.hidden = !added.trim();
-    word.style.visibility = step > at ? "hidden" : "";
-    word.onclick = () => {
+    const word = button(added.trim(), () => {
       [state.at, state.other] = [step, null];
       stage.selectedWord();
-    };
+    }, { class: `w${step === at ? " sel" : step === found.given - 1 ? " new" : ""}`, tabindex: step === at ? "0" : "-1" });
+    word.hidden = !added.trim();
+    word.style.visibility = step > at ? "hidden" : "";
     return [document.createTextNode(step && /^\s/.test(added) ? " " : ""), word];
   }));
 }
