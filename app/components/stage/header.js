@@ -2,7 +2,7 @@
 
 import { fromRoot } from "../shared/address.js";
 import { element } from "../shared/dom.js";
-import { leadsTo } from "../shared/lead.js";
+import { addressed, leadsTo } from "../shared/lead.js";
 import { button } from "./button.js";
 import { findingOf } from "./finding.js";
 import { DEPTHS, HEAD, HEADS, MODEL, NUMBER, PATHS, ROW, VIEWS, WHOLES, WORD } from "./state.js";
@@ -24,17 +24,11 @@ export function toPage(stage, path, picture = null) {
 }
 
 /** In a frame of another page one link, which leads out of it, takes the place of all others. */
-export function unframedLink() {
-  const link = element("a", { target: "_blank", rel: "noopener" }, "Open in Headlight");
-  const take = () => {
-    const address = new URL(location.href);
-    address.searchParams.delete("embed");
-    link.href = address.href;
-  };
-  take();
-  for (const event of ["pointerdown", "focus", "contextmenu"]) link.addEventListener(event, take);
-  return link;
-}
+export const unframedLink = () => addressed(element("a", { target: "_blank", rel: "noopener" }, "Open in Headlight"), () => {
+  const address = new URL(location.href);
+  address.searchParams.delete("embed");
+  return address.href;
+});
 
 /** On another page there is the header alone. */
 export function showPage(stage) {
