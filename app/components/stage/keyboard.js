@@ -34,16 +34,16 @@ export function hearKey(stage, event) {
   const isFree = !from.closest?.("button, a, input") || from === stage.parts.canvas;
   // In the plan for a class they are the remote's, but in the picture itself.
   const isOurs = from === stage.parts.canvas || !globalThis.headlight?.remote;
-  if (dx && from.matches?.(".w, .views button, .rail button")) return focusBeside(stage, from, dx);
+  if (dx && from.matches?.(".w, .views button, .rail button")) return (focusBeside(stage, from, dx), true);
   if (state.isWriting) return isOurs && keyWrite(stage, key, [dx, dy], isFree);
   if (key === " " && isFree && state.look.write) return (stage.openWrite(0), true);
-  if (dx || dy) return (isFree || from.matches?.(".views button, .rail button")) && isOurs && step(stage, dx, dy, shiftKey);
+  if (dx || dy) return (isFree || from.matches?.(".views button, .rail button")) && isOurs && (step(stage, dx, dy, shiftKey), true);
   if (key === "Enter") return isFree && ((state.isAdding && stage.toHead()) || stage.go(state.depth + 1), true);
   if (key === "Escape") return back(stage);
   if (DEPTHS[Number(key) - 1]) return (stage.go(Number(key) - 1), true);
   if (key === "b" && state.run.former) return (stage.blend(0), true);
-  if (key === "y" && state.depth >= HEAD && state.deepest === NUMBER && state.numbers.length > WHY) return openWhy(stage);
-  if (key === "d" && state.depth >= ROW && !state.isBare) return stage.scale();
+  if (key === "y" && state.depth >= HEAD && state.deepest === NUMBER && state.numbers.length > WHY) return (openWhy(stage), true);
+  if (key === "d" && state.depth >= ROW && !state.isBare) return (stage.scale(), true);
   const act = state.acts().find((one) => one.key === key.toLowerCase());
   if (act) stage.act(act.act);
   return Boolean(act);
@@ -53,14 +53,12 @@ function openWhy(stage) {
   if (stage.state.depth === NUMBER) stage.see(WHY);
   else stage.state.number = WHY;
   stage.go(NUMBER);
-  return true;
 }
 
 /** A text is one stop of the Tab key, and so are depths and views; the arrows go from one to the next. */
 function focusBeside(stage, from, by) {
   const all = [...(from.matches(".w") ? stage.parts.words.querySelectorAll("button.w:not([hidden])") : from.parentElement.querySelectorAll("button"))];
   all[all.indexOf(from) + by]?.focus();
-  return true;
 }
 
 function back(stage) {
@@ -79,11 +77,10 @@ function back(stage) {
 /** The product beside the selected one, as they stand. */
 function stepTerm(stage, by) {
   const { state } = stage, way = wayOf(state);
-  if (!way) return true;
+  if (!way) return;
   const steps = stepsOf(way.terms, state.number === 1), at = steps[termOf(state, way)].at + by;
   [state.pointedTerm, state.term] = [null, steps.findIndex((step) => step.at === Math.max(0, Math.min(steps.length - 1, at)))];
   stage.selected();
-  return true;
 }
 
 /** An arrow key: another head, row, cell or stop. */
@@ -92,25 +89,24 @@ function step(stage, dx, dy, isCell) {
   if (tiles) {
     const found = headBeside(state, tiles, [dx, dy]);
     if (found) stage.choose(found);
-    return true;
+    return;
   }
   if (state.isPlaces) {
     const { side, index } = state.spot();
     if (dx) stepNumber(state, dx);
     state.token = null;
     state.chooseSpot(side, index + dy);
-    return (stage.selected(), true);
+    return stage.selected();
   }
   if (state.depth === MODEL) {
     state.chooseAnswer(state.answerRow() + (dx || dy));
-    stage.selected();
-    return true;
+    return stage.selected();
   }
-  if (state.depth === ROW && dx && !isCell) return (stage.see(Math.max(0, Math.min(state.stops.length - 1, state.stopped + dx))), true);
+  if (state.depth === ROW && dx && !isCell) return stage.see(Math.max(0, Math.min(state.stops.length - 1, state.stopped + dx)));
   if (state.isAdding && dx) {
     const count = addsOf(state)?.steps.length ?? 0;
     state.step = Math.max(0, Math.min(count - 1, (state.step ?? addsOf(state)?.own ?? 0) + dx));
-    return (stage.selected(), true);
+    return stage.selected();
   }
   if (state.depth === NUMBER && state.number !== WHY && dx && !isCell) return stepTerm(stage, dx);
   const column = state.column(), { key } = state;
@@ -122,5 +118,4 @@ function step(stage, dx, dy, isCell) {
     state.key = Math.max(0, Math.min(part.columns - 1, key < 0 ? column : key + dx));
   }
   stage.selected();
-  return true;
 }

@@ -309,7 +309,6 @@ export class Stage {
     if (this.state.depth === ROW && this.state.stopped < MIX - 1) this.see(MIX - 1); // where one sees it
     this.all();
     this.keep();
-    return true;
   }
 
   /** Another order of the heads, which fly from place to place once the server has said what it goes by. */
