@@ -31,44 +31,41 @@ export function tilesOf(stage) {
   return state.isFigure ? floorsPlace(state, camera).tiles : null;
 }
 
-/** Another product, by the pointer. */
-function pointTerm(stage, event) {
-  const { state, camera } = stage, found = event && state.number !== WHY ? numberAt(state, camera, ...pointAt(stage, event)) : null;
-  stage.parts.canvas.style.cursor = found === null ? "" : "pointer";
-  if (found === state.pointedTerm) return;
-  state.pointedTerm = found;
+/** Another part under the pointer, which is kept as `name` of `owner`. */
+function pointTo(stage, owner, name, found) {
+  if (JSON.stringify(found) === JSON.stringify(owner[name])) return;
+  owner[name] = found;
   stage.draw();
 }
 
-/** Another part of a logit, by the pointer. */
-function pointStep(stage, event) {
-  const { state, camera } = stage, found = event ? stepAt(state, camera, ...pointAt(stage, event)) : null;
-  stage.parts.canvas.style.cursor = found !== null && addsOf(state).steps[found].head ? "pointer" : "";
-  if (found === state.step) return;
-  state.step = found;
-  stage.draw();
-}
-
-/** Another head of the line of differences, by the pointer. */
-function pointDot(stage, event) {
-  const { state, camera, parts: { canvas, legend: { firstChild: hint } } } = stage, dot = event ? dotAt(state, camera, ...pointAt(stage, event)) : null;
-  canvas.style.cursor = dot ? "pointer" : "";
-  hint.textContent = dot ? `${state.name(dot.tile)}: ${dot.value ? tiny(dot.value) : 0}` : hintOf(stage);
-}
-
+/** A word, a part of a logit, a product, a head of the line of differences, or a head or part of the figure. */
 export function point(stage, event) {
-  if (stage.state.isSeen && stage.state.isWriting) return void (stage.parts.canvas.style.cursor = event && writtenAt(stage.state, stage.camera, ...pointAt(stage, event)) ? "pointer" : "");
-  if (stage.state.isSeen && stage.state.isAdding) return pointStep(stage, event);
-  if (stage.state.isSeen && stage.state.depth === NUMBER) return pointTerm(stage, event);
-  if (stage.state.isSeen && stage.state.isBeside) return pointDot(stage, event);
-  const tiles = stage.state.isSeen && tilesOf(stage);
+  const { state, camera, parts: { canvas, legend: { firstChild: hint } } } = stage, at = event && pointAt(stage, event);
+  const offer = (opens) => (canvas.style.cursor = opens ? "pointer" : "");
+  if (!state.isSeen) return;
+  if (state.isWriting) return void offer(at && writtenAt(state, camera, ...at));
+  if (state.isAdding) {
+    const found = at ? stepAt(state, camera, ...at) : null;
+    offer(found !== null && addsOf(state).steps[found].head);
+    return pointTo(stage, state, "step", found);
+  }
+  if (state.depth === NUMBER) {
+    const found = at && state.number !== WHY ? numberAt(state, camera, ...at) : null;
+    offer(found !== null);
+    return pointTo(stage, state, "pointedTerm", found);
+  }
+  if (state.isBeside) {
+    const dot = at ? dotAt(state, camera, ...at) : null;
+    offer(dot);
+    hint.textContent = dot ? `${state.name(dot.tile)}: ${dot.value ? tiny(dot.value) : 0}` : hintOf(stage);
+    return;
+  }
+  const tiles = tilesOf(stage);
   if (!tiles) return;
-  const found = event && headAt(tiles, ...pointAt(stage, event));
-  tellPart(stage, event && !found ? pointAt(stage, event) : null);
-  stage.parts.canvas.style.cursor = found || (event && partUnder(stage, pointAt(stage, event))?.[1] === "start") ? "pointer" : "";
-  if (JSON.stringify(found) === JSON.stringify(stage.pointed)) return;
-  stage.pointed = found;
-  stage.draw();
+  const found = at && headAt(tiles, ...at);
+  tellPart(stage, at && !found ? at : null);
+  offer(found || (at && partUnder(stage, at)?.[1] === "start"));
+  pointTo(stage, stage, "pointed", found);
 }
 
 /** A stroke in the covered row makes a guess: upwards a share grows; a click adds some. */
