@@ -12,17 +12,22 @@ export function lead(address, isReplaced = false, stays = false) {
   if (stays) history.replaceState(null, "", address);
 }
 
-/** Makes a link lead to an address of the app, as `address` gives it by then. `stays`: see lead. */
-export function leadsTo(link, address, stays = false) {
+/** A link with an address as `address` gives it by then. */
+export function addressed(link, address) {
   const take = () => (link.href = address());
   take();
   for (const event of ["pointerdown", "focus", "contextmenu"]) link.addEventListener(event, take);
+  return link;
+}
+
+/** Makes a link lead to an address of the app, as `address` gives it by then. `stays`: see lead. */
+export function leadsTo(link, address, stays = false) {
   link.onclick = (event) => {
     if (opensElsewhere(event)) return;
     event.preventDefault();
     lead(address(), false, stays);
   };
-  return link;
+  return addressed(link, address);
 }
 
 /** Whether no run is under way. One that meets such an opening would be joined with it by Streamlit

@@ -1,56 +1,33 @@
 // The stage: one drawing with depths, under a line of names, the texts, and one sentence. What is selected,
 // the depth and the view are the browser's; the server hears of them with the next act.
 
-import { fromRoot } from "../shared/address.js";
-import { stopsOf } from "../shared/colours.js";
 import { element, onRecolour, painted } from "../shared/dom.js";
 import { keysOf } from "../shared/keys.js";
 import { lead, leadsTo } from "../shared/lead.js";
-import { shape } from "../shared/svg.js";
+import { addsOf, spokenStep } from "./adds.js";
+import { button } from "./button.js";
 import { Camera, EDGE, ease, lerp } from "./camera.js";
-import { stepsOf, tiny } from "./arithmetic.js";
-import { findingOf, spokenCell } from "./finding.js";
-import { answerAt } from "./after.js";
-import { floorsPlace, partAt } from "./floors.js";
-import { betweenOrders, drawHeads, headAt, headBeside, headsPlace } from "./heads.js";
-import { cellAt, drawHead } from "./matrix.js";
+import { spokenCell } from "./finding.js";
+import { drawLegend, drawTools } from "./foot.js";
+import { HERE, drawFinding, drawPage, drawRail, drawSlide, drawViews, showPage, toPage, unframedLink } from "./header.js";
+import { betweenOrders, drawHeads, headsPlace } from "./heads.js";
+import { hearKey } from "./keyboard.js";
+import { drawHead } from "./matrix.js";
 import { drawDive, drawModel } from "./model.js";
-import { drawPytorch, dotAt, rowAt } from "./pytorch.js";
-import { neededAt } from "./needs.js";
-import { lineAt } from "./lying.js";
-import { numberSaid, placeAt, placesScale, stepNumber } from "./positions.js";
-import { barAt, SPREAD } from "./row.js";
-import { addsOf, spokenStep, stepAt } from "./adds.js";
-import { numberAt, spokenTerm, termOf, wayOf } from "./number.js";
-import { DEPTHS, HEAD, HEADS, MIX, MODEL, NUMBER, ORDERS, PATHS, PLACES, PYTORCH, ROW, StageState, VIEWS, WHOLES, WHY, WORD } from "./state.js";
+import { spokenTerm } from "./number.js";
+import { click, point, stroke } from "./pointer.js";
+import { numberSaid } from "./positions.js";
+import { drawPytorch } from "./pytorch.js";
+import { drawModels, hearSentence } from "./sentence.js";
+import { DEPTHS, HEAD, HEADS, MIX, MODEL, NUMBER, ORDERS, PATHS, PYTORCH, ROW, StageState, WHOLES, WHY } from "./state.js";
 import { drawUnder, drawWords } from "./words.js";
-import { branchOf, drawWrite, foundOf, instead, spokenWrite, stepWritten, wordAt, writeFinding, writeNames, writtenAt } from "./write.js";
+import { drawWrite, foundOf, spokenWrite, wordAt } from "./write.js";
 
 const DEEPER = 620, STEPS = 380, VIEW = 450, ACT = 450; // ms: a depth, each of several, a view, an act
-const REST = 1500; // ms after an act without previews
 const KEPT = 100; // ms after news: a run ends with the address, written from what was known when it began
 const PLAYED = 650; // ms of a word, while it plays
-const STROKE = 200, CLICK = 4, CLICKED = 0.2; // px up for a whole share; px that are no stroke; what a click adds
-const LONG_TEXT = [170, 90]; // letters of a question or a text from which on they are smaller, on a phone
-const NAMED = 2; // acts in the finding; further ones are counted
-const HERE = ""; // path of its own page
-const VIEW_NAMES = { maps: "Maps", after: "After each layer", needs: "Needs", paths: "Paths", positions: "Positions", input: "+ word", layer: "By layer", habit: "By habit", effect: "By effect", matrix: "Matrix", lines: "Lines", best: "Best heads", pytorch: "PyTorch", order: "In order", largest: "Largest first", why: "Why" };
-const HINTS = [
-  ["Click a head to enlarge it.", "Click a column, or press ← →: another word.", "Click a word to hide it. ← →: what another word needs.", "Click a head to enlarge it.",
-    ...Array(2).fill("Click a number to read it, a word for its place. ↑ ↓: another place.")],
-  "Click a head to enlarge it.", "Click a row to select it, again to see how its weights arise.", "Click a bar to select it, again to see its numbers. ↑ ↓: another row.",
-  "← →: another product. With Shift: another key. ↑ ↓: another query."];
-const TOUCHED = [["Tap a head.", "Tap a row.", "Tap a word to hide it.", "Tap a head.", "Tap a number.", "Tap a number."], "Tap a head.", "Tap a row twice to open it.", "Tap a bar twice to open it.", "Tap a product."]; // the same on a phone
-const BARE = { [HEAD]: "Select a row, and again: its weights as bars.", [ROW]: "↑ ↓: another row." }; // where only weights are known
-const WRITTEN = ["← →: another word. Click another token or text to go on from it. Space: play.", "← →: another column.", "↑ ↓: another text. Blue: not in the greedy text."];
-const TAPPED = ["Tap another token or text.", "Tap a column.", "Blue: not in the greedy text."]; // the same on a phone
-const PENCIL = "✎", PLAY = "▶";
-const POWER = "M8 1.5v6M4.2 4a5.6 5.6 0 1 0 7.6 0"; // the sign of a switch
 
-/** Parts of a sentence of the server's as nodes. */
 const saysNothing = (said) => !said?.said?.length && !said?.now?.length && !said?.finding;
-const nodes = (parts) => parts.map((part) => (Array.isArray(part) && part[1] ? element(part[1], {}, part[0]) : [part].flat()[0]));
-const button = (name, attributes = {}, ...children) => element("button", { type: "button", ...attributes }, name, ...children);
 
 export class Stage {
   state = new StageState();
@@ -88,32 +65,31 @@ export class Stage {
     const views = element("div", { class: "views", role: "group", "aria-label": "View" });
     const again = element("input", { class: "again", "aria-label": "Sentence", placeholder: "Type a sentence" });
     const tools = element("div", { class: "tools" }), spoken = element("div", { class: "spoken", "aria-live": "polite" });
-    const learn = element("a", {}, "Learn"), share = element("a", {}, "Share"), present = button("Present"), more = button("More", { "aria-haspopup": "dialog" });
+    const learn = element("a", {}, "Learn"), share = element("a", {}, "Share"), present = button("Present", () => this.engine.choose({ projector: !this.state.look.projector }));
+    const more = button("More", () => this.engine.choose({ drawer: !this.state.look.drawer, selection: this.state.isSeen ? this.state.selection() : null }), { "aria-haspopup": "dialog" });
     const legend = element("div", { class: "legend", "aria-hidden": "true" }, element("span"), element("span"), element("span", { class: "scale" }, element("span"), "0%", element("i"), "100%"));
     this.parts = { canvas, rail, words, outcome, bar, next, slider, under, finding, views, tools, spoken, learn, share, present, more, legend, again, written, drawing, apart };
     this.isFramed = new URLSearchParams(location.search).get("embed") === "true";
     this.root = element("div", { class: "stage", "data-waiting": "" }, // until it is told something
       element("header", { class: "top" }, element("b", { class: "logo", translate: "no" }, "Headlight"), rail,
-        element("div", { class: "quiet" }, ...(this.isFramed ? [this.unframed()] : [learn, present, share, more]))),
+        element("div", { class: "quiet" }, ...(this.isFramed ? [unframedLink()] : [learn, present, share, more]))),
       element("h1", { class: "spoken" }, "What each attention head attends to"), again, words, under,
       element("div", { class: "line" }, finding, views),
       element("div", { class: "picture" }, canvas), element("div", { class: "foot" }, tools, legend), spoken);
     this.camera = new Camera(canvas);
     for (const [link, path] of [[learn, "learn"], [share, "take-away"]]) {
-      leadsTo(link, () => this.toPage(path), true);
+      leadsTo(link, () => toPage(this, path), true);
       link.hidden = this.engine.hasPages === false;
     }
-    present.onclick = () => this.engine.choose({ projector: !this.state.look.projector });
-    more.onclick = () => this.engine.choose({ drawer: !this.state.look.drawer, selection: this.state.isSeen ? this.state.selection() : null });
-    again.onkeydown = (event) => this.hearSentence(event, again);
+    again.onkeydown = (event) => hearSentence(this, event, again);
     input.oninput = () => this.blend(Number(input.value));
     drawing.onchange = ({ target }) => this.engine.choose({ [target.name]: Number(target.value) });
     drawing.onsubmit = (event) => event.preventDefault();
-    canvas.onclick = (event) => this.click(event);
-    canvas.onpointerdown = (event) => this.stroke(event);
-    canvas.onpointermove = (event) => this.point(event);
-    canvas.onpointerleave = () => this.point(null);
-    keysOf(this.root, (event) => this.key(event));
+    canvas.onclick = (event) => click(this, event);
+    canvas.onpointerdown = (event) => stroke(this, event);
+    canvas.onpointermove = (event) => point(this, event);
+    canvas.onpointerleave = () => point(this, null);
+    keysOf(this.root, (event) => hearKey(this, event));
     this.root.addEventListener("keyup", ({ key }) => key === "b" && this.state.run?.former && this.blend(1));
     new ResizeObserver(() => this.size()).observe(canvas.parentElement);
     onRecolour(this.root, () => this.size());
@@ -139,7 +115,7 @@ export class Stage {
     if (run) state.takeRun(run);
     const { isSeen } = state, isNew = isSeen && (!wasSeen || state.run !== before);
     this.root.toggleAttribute("data-covered", !isSeen);
-    this.showPage();
+    showPage(this);
     for (const [name, isSo] of Object.entries({ lesson: state.look?.lesson, acts: state.look?.lesson?.acts, types: state.look?.lesson?.typed }))
       this.root.toggleAttribute(`data-${name}`, Boolean(isSo));
     if (isSeen || state.look?.covered) document.getElementById("hl-first")?.remove();
@@ -151,9 +127,9 @@ export class Stage {
     this.parts.again.hidden = isSeen || !state.look?.types;
     if (look?.types) this.parts.again.value = look.line;
     if (!isSeen) {
-      if (state.page) this.drawPage();
-      else if (state.look) this.drawSlide();
-      if (state.look?.lesson || state.page) this.drawRail();
+      if (state.page) drawPage(this);
+      else if (state.look) drawSlide(this);
+      if (state.look?.lesson || state.page) drawRail(this);
       return this.camera.clear();
     }
     if (state.asked) state.goThere();
@@ -194,66 +170,30 @@ export class Stage {
     this.all();
   }
 
+  /** Closes the drawer; whether it was open. */
+  fold() {
+    const { look } = this.state;
+    if (!look?.drawer) return false;
+    look.drawer = false;
+    this.engine.choose({ drawer: false });
+    return true;
+  }
+
   // Other pages, which have its header: depths, texts, finding
-
-  toPage(path, picture = null) {
-    const query = new URLSearchParams(location.search);
-    if (picture) query.set("picture", picture);
-    else query.delete("picture");
-    return `${fromRoot(path, this.state.page?.path ?? HERE)}?${query}`;
-  }
-
-  /** In a frame of another page one link, which leads out of it, takes the place of all others. */
-  unframed() {
-    const link = element("a", { target: "_blank", rel: "noopener" }, "Open in Headlight");
-    const take = () => {
-      const address = new URL(location.href);
-      address.searchParams.delete("embed");
-      link.href = address.href;
-    };
-    take();
-    for (const event of ["pointerdown", "focus", "contextmenu"]) link.addEventListener(event, take);
-    return link;
-  }
-
-  /** On another page there is the header alone. */
-  showPage() {
-    const { page } = this.state;
-    this.root.toggleAttribute("data-page", Boolean(page));
-    for (const [link, path] of [[this.parts.learn, "learn"], [this.parts.share, "take-away"]]) {
-      link.href = this.toPage(path);
-      if (page?.path === path) link.setAttribute("aria-current", "page");
-      else link.removeAttribute("aria-current");
-    }
-  }
 
   /** Back to a place of the stage, which has the run already. */
   leave(place) {
-    const { state } = this, address = new URL(this.toPage(""), location.href);
+    const { state } = this, address = new URL(toPage(this, ""), location.href);
     for (const [name, value] of Object.entries(place)) address.searchParams.set(name, value);
     const to = `${address.pathname}${address.search}`;
     state.look = { ...state.look, page: null };
-    this.showPage();
+    showPage(this);
     lead(to, false, true);
   }
 
-  /** What another page says, and its views. */
-  drawPage(acts = []) {
-    const { state: { page, said }, parts: { finding, views } } = this;
-    const paragraphs = said?.page === page.path ? said.finding : [];
-    if (!this.drawSlide(acts))
-      finding.replaceChildren(...acts.flatMap((act) => [act, " "]),
-        ...(paragraphs.length ? paragraphs.map((parts) => element("span", { class: "paragraph" }, ...nodes(parts))) : [page.title]));
-    const drawn = JSON.stringify(page.views);
-    if (views.drawn === drawn) return; // a link that is being clicked stays
-    views.drawn = drawn;
-    const ofHead = page.ofHead && this.state.isSeen ? this.state.views.map((view) => {
-      const one = button(VIEW_NAMES[view]);
-      one.onclick = () => this.leave({ depth: DEPTHS[HEAD], view });
-      return one;
-    }) : [];
-    views.replaceChildren(...ofHead, ...page.views.map(([name, path, picture, isShown]) => leadsTo(
-      element("a", isShown ? { "aria-current": "page" } : {}, name), () => this.toPage(path, picture), picture === null)));
+  /** On another page. */
+  leavePresent() {
+    if (this.state.page && this.state.look.projector) this.engine.choose({ projector: false });
   }
 
   // Acts
@@ -274,18 +214,7 @@ export class Stage {
       state.preview = found?.said?.length || found?.why ? found : null;
     }
     drawWords(this);
-    this.drawFinding();
-  }
-
-  /** A button for an act, which tells what it would give. */
-  actButton(act, isDone, attributes, ...children) {
-    const one = button("", { "aria-pressed": String(Boolean(isDone)), ...attributes });
-    one.append(...children);
-    one.onclick = () => this.act(act);
-    const tell = () => performance.now() - this.acted > REST && this.preview(act); // a new button may come under the pointer
-    for (const [event, hear] of [["pointerenter", tell], ["focus", tell], ["pointerleave", () => this.preview(null)], ["blur", () => this.preview(null)]])
-      one.addEventListener(event, hear);
-    return one;
+    drawFinding(this);
   }
 
   blend(mix) {
@@ -375,6 +304,13 @@ export class Stage {
     this.keep();
   }
 
+  scale() {
+    this.state.isScaled = !this.state.isScaled;
+    if (this.state.depth === ROW && this.state.stopped < MIX - 1) this.see(MIX - 1); // where one sees it
+    this.all();
+    this.keep();
+  }
+
   /** Another order of the heads, which fly from place to place once the server has said what it goes by. */
   async sort(order) {
     const { state, run } = this, before = state.order;
@@ -445,26 +381,22 @@ export class Stage {
     this.engine.choose({ beginning, selection: this.state.selection() });
   }
 
-  /** Keys while it is shown. */
-  keyWrite(key, [dx, dy], isFree) {
-    const { state } = this, beginning = key === "Enter" && isFree ? branchOf(state) : null;
-    if (beginning !== null) return (this.branch(beginning), true);
-    if (key === "Escape" && !state.other) return (this.openWrite(-1), true);
-    if (key === " " && isFree && !state.write) return (this.play(!this.playing), true);
-    if (DEPTHS[Number(key) - 1]) return (this.go(Number(key) - 1), true);
-    if (key === "Escape") state.other = null;
-    else if ((dx || dy) && isFree) {
-      this.play(false);
-      stepWritten(state, dx, dy);
-    } else return false;
-    this.selectedWord();
-    return true;
-  }
-
   choose(tile) {
     this.state.choose(tile);
     this.view = [0, this.state.view, 1];
     this.selected();
+  }
+
+  /** Selects the head of the chosen part; whether there is one. Its rows are the same, whichever words they
+   * are named by. */
+  toHead() {
+    const { state } = this, found = addsOf(state)?.steps[state.step]?.head, row = state.row();
+    if (!found) return false;
+    state.step = null;
+    state.choose(found);
+    state.chooseRow(row);
+    this.selected();
+    return true;
   }
 
   selected() {
@@ -506,325 +438,6 @@ export class Stage {
     if (this.state.isSeen && !this.state.page && this.root.isConnected && this.camera.W) this.engine.keep(this.state.place());
   }
 
-  // Pointer and keys
-
-  at({ clientX, clientY }) {
-    const box = this.parts.canvas.getBoundingClientRect();
-    return [clientX - box.left - EDGE, clientY - box.top - EDGE];
-  }
-
-  /** The heads as they stand where one is; null where single ones are seen, or none. */
-  tiles() {
-    const { state, camera } = this;
-    if (state.depth === HEADS) return headsPlace(state, camera).tiles;
-    return state.isFigure ? floorsPlace(state, camera).tiles : null;
-  }
-
-  /** Another product, by the pointer. */
-  pointTerm(event) {
-    const { state, camera } = this, found = event && state.number !== WHY ? numberAt(state, camera, ...this.at(event)) : null;
-    this.parts.canvas.style.cursor = found === null ? "" : "pointer";
-    if (found === state.pointedTerm) return;
-    state.pointedTerm = found;
-    this.draw();
-  }
-
-  /** Another part of a logit, by the pointer. */
-  pointStep(event) {
-    const { state, camera } = this, found = event ? stepAt(state, camera, ...this.at(event)) : null;
-    this.parts.canvas.style.cursor = found !== null && addsOf(state).steps[found].head ? "pointer" : "";
-    if (found === state.step) return;
-    state.step = found;
-    this.draw();
-  }
-
-  /** Selects the head of the chosen part; whether there is one. Its rows are the same, whichever words they
-   * are named by. */
-  toHead() {
-    const { state } = this, found = addsOf(state)?.steps[state.step]?.head, row = state.row();
-    if (!found) return false;
-    state.step = null;
-    state.choose(found);
-    state.chooseRow(row);
-    this.selected();
-    return true;
-  }
-
-  /** Another head of the line of differences, by the pointer. */
-  pointDot(event) {
-    const { state, camera, parts: { canvas, legend: { firstChild: hint } } } = this, dot = event ? dotAt(state, camera, ...this.at(event)) : null;
-    canvas.style.cursor = dot ? "pointer" : "";
-    hint.textContent = dot ? `${state.name(dot.tile)}: ${dot.value ? tiny(dot.value) : 0}` : this.hint();
-  }
-
-  point(event) {
-    if (this.state.isSeen && this.state.isWriting) return void (this.parts.canvas.style.cursor = event && writtenAt(this.state, this.camera, ...this.at(event)) ? "pointer" : "");
-    if (this.state.isSeen && this.state.isAdding) return this.pointStep(event);
-    if (this.state.isSeen && this.state.depth === NUMBER) return this.pointTerm(event);
-    if (this.state.isSeen && this.state.isBeside) return this.pointDot(event);
-    const tiles = this.state.isSeen && this.tiles();
-    if (!tiles) return;
-    const found = event && headAt(tiles, ...this.at(event));
-    this.tellPart(event && !found ? this.at(event) : null);
-    this.parts.canvas.style.cursor = found || (event && this.partUnder(this.at(event))?.[1] === "start") ? "pointer" : "";
-    if (JSON.stringify(found) === JSON.stringify(this.pointed)) return;
-    this.pointed = found;
-    this.draw();
-  }
-
-  /** A guess at the covered row, {shares, weights, weigh(column, weight)}; null: there is none. */
-  paint(guess) {
-    this.state.guess = guess;
-    this.draw();
-  }
-
-  /** A stroke in the covered row makes a guess: upwards a share grows; a click adds some. */
-  stroke(down) {
-    const { state, camera, parts: { canvas } } = this, cell = state.isGuessed() && state.depth === HEAD && !state.view ? cellAt(state, camera, ...this.at(down)) : null;
-    this.isStroke = cell?.row === state.row() && cell.key >= 0;
-    if (!this.isStroke) return;
-    const { weights, weigh } = state.guess, up = (event) => down.clientY - event.clientY, before = weights[cell.key];
-    canvas.setPointerCapture(down.pointerId);
-    canvas.onpointermove = (event) => weigh(cell.key, before + up(event) / STROKE);
-    canvas.onpointerup = canvas.onpointercancel = (event) => {
-      if (Math.abs(up(event)) < CLICK) weigh(cell.key, before + CLICKED);
-      [canvas.onpointermove, canvas.onpointerup, canvas.onpointercancel] = [(other) => this.point(other), null, null];
-    };
-  }
-
-  click(event) {
-    const { state, camera } = this;
-    if (!state.isSeen || this.isStroke) return;
-    const [x, y] = this.at(event), tiles = this.tiles();
-    if (state.isWriting) {
-      const { at, ...other } = writtenAt(state, camera, x, y) ?? {};
-      this.play(false);
-      if (at !== undefined) [state.at, state.other] = [at, null];
-      else state.other = Object.keys(other).length ? other : null;
-      const beginning = branchOf(state);
-      return beginning === null ? this.selectedWord() : this.branch(beginning);
-    }
-    if (tiles) {
-      const found = headAt(tiles, x, y);
-      const [side, name] = (!found && this.partUnder([x, y])) || [];
-      if (name === "start" && state.wholes.includes(WHOLES[PLACES])) {
-        [state.token, state.side] = [null, side];
-        return this.see(state.wholes.indexOf(WHOLES[PLACES]));
-      }
-      if (!found) return this.tellPart([x, y]);
-      this.choose(found);
-      if (state.look.lesson?.heads) return this.answer([found.kind, found.layer, found.head]);
-      return this.go(HEAD);
-    }
-    if (state.depth === MODEL) return this.clickView(x, y);
-    if (state.depth === HEAD && (state.view === 0 || state.isBeside)) {
-      const dot = state.isBeside ? dotAt(state, camera, x, y) : null;
-      if (dot) return this.choose(dot.tile);
-      const cell = state.isBeside && !state.isAlone ? rowAt(state, camera, x, y) : cellAt(state, camera, x, y);
-      if (!cell) return;
-      if (cell.row === null) return this.touch(state.part().key, cell.key * state.sides()[1].every);
-      const { kind, layer, head } = state.tile, asked = state.look.veil.find((veil) => veil.what === "row" && veil.place === cell.row * state.sides()[0].every
-        && veil.kind === kind && veil.layer === layer && veil.head === head);
-      if (asked && cell.key >= 0 && this.answerBy(state.part().key, cell.key * state.sides()[1].every)) return;
-      const isSame = state.row() === cell.row && (cell.key < 0 || state.key === cell.key);
-      if (isSame) return this.go(ROW);
-      state.chooseRow(cell.row);
-      state.key = cell.key;
-      return this.selected();
-    }
-    if (state.isAdding) {
-      state.step = stepAt(state, camera, x, y);
-      return void this.toHead();
-    }
-    if (state.depth === NUMBER && state.number === WHY) return;
-    if (state.depth === NUMBER) {
-      const found = numberAt(state, camera, x, y);
-      if (found !== null) state.term = found;
-      return this.selected();
-    }
-    const cell = cellAt(state, camera, x, y), bar = state.depth === ROW && x > 0 ? (camera.isNarrow ? lineAt(state, camera, y) : barAt(state, camera, x, y)) : null;
-    if (cell?.row !== null && cell?.key === -1) state.chooseRow(cell.row);
-    else if (bar === null) return;
-    else if (state.key === bar) return this.go(NUMBER);
-    else state.key = bar;
-    this.selected();
-  }
-
-  /** The part of the figure at a point, which is no head. */
-  partUnder(at) {
-    const { state, camera } = this;
-    return at && state.isFigure ? partAt(floorsPlace(state, camera), camera, ...at) : null;
-  }
-
-  /** What the part of the figure at a point does, in place of the hint; the server says so once. */
-  async tellPart(at) {
-    const { run, parts: { legend: { firstChild: hint } } } = this, part = this.partUnder(at), key = String(part);
-    if (this.toldPart === key) return;
-    this.toldPart = key;
-    const found = part && (await this.engine.ask({ what: "about", of: run.id }).catch(() => null));
-    if (this.toldPart !== key) return;
-    hint.textContent = (part && found?.[part[0]]?.[part[1]]) || this.hint();
-  }
-
-  hint() {
-    const { depth, seen } = this.state, hints = this.camera.isNarrow ? TOUCHED : HINTS;
-    if (this.state.isWriting) {
-      const isDashed = this.state.write === 1 && foundOf(this.state)?.is_same === false;
-      return `${(this.camera.isNarrow ? TAPPED : WRITTEN)[this.state.write]}${isDashed ? " Dashed: greedy decoding." : ""}`;
-    }
-    if (depth === NUMBER && this.state.number === WHY) return this.camera.isNarrow ? "" : "← →: another key. ↑ ↓: another query.";
-    if (this.state.isAdding) return this.camera.isNarrow ? "Tap a head." : "Click a step to select its head. ↑ ↓: another row. Shift and ← →: another step.";
-    if (this.state.isBeside) return this.state.isAlone ? "" : this.camera.isNarrow ? "Tap a row or a dot." : "Click a row to select it, the dot of another head to see that one.";
-    if (depth === HEAD && this.state.view) return "";
-    if (depth === HEAD && this.state.key >= 0 && !this.camera.isNarrow) return "Click the cell again to see how its weight arises. Heads says which head links the two most.";
-    if (depth !== MODEL) return (this.state.isBare && BARE[depth]) || hints[depth];
-    if (this.state.isPlaces) return numberSaid(this.state, this.camera.isNarrow) || `${this.camera.isNarrow ? `${placesScale(this.state).replace(/ · the.*/, "")}. ` : ""}${hints[MODEL][seen]}`;
-    return seen && this.run.answers.rows.length === 1 ? "" : hints[MODEL][seen];
-  }
-
-  /** In a view of the model: another row of the predictions, or a word for acts. */
-  clickView(x, y) {
-    const { state, camera } = this, found = state.answered(state.question());
-    if (!found) return;
-    if (state.isPlaces) {
-      const { index, dimension } = placeAt(state, camera, found, x, y) ?? {};
-      if (index === undefined) return;
-      state.dimension = index === state.spot().index && dimension === state.dimension ? null : dimension;
-      state.token = null;
-      state.chooseSpot(state.spot().side, index);
-      return this.selected();
-    }
-    if (state.seen === 1) {
-      const row = answerAt(state, camera, found, x, y);
-      if (row !== null) state.chooseAnswer(row);
-      return this.selected();
-    }
-    const token = neededAt(state, camera, found, x, y);
-    if (token) this.touch(token.side, token.index);
-  }
-
-  key(event) {
-    const { state } = this, { key, shiftKey } = event, [from] = event.composedPath();
-    if (!this.root.getClientRects().length) return false; // on another page
-    if (key === "Escape" && this.fold()) return true;
-    if (!state.isSeen || state.page || from.matches?.("input:not([type=range]), select, textarea")) return false;
-    const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key] ?? [0, 0];
-    const isFree = !from.closest?.("button, a, input") || from === this.parts.canvas;
-    // In the plan for a class they are the remote's, but in the picture itself.
-    const isOurs = from === this.parts.canvas || !globalThis.headlight?.remote;
-    if (dx && from.matches?.(".w, .views button, .rail button")) return this.beside(from, dx);
-    if (state.isWriting) return isOurs && this.keyWrite(key, [dx, dy], isFree);
-    if (key === " " && isFree && state.look.write) return (this.openWrite(0), true);
-    if (dx || dy) return (isFree || from.matches?.(".views button, .rail button")) && isOurs && this.step(dx, dy, shiftKey);
-    if (key === "Enter") return isFree && ((state.isAdding && this.toHead()) || this.go(state.depth + 1), true);
-    if (key === "Escape") return this.back();
-    if (DEPTHS[Number(key) - 1]) return (this.go(Number(key) - 1), true);
-    if (key === "b" && state.run.former) return (this.blend(0), true);
-    if (key === "y" && state.depth >= HEAD && state.deepest === NUMBER && state.numbers.length > WHY) return this.why();
-    if (key === "d" && state.depth >= ROW && !state.isBare) return this.scale();
-    const act = state.acts().find((one) => one.key === key.toLowerCase());
-    if (act) this.act(act.act);
-    return Boolean(act);
-  }
-
-  why() {
-    if (this.state.depth === NUMBER) this.see(WHY);
-    else this.state.number = WHY;
-    this.go(NUMBER);
-    return true;
-  }
-
-  /** A text is one stop of the Tab key, and so are depths and views; the arrows go from one to the next. */
-  beside(from, by) {
-    const all = [...(from.matches(".w") ? this.parts.words.querySelectorAll("button.w:not([hidden])") : from.parentElement.querySelectorAll("button"))];
-    all[all.indexOf(from) + by]?.focus();
-    return true;
-  }
-
-  back() {
-    const { state } = this;
-    if (state.isPlaces && state.dimension !== null) state.dimension = null;
-    else if (state.token) state.token = null;
-    else if (state.key >= 0 && state.depth < NUMBER) state.key = -1;
-    else if (globalThis.headlight?.remote) return (globalThis.headlight.remote.leave(), true); // to the plan for a class
-    else if (state.depth > state.shallowest) return (this.go(state.depth - 1), true);
-    else if (state.look.projector) return (this.engine.choose({ projector: false }), true);
-    else return false;
-    this.selected();
-    return true;
-  }
-
-  /** Closes the drawer; whether it was open. */
-  fold() {
-    const { look } = this.state;
-    if (!look?.drawer) return false;
-    look.drawer = false;
-    this.engine.choose({ drawer: false });
-    return true;
-  }
-
-  /** On another page. */
-  leavePresent() {
-    if (this.state.page && this.state.look.projector) this.engine.choose({ projector: false });
-  }
-
-  scale() {
-    this.state.isScaled = !this.state.isScaled;
-    if (this.state.depth === ROW && this.state.stopped < MIX - 1) this.see(MIX - 1); // where one sees it
-    this.all();
-    this.keep();
-    return true;
-  }
-
-  /** The product beside the selected one, as they stand. */
-  stepTerm(by) {
-    const { state } = this, way = wayOf(state);
-    if (!way) return true;
-    const steps = stepsOf(way.terms, state.number === 1), at = steps[termOf(state, way)].at + by;
-    [state.pointedTerm, state.term] = [null, steps.findIndex((step) => step.at === Math.max(0, Math.min(steps.length - 1, at)))];
-    this.selected();
-    return true;
-  }
-
-  /** An arrow key: another head, row, cell or stop. */
-  step(dx, dy, isCell) {
-    const { state } = this, part = state.part(), tiles = this.tiles();
-    if (tiles) {
-      const found = headBeside(state, tiles, [dx, dy]);
-      if (found) this.choose(found);
-      return true;
-    }
-    if (state.isPlaces) {
-      const { side, index } = state.spot();
-      if (dx) stepNumber(state, dx);
-      state.token = null;
-      state.chooseSpot(side, index + dy);
-      return (this.selected(), true);
-    }
-    if (state.depth === MODEL) {
-      state.chooseAnswer(state.answerRow() + (dx || dy));
-      this.selected();
-      return true;
-    }
-    if (state.depth === ROW && dx && !isCell) return (this.see(Math.max(0, Math.min(state.stops.length - 1, state.stopped + dx))), true);
-    if (state.isAdding && dx) {
-      const count = addsOf(state)?.steps.length ?? 0;
-      state.step = Math.max(0, Math.min(count - 1, (state.step ?? addsOf(state)?.own ?? 0) + dx));
-      return (this.selected(), true);
-    }
-    if (state.depth === NUMBER && state.number !== WHY && dx && !isCell) return this.stepTerm(dx);
-    const column = state.column(), { key } = state;
-    if (dy) {
-      state.chooseRow(state.row() + dy);
-      state.key = key;
-    } else {
-      state.chooseRow(state.row());
-      state.key = Math.max(0, Math.min(part.columns - 1, key < 0 ? column : key + dx));
-    }
-    this.selected();
-    return true;
-  }
-
   // Drawing
 
   size(draws = true) {
@@ -848,6 +461,12 @@ export class Stage {
     if (state.look.write && this.written) camera.fill({ x: -EDGE, y: -EDGE, w: camera.W + 2 * EDGE, h: camera.H + 2 * EDGE }, camera.colours.paper, Math.min(1, 2 * this.written), 0);
   }
 
+  /** A guess at the covered row, {shares, weights, weigh(column, weight)}; null: there is none. */
+  paint(guess) {
+    this.state.guess = guess;
+    this.draw();
+  }
+
   drawHead(z) {
     const { state, camera, view: [from, to, u] } = this, near = (at) => (at === to ? u : at === from ? 1 - u : 0);
     drawHead(state, camera, z, (at) => near(at) || (at === 0 && state.isAlone && near(PYTORCH)));
@@ -857,10 +476,10 @@ export class Stage {
   all() {
     if (!this.state.isSeen) return;
     drawWords(this);
-    this.drawModels();
+    drawModels(this);
     if (this.state.page) {
-      this.drawRail();
-      return this.drawFinding();
+      drawRail(this);
+      return drawFinding(this);
     }
     drawUnder(this);
     this.bands();
@@ -870,252 +489,10 @@ export class Stage {
 
   /** Rail, finding, views, and what can be done in the picture. */
   bands() {
-    const { state } = this;
-    this.drawRail();
-    this.drawFinding();
-    this.drawViews();
-    this.drawTools();
-    const [hint, axes, scale] = this.parts.legend.children;
-    const isMix = state.depth === ROW && state.stopped === MIX, [name, from, colours, to] = scale.childNodes;
-    scale.hidden = state.isWriting || (state.depth === MODEL && state.seen >= PATHS) || state.isAdding || (state.depth === ROW && state.stopped < 2);
-    name.textContent = isMix ? "value" : state.depth === MODEL && state.seen === 1 ? "probability" : "attention";
-    [from.textContent, to.textContent] = isMix ? [`−${SPREAD}`, `${SPREAD}`] : ["0%", "100%"];
-    if (state.ink) colours.style.background = `linear-gradient(to right, ${stopsOf(isMix ? state.look.differences : state.look.palette, state.ink).join()})`;
-    hint.textContent = this.hint();
-    this.toldPart = "null";
-    axes.textContent = state.isWriting ? "" : [() => this.sums(), () => this.reds(), () => this.axes(), () => (state.isAdding ? "blue: adds · red: subtracts · lighter: no head" : ""), () => this.signs()][state.depth]();
-  }
-
-  /** What the rows are, and the columns. */
-  axes() {
-    const { state } = this, part = state.part(), [rows, columns] = state.view % PYTORCH ? ["below", "above"] : ["rows", "columns"];
-    const words = state.rowsAre(), of = `${part.query}${words ? `, ${words}` : ""}`;
-    const isMasked = !(state.view % PYTORCH) && state.hasMask;
-    return `${rows}: ${of} · ${columns}: ${part.key}${isMasked ? " · hatched: masked" : ""}`;
-  }
-
-  /** What the colours of the products mean, or of the reasons. */
-  signs() {
-    return this.state.number === WHY ? "blue: for this key · red: against it" : "blue: adds · red: subtracts";
-  }
-
-  /** What red means in an order of the heads. */
-  reds() {
-    const { order, told } = this.state, found = told[ORDERS[order]];
-    if (order === 2) return found ? "red: less probable without it, blue: more" : "";
-    return found?.heads?.some(({ missed }) => missed) ? "red: needed, whatever takes its place" : "";
-  }
-
-  /** What a sign of the figure means; whose words the grid has. */
-  sums() {
-    const { seen, look: { towers } } = this.state;
-    if (seen === PATHS) return "blue: carries the difference · red: works against it · thicker: more";
-    if (seen === 1) return "ink: from here on its final answer";
-    if (this.state.isPlaces) return placesScale(this.state);
-    return seen ? "" : towers?.at(-1).sums ?? "";
-  }
-
-  drawRail() {
-    const { state, parts: { rail } } = this, { lesson } = state.look;
-    if (lesson && (!state.isSeen || state.page || DEPTHS[state.depth] === lesson.depth)) {
-      const dots = Array.from({ length: lesson.steps }, (_, at) => element("i", { class: "dot", ...(at + 1 === lesson.step ? { "data-on": "" } : at + 1 < lesson.step ? { "data-done": "" } : {}) }));
-      rail.replaceChildren(element("b", {}, lesson.title), element("span", { role: "img", "aria-label": `step ${lesson.step} of ${lesson.steps}` }, ...dots));
-      return;
-    }
-    const names = state.isSeen ? state.places() : ["Model", "Heads", "Head", "Row", "Number"];
-    const hadFocus = rail.contains(rail.getRootNode().activeElement);
-    rail.replaceChildren(...names.flatMap((name, depth) => {
-      if (depth < state.shallowest) return [];
-      const isHere = state.page ? state.page.ofHead && depth === HEAD : depth === state.depth;
-      const place = button(name, isHere ? { "aria-current": "true" } : { tabindex: "-1" });
-      place.onclick = () => this.go(depth);
-      return depth > state.shallowest ? [element("i", { "aria-hidden": "true" }, "›"), place] : [place];
-    }));
-    if (state.page) rail.querySelector("button").tabIndex = 0;
-    if (hadFocus) rail.querySelector("[aria-current]")?.focus();
-  }
-
-  /** What a class or a lesson says in the place of a finding, after some acts; whether it says anything. */
-  drawSlide(acts = []) {
-    const { look: { slide } } = this.state, { finding } = this.parts, isSaid = Boolean(slide && (slide.stays || this.left !== slide.text));
-    finding.classList.toggle("long", isSaid && slide.text.length > LONG_TEXT[Number(this.camera.isNarrow)]);
-    if (isSaid)
-      finding.replaceChildren(...acts.flatMap((act) => [act, " "]), ...slide.paragraphs.map((parts) => element("span", { class: "paragraph" }, ...nodes(parts))));
-    return isSaid;
-  }
-
-  /** The name of a head, which leads to a cell of it. */
-  wayTo([name, , { place, row, column }]) {
-    const { state } = this, way = button(name, { class: "done", translate: "no" });
-    way.onclick = () => {
-      this.choose(place);
-      state.token = null;
-      state.chooseRow(row);
-      state.key = column;
-      if (state.depth === HEAD) this.selected();
-      else this.go(HEAD);
-    };
-    return way;
-  }
-
-  drawFinding() {
-    const { state, parts: { finding, canvas } } = this, { done } = state.look;
-    const actOf = (text, undoes) => {
-      if (!undoes) return element("span", { class: "done" }, text);
-      const cross = button("×", { "aria-label": `Undo: ${text}` });
-      cross.onclick = undoes;
-      return element("span", { class: "done" }, text, " ", cross);
-    };
-    const acts = done.slice(0, NAMED).map(({ text, undo }) => actOf(text, undo && (() => this.engine.act({ ...undo, selection: state.selection() }))));
-    const branched = state.write === 0 && state.look.write?.beginning ? instead(state) : "";
-    if (branched) acts.push(actOf(branched, () => this.branch("")));
-    if (done.length > NAMED) acts.push(element("span", { class: "done" }, `and ${done.length - NAMED} more`));
-    const { preview } = state;
-    if (state.page) return this.drawPage(acts);
-    if (this.drawSlide(state.look.lesson ? acts : [])) return;
-    if (preview) {
-      finding.replaceChildren(...nodes(preview.now?.length ? preview.rest : preview.said ?? [preview.why]));
-      return;
-    }
-    const isOfPaths = state.depth === MODEL && state.seen === PATHS;
-    const isSaid = this.isAnswering && !isOfPaths && !state.isBeside && !state.isWriting && state.depth < ROW && state.mix > 0.5 && state.effect?.said.length;
-    const parts = isSaid ? nodes(state.effect.said)
-      : (state.isWriting ? writeFinding : findingOf)(state).map((part) => (!Array.isArray(part) ? part : part[1] === "go" ? this.wayTo(part) : element("b", { class: part[1], translate: "no" }, part[0])));
-    finding.replaceChildren(...acts.flatMap((act) => [act, " "]), ...parts);
-    canvas.setAttribute("aria-label", `${state.isWriting ? "" : `${state.name()}. `}${finding.textContent}`);
-  }
-
-  drawViews() {
-    const { state, parts: { views } } = this;
-    const root = `÷ √${state.vectors?.v?.columns || "d"}`, isRow = state.depth === ROW && !state.isBare && !state.isWriting;
-    const { wholes } = state, named = { [MODEL]: wholes.length > 1 ? wholes : [], [HEADS]: state.orders, [HEAD]: state.views, [NUMBER]: state.numbers }[state.depth] ?? [];
-    const word = state.stops[WORD] ? [`→ ${state.run.answers.rows[state.writing()][0][0].trim() || "␣"}`] : [];
-    const names = state.isWriting ? writeNames(state) : isRow ? ["q · k", root, "softmax", "mix", ...word] : named.map((view) => VIEW_NAMES[view]);
-    const now = state.isWriting ? state.write : [wholes.indexOf(WHOLES[state.seen]), state.order, state.views.indexOf(VIEWS[state.view]), state.stopped, state.number][state.depth];
-    const hadFocus = views.contains(views.getRootNode().activeElement);
-    views.drawn = null;
-    views.replaceChildren(...names.map((name, at) => {
-      const view = button(name, { "aria-pressed": String(at === now), tabindex: at === now ? "0" : "-1" });
-      view.onclick = () => this.see(state.depth === HEAD && !state.isWriting ? VIEWS.indexOf(named[at]) : at);
-      return view;
-    }));
-    if (hadFocus) views.children[now]?.focus();
-    if (state.depth === HEAD && !state.isWriting && !state.isBare && !state.look.veil?.length && !this.isFramed && this.engine.hasPages !== false)
-      views.append(leadsTo(element("a", {}, "All steps"), () => this.toPage("inside"), true));
-    if (isRow && state.stopped && !state.isAdding) {
-      const scaling = button(state.isScaled ? `without ${root}` : `with ${root}`, { class: "scaling" }, " ", element("kbd", {}, "D"));
-      scaling.onclick = () => this.scale();
-      views.append(scaling);
-    }
-  }
-
-  /** Beside what they act on: the head's switch in the corner of its matrix, the mask in its hatch. */
-  drawTools() {
-    const { state, parts: { tools } } = this;
-    const { mask } = state.masks, isHere = state.depth === HEAD && !state.isWriting && state.view < 2;
-    const wanted = isHere ? state.acts().filter(({ key }) => key === "o" || (key === "k" && mask)) : [];
-    const drawn = JSON.stringify([wanted, this.run.id]);
-    if (tools.drawn === drawn) return; // one that is pointed at stays
-    tools.drawn = drawn;
-    tools.replaceChildren(...wanted.map(({ key, name, act, isDone }) => {
-      if (key === "k") return this.actButton(act, isDone, { class: "tool", title: "The causal mask (K)" }, mask);
-      const sign = shape("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, shape("path", { d: POWER }));
-      return this.actButton(act, isDone, { class: "tool", title: `Switch ${state.name()} ${name} (O)` }, sign, ` switch ${name} ${state.name()}`);
-    }));
-  }
-
-  // Words
-
-  boxOf(title) {
-    const { words, outcome } = this.parts;
-    this.player ??= this.playButton();
-    this.boxes ??= new Map();
-    const titles = JSON.stringify(Object.keys(this.state.run.sides));
-    if (this.titles !== titles) {
-      this.titles = titles;
-      this.boxes = new Map(Object.keys(this.state.run.sides).map((one) => [one, element("div", { class: "side" })]));
-      const [first, ...others] = this.boxes.values();
-      this.pencil ??= this.pencilButton();
-      this.model ??= this.modelMenu();
-      const arrow = others.map(() => element("span", { class: "arrow", "aria-hidden": "true" }, "→"));
-      words.replaceChildren(first, this.pencil, this.model, ...arrow, this.player, ...others, this.parts.written, outcome);
-    }
-    return this.boxes.get(title);
-  }
-
-  /** So many words in a box, from the token `first` on. */
-  fill(box, count, first) {
-    if (box.buttons?.length === count && box.first === first) return;
-    const title = [...this.boxes].find(([, one]) => one === box)[0];
-    box.first = first;
-    box.buttons = Array.from({ length: count }, (_, i) => {
-      const word = button("", { class: "w" });
-      word.onclick = ({ shiftKey }) => this.touch(title, first + i, shiftKey);
-      return word;
-    });
-    box.replaceChildren(...box.buttons.flatMap((word) => [document.createTextNode(""), word]));
-  }
-
-  buttonOf({ side, index }) {
-    const box = this.boxes?.get(side);
-    return box?.buttons?.[index - box.first] ?? null;
-  }
-
-  playButton() {
-    const player = button(`${PLAY} write`, { class: "player", "aria-label": "What the model writes", title: "What the model writes (space)" });
-    player.onclick = () => this.openWrite(this.state.isWriting ? -1 : 0);
-    return player;
-  }
-
-  pencilButton() {
-    const pencil = button(PENCIL, { class: "pencil", "aria-label": "Type another sentence", title: "Type another sentence" });
-    pencil.onclick = () => this.write();
-    return pencil;
-  }
-
-  write() {
-    const [box] = this.boxes.values(), input = element("input", { class: "type", "aria-label": "Sentence", value: this.state.look.line });
-    const end = () => {
-      this.pencil.hidden = false;
-      box.isWritten = false;
-      this.all();
-      this.pencil.focus();
-    };
-    [box.isWritten, box.buttons] = [true, null];
-    const compare = button("compare", { class: "tokens", title: "Keep the sentence, and see what this one does otherwise" });
-    compare.onclick = () => {
-      if (input.value.trim() && input.value !== this.state.look.line) this.engine.choose({ other: input.value, selection: this.state.isSeen ? this.state.selection() : null });
-      end();
-    };
-    box.replaceChildren(input, ...(this.engine.hasPages === false ? [] : [compare, leadsTo(element("a", { class: "tokens" }, "its tokens"), () => this.toPage("tokenizer"), true)]));
-    this.pencil.hidden = true;
-    input.focus();
-    input.select();
-    input.onkeydown = (event) => {
-      if (event.key === "Escape" || this.hearSentence(event, input)) end();
-    };
-  }
-
-  /** Enter takes a typed sentence, if it is another one. */
-  hearSentence(event, { value }) {
-    event.stopPropagation();
-    if (event.key !== "Enter" || event.isComposing) return false;
-    event.preventDefault(); // else it presses the pencil, which has the focus next
-    const selection = this.state.isSeen ? this.state.selection() : null;
-    if (value.trim() && value !== this.state.look.line) this.engine.choose({ line: value, selection });
-    return true;
-  }
-
-  drawModels() {
-    const { models, model } = this.state.look, listed = JSON.stringify(models);
-    if (this.model.listed !== listed) this.model.replaceChildren(...models.map((name) => element("option", {}, name)));
-    this.model.listed = listed;
-    this.model.value = model;
-  }
-
-  modelMenu() {
-    const menu = element("select", { class: "model", "aria-label": "Model" });
-    menu.onchange = () => this.engine.choose({ model: menu.value });
-    return menu;
+    drawRail(this);
+    drawFinding(this);
+    drawViews(this);
+    drawTools(this);
+    drawLegend(this);
   }
 }

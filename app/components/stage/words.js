@@ -2,6 +2,8 @@
 
 import { element } from "../shared/dom.js";
 import { percent } from "../shared/numbers.js";
+import { actButton, button } from "./button.js";
+import { modelMenu, pencilButton } from "./sentence.js";
 import { HEADS, MODEL } from "./state.js";
 import { foundOf, wordAt } from "./write.js";
 
@@ -21,7 +23,7 @@ export function drawWords(stage) {
   const isCovered = state.isCovered(part, tile, row), own = row * sides[part.query].every + state.shift();
   const other = state.depth === MODEL && state.seen ? weightsOf(state) : null, spot = state.isPlaces ? state.spot() : null;
   titles.forEach((title, n) => {
-    const box = stage.boxOf(title), { labels, spaced, every } = sides[title];
+    const box = boxOf(stage, title), { labels, spaced, every } = sides[title];
     if (box.isWritten) return;
     const isLast = n && n === titles.length - 1, { preview } = state;
     const said = isLast ? (preview?.now?.length ? preview.now : null) ?? (state.mix > 0.5 ? state.effect?.now : null) : null;
@@ -34,25 +36,25 @@ export function drawWords(stage) {
     const isSpecial = labels.map((label) => SPECIAL.test(label));
     const first = Math.max(0, Math.min(labels.length - MOST, (title === part.query ? own : 0) - MOST / 2));
     const shown = labels.slice(first, first + MOST);
-    stage.fill(box, shown.length, first);
+    fill(stage, title, box, shown.length, first);
     const { token } = state, chosen = (token?.side === title ? token.index : title === part.query ? own : -1) - first;
     const stop = shown[chosen] && !isSpecial[chosen + first] ? chosen : isSpecial.indexOf(false, first) - first;
     shown.forEach((word, i) => {
-      const at = first + i, button = box.buttons[i], column = title === part.key ? Math.floor(at / every) : -1;
+      const at = first + i, node = box.buttons[i], column = title === part.key ? Math.floor(at / every) : -1;
       const isKey = column >= 0 && state.isWeighed && !isCovered && !state.isMasked(part, tile, row, column);
       const weight = other ? other(title, at) : isKey ? weights[column] : 0, isFilled = weight >= FILLED;
       const isGone = state.mix > 0.5 && Boolean(state.look.hidden?.[title]?.includes(at));
       const isOwn = spot ? spot.side === title && spot.index === at : title === part.query && at >= own && at < own + sides[title].every;
-      button.textContent = word;
-      button.hidden = isSpecial[at];
-      button.tabIndex = i === stop ? 0 : -1;
-      button.previousSibling.textContent = i && spaced[at] && !isSpecial[at] && !isSpecial[at - 1] ? " " : "";
+      node.textContent = word;
+      node.hidden = isSpecial[at];
+      node.tabIndex = i === stop ? 0 : -1;
+      node.previousSibling.textContent = i && spaced[at] && !isSpecial[at] && !isSpecial[at - 1] ? " " : "";
       const isOther = state.mix > 0.5 && state.run.former && state.run.former.sides[title]?.labels[at] !== word;
-      button.className = ["w", isOther && "new", isOwn && "sel", isGone && "gone", state.token?.side === title && [state.token.index, state.second].includes(at) && "pick"].filter(Boolean).join(" ");
-      Object.assign(button.style, isFilled && !isGone ? { background: camera.colour(weight), color: camera.inkOn(weight) } : { background: "", color: "" });
-      button.setAttribute("aria-label", word + (isFilled ? `, weight ${percent(weight)}` : "") + (isGone ? ", hidden" : ""));
-      if (isOwn) button.setAttribute("aria-current", "true");
-      else button.removeAttribute("aria-current");
+      node.className = ["w", isOther && "new", isOwn && "sel", isGone && "gone", state.token?.side === title && [state.token.index, state.second].includes(at) && "pick"].filter(Boolean).join(" ");
+      Object.assign(node.style, isFilled && !isGone ? { background: camera.colour(weight), color: camera.inkOn(weight) } : { background: "", color: "" });
+      node.setAttribute("aria-label", word + (isFilled ? `, weight ${percent(weight)}` : "") + (isGone ? ", hidden" : ""));
+      if (isOwn) node.setAttribute("aria-current", "true");
+      else node.removeAttribute("aria-current");
     });
   });
   drawWritten(stage, stage.boxes.get(titles.at(-1)), titles.length > 1);
@@ -61,6 +63,36 @@ export function drawWords(stage) {
   words.classList.toggle("long", Object.values(sides).some(({ labels }) => labels.length > LONG));
   fit(words, state.look.projector);
   for (const word of words.querySelectorAll(".long .sel")) word.parentNode.scrollTop = word.offsetTop - word.offsetHeight;
+}
+
+/** The box of a text; all are new where a run has other texts. */
+function boxOf(stage, title) {
+  const { words, outcome } = stage.parts;
+  const names = Object.keys(stage.state.run.sides), titles = JSON.stringify(names);
+  if (stage.titles !== titles) {
+    stage.titles = titles;
+    stage.boxes = new Map(names.map((one) => [one, element("div", { class: "side" })]));
+    const [first, ...others] = stage.boxes.values();
+    stage.player ??= button("▶ write", () => stage.openWrite(stage.state.isWriting ? -1 : 0), { class: "player", "aria-label": "What the model writes", title: "What the model writes (space)" });
+    stage.pencil ??= pencilButton(stage);
+    stage.model ??= modelMenu(stage);
+    const arrow = others.map(() => element("span", { class: "arrow", "aria-hidden": "true" }, "→"));
+    words.replaceChildren(first, stage.pencil, stage.model, ...arrow, stage.player, ...others, stage.parts.written, outcome);
+  }
+  return stage.boxes.get(title);
+}
+
+/** So many words in a box, from the token `first` on. */
+function fill(stage, title, box, count, first) {
+  if (box.buttons?.length === count && box.first === first) return;
+  box.first = first;
+  box.buttons = Array.from({ length: count }, (_, i) => button("", ({ shiftKey }) => stage.touch(title, first + i, shiftKey), { class: "w" }));
+  box.replaceChildren(...box.buttons.flatMap((word) => [document.createTextNode(""), word]));
+}
+
+function buttonOf(stage, { side, index }) {
+  const box = stage.boxes?.get(side);
+  return box?.buttons?.[index - box.first] ?? null;
 }
 
 /** What the model writes, word by word, in place of the text that stands there; the words to come have their
@@ -73,13 +105,12 @@ function drawWritten(stage, box, replaces) {
   box.hidden = replaces && at >= 0;
   if (at < 0) return;
   written.replaceChildren(...found.steps.slice(0, MOST).flatMap(({ added }, step) => {
-    const word = element("button", { type: "button", class: `w${step === at ? " sel" : step === found.given - 1 ? " new" : ""}`, tabindex: step === at ? "0" : "-1" }, added.trim());
-    word.hidden = !added.trim();
-    word.style.visibility = step > at ? "hidden" : "";
-    word.onclick = () => {
+    const word = button(added.trim(), () => {
       [state.at, state.other] = [step, null];
       stage.selectedWord();
-    };
+    }, { class: `w${step === at ? " sel" : step === found.given - 1 ? " new" : ""}`, tabindex: step === at ? "0" : "-1" });
+    word.hidden = !added.trim();
+    word.style.visibility = step > at ? "hidden" : "";
     return [document.createTextNode(step && /^\s/.test(added) ? " " : ""), word];
   }));
 }
@@ -114,20 +145,20 @@ function fit(words, isPresented) {
  * selected one; at the right the slider between before and after. */
 export function drawUnder(stage) {
   const { state, parts: { under, bar, next, slider, drawing, apart } } = stage;
-  const token = state.token, button = token && stage.buttonOf(token);
-  bar.hidden = !button || state.isWriting;
+  const token = state.token, word = token && buttonOf(stage, token);
+  bar.hidden = !word || state.isWriting;
   if (!bar.hidden) {
     const acts = state.acts().filter(({ key }) => "hwes".includes(key));
     const drawn = JSON.stringify([acts, state.run.id]);
     if (bar.drawn !== drawn) { // an act that is pointed at stays
       bar.drawn = drawn;
-      bar.setAttribute("aria-label", `Change “${button.textContent}”`);
+      bar.setAttribute("aria-label", `Change “${word.textContent}”`);
       bar.replaceChildren(...acts.map(({ key, name, act, isDone }) =>
-        stage.actButton(act, isDone, {}, `${name} `, element("kbd", {}, key.toUpperCase()))));
+        actButton(stage, act, isDone, {}, `${name} `, element("kbd", {}, key.toUpperCase()))));
     }
     under.toggleAttribute("data-acts", acts.length > 0);
     bar.hidden = !acts.length;
-    stand(bar, button, under);
+    stand(bar, word, under);
   }
   slider.hidden = !state.run.former || state.isWriting;
   drawing.hidden = !(state.isWriting && state.write === 2);
@@ -151,7 +182,7 @@ function drawApart(stage, apart, act) {
   const drawn = JSON.stringify([act ?? null, stage.run?.id]);
   if (apart.drawn === drawn) return; // one that is pointed at stays
   apart.drawn = drawn;
-  apart.replaceChildren(...(act ? [stage.actButton(act.act, act.isDone, { class: "tool" }, act.name, element("kbd", {}, act.key.toUpperCase()))] : []));
+  apart.replaceChildren(...(act ? [actButton(stage, act.act, act.isDone, { class: "tool" }, act.name, element("kbd", {}, act.key.toUpperCase()))] : []));
 }
 
 /** Under a word, as far as the edges allow, of which the right one is taken for so many px. */
