@@ -1,5 +1,6 @@
 // The keyboard: the arrows, from part to part of what is seen, and a letter for each act.
 
+import { keyOf } from "../shared/keys.js";
 import { addsOf } from "./adds.js";
 import { stepsOf } from "./arithmetic.js";
 import { headBeside } from "./heads.js";
@@ -26,7 +27,7 @@ function keyWrite(stage, key, [dx, dy], isFree) {
 }
 
 export function hearKey(stage, event) {
-  const { state } = stage, { key, shiftKey } = event, [from] = event.composedPath();
+  const { state } = stage, { shiftKey } = event, key = keyOf(event), [from] = event.composedPath();
   if (!stage.root.getClientRects().length) return false; // on another page
   if (key === "Escape" && stage.fold()) return true;
   if (!state.isSeen || state.page || from.matches?.("input:not([type=range]), select, textarea")) return false;

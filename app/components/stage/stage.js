@@ -2,7 +2,7 @@
 // the depth and the view are the browser's; the server hears of them with the next act.
 
 import { element, onRecolour, painted } from "../shared/dom.js";
-import { keysOf } from "../shared/keys.js";
+import { keyOf, keysOf } from "../shared/keys.js";
 import { lead, leadsTo } from "../shared/lead.js";
 import { addsOf, spokenStep } from "./adds.js";
 import { button } from "./button.js";
@@ -90,7 +90,7 @@ export class Stage {
     canvas.onpointermove = (event) => point(this, event);
     canvas.onpointerleave = () => point(this, null);
     keysOf(this.root, (event) => hearKey(this, event));
-    this.root.addEventListener("keyup", ({ key }) => key === "b" && this.state.run?.former && this.blend(1));
+    this.root.addEventListener("keyup", (event) => keyOf(event).toLowerCase() === "b" && this.state.run?.former && this.blend(1));
     new ResizeObserver(() => this.size()).observe(canvas.parentElement);
     onRecolour(this.root, () => this.size());
     document.fonts?.ready.then(() => this.size());
