@@ -62,14 +62,13 @@ function refresh() {
 
 /** What this model can be asked. */
 function offer({ sites, sides }) {
-  const switches = new Set(sites.flatMap(({ masks }) => masks)), { writes, predicts } = sides.at(-1);
+  const switches = new Set(sites.flatMap(({ masks }) => masks));
   byId("masks").dataset.model = data.name;
   for (const name of Object.keys(data.masks).filter((mask) => switches.has(mask))) {
     const [label, help] = data.masks[name];
     byId("pad_to").parentElement.before(element("label", { title: help }, element("input", { type: "checkbox", name, checked: "" }), ` ${label}`));
   }
-  byId("target").parentElement.hidden = !writes;
-  byId("decoding").hidden = !writes || predicts === "class";
+  byId("target").parentElement.hidden = byId("decoding").hidden = !sides.at(-1).writes;
 }
 
 /** The length to pad to. Stepping up from no padding jumps to the shortest length that pads; stepping

@@ -112,6 +112,7 @@ def test_a_page_is_drawn(new_page, models, name, renders):
             page.session_state[setting] = value
         page.switch_page(key).run()
         assert not page.exception, (key, chosen, page.exception[0].value)
+        assert all(text.allow_html for text in page.markdown if "<div" in text.value), key
         said = [plain_text(error.value) for error in page.error]
         # A weight is set of a key that another change, or padding, may have masked, or its others.
         assert all(any(part in text for part in MASKED) for text in said), (key, chosen, said)

@@ -2,11 +2,13 @@
 other means."""
 
 import random
+import re
 
 import numpy as np
 import pytest
 
 from headlight.app.state.options import STEPS
+from headlight.app.text import exercises
 from headlight.app.views import inside_a_head
 from headlight.model import load
 from headlight.model.probing.head_steps import head_steps
@@ -40,7 +42,6 @@ def answer(page):
         (found,) = told(page)
         return found[1]
 
-    answer.page = page
     return answer
 
 
@@ -72,16 +73,26 @@ def test_what_is_left_out_of_a_head(checkpoint, trace):
     steps = head_steps(model, run, site, 2)
     keys = trace.texts_of("decoder")[1].tokens
 
-    def answer(name):
-        return inside_a_head.exercise_of_step(name, steps, keys, 3).answer
+    def exercise(name):
+        return inside_a_head.exercise_of_step(name, steps, keys, 3)
 
+    def answer(name):
+        return exercise(name).answer
+
+    (width, wide), heads = (part.shape[1] for part in (steps.q, steps.residual)), site.n_heads
+    numbers = map(str, (width, wide, heads, heads, width, heads * width))
+    assert re.findall(r"\d+", answer("Projections")) == [*numbers]
+    assert "fewer" in exercise("Projections").task
+    assert "fewer" not in exercises.size_of_query(wide, 1, wide).task
     unscaled = softmax(np.where(steps.mask, steps.scores, -np.inf))
     largest = (weights.max(axis=1).mean() for weights in (unscaled, steps.weights))
     assert "is {:.0%} on average, and {:.0%} with".format(*largest) in answer("Softmax")
     share = np.where(steps.mask, 0, softmax(steps.scaled)).sum(axis=1).mean()
     assert answer("Mask").startswith(f"{share:.0%} of a row's weight")
     order = np.argsort(steps.scores[3])
-    assert f"{steps.scores[3][order[-1]]:.2f}" in answer("Scores")
+    largest, least = (f"{steps.scores[3][at]:.2f}".replace("-", "−") for at in order[[-1, 0]])
+    best, said = keys[order[-1]], answer("Scores")
+    assert said.startswith(f"“{best}” has {largest}, “") and f"” {least}. On" in said
     assert (order == np.argsort(steps.scaled[3])).all()  # as “Scaling” says
     best = keys[int(steps.weights[3].argmax())]
     assert f"{steps.weights[3].max():.0%} on “{best}”" in answer("Values")

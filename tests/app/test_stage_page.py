@@ -87,10 +87,12 @@ def test_what_cannot_be_shown_is_covered_and_leaves_a_box_to_type(opened, sent, 
 
 
 def test_what_is_done_has_what_undoes_it(opened, sent):
-    changes = "encoder=hide:2; cross=hide:2; cross.1.2=off"
+    changes = "encoder=hide:2; cross=hide:2; cross.2.3=off; decoder.1=off; encoder=hide:1"
     page = opened(changes=changes, causal="false")
-    done = look_of(page)["done"]
-    assert len(done) == 3
+    look, done = look_of(page), look_of(page)["done"]
+    assert look["off"] == {"encoder": [], "decoder": [0, 1, 2, 3], "cross": [6]}
+    assert look["hidden"] == {"source": [1], "target": []}  # cross-attention sees the first
+    assert len(done) == 5
     for each in done:
         undo = each["undo"]
         if "changes" in undo:

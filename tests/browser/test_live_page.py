@@ -256,6 +256,8 @@ def test_every_depth_is_computed_here_and_what_is_not_is_said(opened):
 def test_what_else_can_be_chosen_is_under_more(opened):
     tab = opened("copy", "#source=a b c")
     page, more = tab.page, tab.more()
+    more.get_by_label("Decoding").select_option("5")
+    assert "beam=5" in tab.answered().page.url
     more.get_by_label("Pad to length").press("ArrowUp")
     tab.answered()
     expect(page.locator(".done")).to_have_text(["Padded to 5 ×"])
@@ -275,6 +277,9 @@ def test_what_else_can_be_chosen_is_under_more(opened):
     more.get_by_role("button", name="Close").click()
     expect(more).to_be_hidden()
     expect(page.get_by_role("link", name="Learn")).to_be_hidden()
+    of_a_decoder = opened("induction").more()  # which writes no target
+    expect(of_a_decoder.get_by_label("Pad to length")).to_be_visible()
+    expect(of_a_decoder.locator("#target, #decoding").filter(visible=True)).to_have_count(0)
 
 
 def test_what_cannot_be_read_or_done_is_said_and_nothing_is_lost(opened):

@@ -144,10 +144,12 @@ def test_the_sentence_stands_there_before_the_app(visit):
 def test_the_model_stands_above_its_heads(visit):
     visit.open(f"model{MA}")  # a former address, as of the two views below
     page, picture = visit.page, visit.page.locator(f"{PLACE} canvas")
+    spoken = page.locator(f"{PLACE} .spoken").last
     expect(finding(visit)).to_contain_text("10 of 16 cross heads attend most to my")
     visit.settle()
     before = asked(visit)
     picture.click(position=FIRST_OF_CROSS)  # a map is the way into its head
+    expect(spoken).to_have_text("cross 1.1")
     expect(page.locator(f"{PLACE} .rail [aria-current]")).to_have_text("cross 1.1")
     assert asked(visit) == before
     press(visit, "1")
@@ -157,13 +159,16 @@ def test_the_model_stands_above_its_heads(visit):
     picture.focus()
     press(visit, "ArrowRight")  # another word, another question
     expect(finding(visit)).to_contain_text("sœur needs sister")
+    page.keyboard.press("ArrowLeft")
+    expect(spoken).to_contain_text("ma needs my")
     assert "depth=model" in page.url and "whole=needs" in page.url
     press(visit, "1")
     page.get_by_role("button", name="Maps").click()
     picture.click(position=EMBEDDING)
     expect(finding(visit)).to_contain_text("She, at place 1, is most like its neighbour: 97%")
     press(visit, "ArrowDown", "ArrowRight")
-    expect(page.locator(f"{PLACE} .legend")).to_contain_text("Place 2, number 1: table 0.841")
+    for says in (page.locator(f"{PLACE} .legend"), spoken):
+        expect(says).to_contain_text("Place 2, number 1: table 0.841")
     page.get_by_role("button", name="+ word").click()
     expect(finding(visit)).to_contain_text("has enters layer 1 as word + place 2")
     for former, said in (("attribution", "ma needs my"), ("residual", "If it stopped after")):
@@ -186,7 +191,7 @@ def test_a_row_leads_to_the_logit_of_its_word(visit):
     assert asked(visit) == before
     press(visit, "Enter")  # selects that head; the word stays
     expect(finding(visit)).to_have_text(f"{logit}; this head, cross 3.4, 1.2.")
-    assert "stop=word" in page.url and "depth=row" in page.url
+    assert all(part in page.url for part in ("stop=word", "depth=row", "cell=cross.3.4."))
     press(visit, "ArrowLeft")
     expect(finding(visit)).to_contain_text("of the effect on")
     visit.expect_well()

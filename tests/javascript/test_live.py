@@ -364,6 +364,40 @@ def test_a_change_and_its_preview_are_said_of_the_text_that_it_makes(engine):
     assert plain == {"said": [], "now": [], "rest": [], "output": was}
 
 
+CHANNEL = """() => void Object.assign(globalThis, { turns: [], MessageChannel: class {
+  port1 = {};
+  port2 = { postMessage: () => turns.push(() => this.port1.onmessage()) };
+} })"""
+WORKER = """({ data, weights, read }) => {
+  const told = [], send = (id, what, more) => onmessage({ data: { id, what, ...more } });
+  const all = (count = 0) => (turns.length ? (turns.shift()(), all(count + 1)) : count);
+  let now = 0;
+  globalThis.postMessage = ({ id, part }) => told.push([id, Object.keys(part ?? {})[0] ?? ""]);
+  send(0, "load", { ...data, weights });
+  all();
+  const [slow, quick] = [1000, 0].map((tick) => {
+    performance.now = () => (now += tick);
+    send(1, "read", read);
+    while (told.at(-1)[0] !== 1) turns.shift()();
+    send(2, "after");
+    send(3, "read", read);
+    return all();
+  });
+  delete performance.now;
+  return [told, slow > quick];
+}"""
+
+
+def test_a_worker_pauses_for_a_sentence_which_drops_what_was_asked_before(node):
+    node.scope()(CHANNEL)
+    whole = re.search(r'id="data">(.*?)</script>.*id="weights">(.*?)</script>', page("copy"), re.S)
+    read = {"source": "a b", "target": "", "masks": vars(Masks()), "changes": "", "padTo": 0}
+    given = {"data": json.loads(whole[1]), "weights": whole[2], "read": read | {"beam": 1}}
+    newest = [[1, "run"], [3, "run"], [3, "said"], [3, ""]]
+    told = node.scope("app/live/worker.js")(WORKER, given)
+    assert told == [[[0, "sites"], *newest, *newest], True]
+
+
 def words_of(line):
     return " ".join(word for word, _ in line["words"]).replace("(nothing)", "")
 

@@ -35,20 +35,10 @@ from headlight.model.probing.sites import Place, attention_at
 from headlight.model.rounding import percent
 from tests.model.common import random_model, run_of, tiny_tokenizer
 
-FILES = [
-    f"app/components/stage/{name}.js"
-    for name in (
-        "arithmetic",
-        "state",
-        "finding",
-        "row",
-        "number",
-        "positions",
-        "adds",
-        "write",
-        "pytorch",
-    )
-]
+FILES = [f"app/components/stage/{name}.js" for name in (
+    "arithmetic", "state", "finding", "row", "number", "positions", "adds", "write", "pytorch",
+    "floors", "heads", "model", "engine",
+)]  # fmt: skip
 NAMES = sorted(folder.name for folder in SHIPPED.iterdir())
 FEW, MANY, SENTENCES = 6, 300, 6  # heads; sentences of each model
 LINE = "She has never seen the red car of my sister."
@@ -108,7 +98,6 @@ def texts(parts):
 
 def test_names_of_runs_are_those_of_the_browser(stage, trace):
     one = pack_trace(trace, Reading())
-    assert stage("(state) => state.run.id") == id_of(one)
     assert stage("(state) => [state.run.id, state.isSeen]", one + one) == [2 * id_of(one), True]
 
 
@@ -388,8 +377,7 @@ def test_every_head_stands_once_in_every_order_and_over_no_other(node, order, si
             towers.append({"side": side, "start": "", "end": "", "layers": [layer] * kinds[0][0]})
     given = dict(parts=parts, towers=towers, told=told, order=order)
     given |= dict(zip(("W", "H", "isNarrow"), size, strict=True))
-    files = (f"app/components/stage/{name}.js" for name in ("heads", "floors"))
-    found = node.scope(*files)(PLACED, given)
+    found = node.scope(*FILES)(PLACED, given)
     assert sorted(map(str, (where for where, _ in found))) == sorted(map(str, heads))
     boxes = np.array([[box[name] for name in "xywh"] for _, box in found])
     assert (boxes[:, 2:] > 1).all() and not beyond(boxes, size).any() and not met(boxes).size
@@ -399,6 +387,25 @@ def unscaled(model, site):
     """Scores that nothing divides by √d_head."""
     scores = attention_at(model, site).scores
     return scores.register_forward_hook(lambda _, inputs, out: out * inputs[0].shape[-1] ** 0.5)
+
+
+FRAMED = """(state) => {
+  CAMERA
+  const frames = [], box = (...frame) => frames.push(frame.slice(0, 2)), hatch = () => "";
+  const camera = { ...cameraOf([1216, 526, false, 14, 17, 25], []), box, hatch };
+  camera.images = { has: () => true, get: () => null };
+  for (const [z, view] of [[0, [0, 0, 1]], [0, [0, 1, 0.25]], [0, [0, 1, 1]], [1, [1, 1, 1]]])
+    drawModel(state, camera, z, view, { kind: "encoder", layer: 1, head: 2 });
+  const places = [floorsPlace, headsPlace].map((place) => place(state, camera).tiles);
+  return [frames, ...places.map((tiles) => tiles.map((tile) => tile.box))];
+}"""
+
+
+def test_frames_stand_around_heads_in_the_view_of_maps_and_on_the_way_from_another(stage, trace):
+    packed = pack_trace(trace, Reading(), answers_of(trace, load("en-fr").outputs))
+    frames, floors, heads = stage(FRAMED.replace("CAMERA", CAMERA), packed=packed)
+    own, pointed, there = floors[42], floors[6], heads[42]  # the 11th of cross, the 7th of all
+    assert frames == [[own, 1], [pointed, 0.5], [own, 0.75], [pointed, 0.375], [there, 1]]
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -593,8 +600,18 @@ def test_the_parts_of_a_logit_are_said_and_written_as_they_are(stage, name, size
     for at in (largest, own):
         number = f"{found.values[at]:+.2f}".replace("-", "−")
         assert names[at] in written and number in [one.strip() for one in written]
-        assert f"{found.values[at]:.1f}".replace("-", "−") in texts(said)
-    assert f" is {found.logit:.1f}, a sum of {len(names)} parts. {names[largest]}" in texts(said)
+    assert f" is {found.logit:.1f}, a sum of {len(names)} parts. " in texts(said)
+    most, this = (f"{found.values[at]:.1f}".replace("-", "−") for at in (largest, own))
+    others = f"{names[largest]} adds the most: {most}"
+    alone = f"{names[own]}, this head, adds the most: {this}."
+    for terms, end in (
+        (told["terms"], f"{others}; this head, {names[own]}, {this}."),
+        ([term for term in told["terms"] if term["name"] != names[own]], f"{others}."),
+        ([told["terms"][own]], alone if found.values[own] > 0 else "None of them adds to it."),
+    ):
+        given = {"found": told | {"terms": terms}, "size": size, "row": row}
+        code = ADDS.replace("GIVEN", json.dumps(given))
+        assert texts(stage(code, packed=packed, focus=focus)[3]).endswith(f" parts. {end}")
     veil = [vars(Veil("decoding", "", 0, 0, 0))]
     for hidden in ({"veil": veil}, {"lacks": True}):
         assert stage(code, packed=packed, focus=focus, **hidden)[:2] == [4, False]
@@ -785,6 +802,17 @@ def test_the_head_that_links_two_chosen_words_most_is_named(stage, trace):
     assert texts(said).endswith(f"{percent(weights.max())}.")
 
 
+def test_a_habit_is_said_of_the_head_that_has_it(stage):
+    code = """(state) => {
+      const heads = state.run.parts.flatMap(({ kind }) => [...Array(16).keys()].map((tile) =>
+        ({ kind, layer: tile >> 2, head: tile % 4, finding: [[`${kind}${tile}`, ""]] })));
+      Object.assign(state, { depth: HEADS, order: 1, told: { habit: { heads } } });
+      const said = (head) => (state.choose(head), findingOf(state)[0]);
+      return heads.map((head) => said(head) === head.finding[0][0]);
+    }"""
+    assert stage(code) == [True] * 48
+
+
 def test_a_kind_without_heads_that_align_shows_its_matrix(stage):
     code = """(state) => {
       const before = state.view;
@@ -898,3 +926,32 @@ def test_the_mask_is_switched_where_the_selected_head_has_one(stage, trace):
     names = "let the decoder see later tokens", "mask later tokens again"
     for is_off, mask in enumerate(names):
         assert stage(code, data, cards={"causal": bool(is_off)}) == [mask, "", ""]
+
+
+LOST = """async () => {
+  const { mock: { timers } } = process.getBuiltinModule("node:test"), told = [];
+  const engine = new StreamlitEngine(), dataset = { testConnectionState: "CONNECTED" };
+  timers.enable({ apis: ["setTimeout", "Date"] });
+  [performance.now, globalThis.document] = [Date.now, { querySelector: () => ({ dataset }) }];
+  const note = (...what) => told.push([Math.round(Date.now() / 100) * 100, ...what]);
+  const until = async (end) => {
+    while (Date.now() < end) await timers.tick(20);
+  };
+  engine.ask("lost").catch(({ message }) => note(message));
+  for (const [at, session] of [[100, "one"], [200, "one"], [300, "another"]]) {
+    await until(at);
+    engine.answersBy((asked) => note(at, ...asked), session);
+  }
+  await until(2500);
+  dataset.testScriptState = "notRunning";
+  await until(9000);
+  timers.reset();
+  delete performance.now;
+  return told;
+}"""
+
+
+def test_what_is_lost_is_asked_anew_of_a_server_that_has_time_but_not_for_ever(node):
+    """Of another server at once."""
+    asked = [[100, 100, "lost"], [300, 300, "lost"], [4000, 300, "lost"], [6000, 300, "lost"]]
+    assert node.scope(*FILES)(LOST) == [*asked, [8000, "no answer"]]

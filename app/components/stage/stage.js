@@ -403,7 +403,6 @@ export class Stage {
     this.isAnswering = false;
     this.left = this.state.look.slide?.text;
     this.all();
-    this.fetch();
     this.keep();
     const { depth, seen, isAdding, step } = this.state;
     this.parts.spoken.textContent = isAdding && step !== null ? spokenStep(this.state) : depth === NUMBER ? (this.state.number === WHY ? this.parts.finding.textContent : spokenTerm(this.state)) : depth >= HEAD ? spokenCell(this.state) : seen && depth === MODEL ? (this.state.isPlaces && numberSaid(this.state)) || this.parts.finding.textContent : this.state.name();

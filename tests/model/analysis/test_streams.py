@@ -197,6 +197,17 @@ def test_a_word_is_what_it_brings_where_nothing_mixes_words():
     assert (own - own.diagonal().diag()).abs().max() < 1e-12 and own.diagonal().min() > 0
 
 
+def test_positions_that_are_not_added_bring_nothing():
+    model, run = made("paper")
+    run = Run(run.texts, changes=parse("source=positions:none; target=positions:none"))
+    for site in model.sites():
+        names, q, _, _ = pairs_of(RecordedPass(model, run), site, 1, Words)
+        assert {one.what for one, of in zip(names, q, strict=True) if of.any()} == {
+            "token",
+            "biases",
+        }
+
+
 @pytest.mark.parametrize(
     "line",
     in_short(
